@@ -1,0 +1,71 @@
+// swift-tools-version:6.2
+import PackageDescription
+
+/// Warnings fail the build where `GUISE_STRICT=1` (make test, CI), so that a newer compiler's new warnings
+/// never keep a user from building.
+let strict = Context.environment["GUISE_STRICT"] == "1"
+
+let swiftSettings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        // `@_lifetime` on the few views that lend a frame's bytes.
+        .enableExperimentalFeature("Lifetimes"),
+    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+let package = Package(
+    name: "guise",
+    products: [.executable(name: "guise", targets: ["guise"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+    ],
+    targets: [
+        // The shims: C interfaces to what Swift cannot see.
+        .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert")]),
+        .target(
+            name: "CVision",
+            cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
+            linkerSettings: [
+                // Named one by one: the pkg-config file pulls in 375 shared libraries.
+                .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"), .linkedLibrary("opencv_objdetect"),
+            ]),
+        .systemLibrary(name: "CRSVG", pkgConfig: "librsvg-2.0"),
+        .target(name: "CArt", dependencies: ["CRSVG"], linkerSettings: [.linkedLibrary("turbojpeg")]),
+
+        // The way of a frame.
+        .target(name: "Frames", swiftSettings: swiftSettings),
+        .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
+        .target(
+            name: "Capture",
+            dependencies: [
+                "Frames", "V4L2", "CLinux", "CArt",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(name: "Track", dependencies: ["Frames", "CVision"], swiftSettings: swiftSettings),
+        .target(name: "Compose", dependencies: ["Frames", "Track", "CArt"], swiftSettings: swiftSettings),
+        .target(
+            name: "Publish",
+            dependencies: [
+                "Frames", "V4L2", "Capture", "CLinux", "CArt",
+                .product(name: "FlyingFox", package: "FlyingFox"),
+            ],
+            swiftSettings: swiftSettings),
+        .executableTarget(
+            name: "guise",
+            dependencies: [
+                "Frames", "Capture", "Track", "Compose", "Publish", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings),
+
+        .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
+        .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
+    ],
+    cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,37 @@
+#ifndef GUISE_CVISION_H
+#define GUISE_CVISION_H
+// OpenCV behind a C interface. Rules: plain C types; pictures are borrowed for the call (luma, 8 bits, row stride in
+// bytes); results go into the caller's array; a negative result is a failure and fills `error` (always terminated);
+// no C++ exception leaves. A handle belongs to one thread at a time.
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One group of windows that agreed.
+struct cvision_find {
+    int x, y, width, height;
+    /// How many windows agreed; with `cvision_cascade_detect`, OpenCV's neighbour count.
+    int neighbours;
+};
+
+struct cvision_cascade;
+
+/// Loads an OpenCV cascade (XML). NULL on failure.
+struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size_t error_size);
+void cvision_cascade_close(struct cvision_cascade *cascade);
+/// The trained window, pixels.
+void cvision_cascade_window(const struct cvision_cascade *cascade, int *width, int *height);
+
+/// Searches a picture at window sizes from min_size to max_size (pixels, 0: no limit), each `step` times the last.
+/// Returns the number of finds, at most `capacity`, or -1.
+int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
+                           double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
+                           int capacity, char *error, size_t error_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

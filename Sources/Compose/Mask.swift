@@ -1,0 +1,2 @@
+import Frames
+import Track

@@ -1,0 +1,109 @@
+/// How a frame's samples lie in memory. All are YUV with 8 bits a sample.
+public enum PixelFormat: String, CaseIterable, Sendable {
+    /// Packed 4:2:2: Y0 U Y1 V.
+    case yuyv
+    /// Packed 4:2:2: U Y0 V Y1.
+    case uyvy
+    /// Planar 4:2:0, chroma in one plane of U V pairs.
+    case nv12
+    /// Planar 4:2:0: Y, U, V.
+    case i420
+    /// Planar 4:2:2: Y, U, V (what most MJPEG cameras send once decoded).
+    case i422
+    /// Planar 4:4:4: Y, U, V (photos).
+    case i444
+    /// Y alone.
+    case gray
+
+    /// Luma samples for one chroma sample, across and down, as powers of two.
+    public var chromaShift: (x: Int, y: Int) {
+        switch self {
+        case .yuyv, .uyvy, .i422: (1, 0)
+        case .nv12, .i420: (1, 1)
+        case .i444, .gray: (0, 0)
+        }
+    }
+}
+
+/// What the sample values mean. Cameras' YUYV is limited, MJPEG and photos are full.
+public enum ColorRange: String, Sendable {
+    /// Black is 16, white is 235, chroma spans 16 to 240 (ITU-R BT.601).
+    case limited
+    /// Black is 0, white is 255 (JFIF).
+    case full
+}
+
+/// Size and arrangement of a frame. Strides are bytes from one row to the next and may be larger than a row.
+public struct FrameLayout: Equatable, Sendable {
+    /// One plane: `rows` rows of `rowBytes` bytes, `stride` bytes apart, the first at `offset`.
+    public struct Plane: Equatable, Sendable {
+        public var offset: Int
+        public var stride: Int
+        public var rowBytes: Int
+        public var rows: Int
+
+        public init(offset: Int, stride: Int, rowBytes: Int, rows: Int) {
+            (self.offset, self.stride, self.rowBytes, self.rows) = (offset, stride, rowBytes, rows)
+        }
+    }
+
+    /// Pixels.
+    public let width: Int
+    /// Pixels.
+    public let height: Int
+    public let format: PixelFormat
+    public let range: ColorRange
+    public let planes: [Plane]
+
+    /// The layout as V4L2 and ffmpeg pack it: planes one behind the other, chroma strides following luma's.
+    /// - Parameter lumaStride: bytes between rows of the first plane (V4L2's `bytesperline`); nil: no padding.
+    public init(width: Int, height: Int, format: PixelFormat, range: ColorRange = .limited, lumaStride: Int? = nil) {
+        precondition(width > 0 && height > 0, "a frame has at least one pixel")
+        (self.width, self.height, self.format, self.range) = (width, height, format, range)
+        let halfWidth = (width + 1) / 2
+        let halfHeight = (height + 1) / 2
+        switch format {
+        case .yuyv, .uyvy:
+            let bytes = halfWidth * 4
+            planes = [Plane(offset: 0, stride: max(lumaStride ?? bytes, bytes), rowBytes: bytes, rows: height)]
+        case .gray:
+            planes = [Plane(offset: 0, stride: max(lumaStride ?? width, width), rowBytes: width, rows: height)]
+        case .nv12:
+            let stride = max(lumaStride ?? halfWidth * 2, width)
+            planes = [
+                Plane(offset: 0, stride: stride, rowBytes: width, rows: height),
+                Plane(offset: stride * height, stride: stride, rowBytes: halfWidth * 2, rows: halfHeight),
+            ]
+        case .i420, .i422, .i444:
+            let stride = max(lumaStride ?? width, width)
+            let shift = format.chromaShift
+            let chromaWidth = shift.x == 1 ? halfWidth : width
+            let rows = shift.y == 1 ? halfHeight : height
+            let chromaStride = shift.x == 1 ? (stride + 1) / 2 : stride
+            let first = stride * height
+            planes = [
+                Plane(offset: 0, stride: stride, rowBytes: width, rows: height),
+                Plane(offset: first, stride: chromaStride, rowBytes: chromaWidth, rows: rows),
+                Plane(offset: first + chromaStride * rows, stride: chromaStride, rowBytes: chromaWidth, rows: rows),
+            ]
+        }
+    }
+
+    /// Bytes from the first sample to behind the last.
+    public var byteCount: Int {
+        planes.reduce(0) { max($0, $1.offset + ($1.rows - 1) * $1.stride + $1.rowBytes) }
+    }
+
+    /// Where luma lies in the first plane: the first sample's offset and the bytes from one sample to the next.
+    public var luma: (offset: Int, pixelStride: Int) {
+        switch format {
+        case .yuyv: (planes[0].offset, 2)
+        case .uyvy: (planes[0].offset + 1, 2)
+        default: (planes[0].offset, 1)
+        }
+    }
+}
+
+extension FrameLayout: CustomStringConvertible {
+    public var description: String { "\(format.rawValue.uppercased()) \(width)x\(height)" }
+}

@@ -1,0 +1,109 @@
+/// A position in a picture: pixels, origin at the top left, x to the right, y downward. Whole numbers are pixel centres.
+public typealias Point = SIMD2<Float>
+
+extension SIMD2<Float> {
+    /// The Euclidean length, in the vector's own unit.
+    public var length: Float { (x * x + y * y).squareRoot() }
+}
+
+/// An upright rectangle in a picture: pixels, origin at the top left.
+public struct Rect: Equatable, Sendable {
+    public var x: Float
+    public var y: Float
+    public var width: Float
+    public var height: Float
+
+    public init(x: Float, y: Float, width: Float, height: Float) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
+    }
+
+    public var center: Point { Point(x + width / 2, y + height / 2) }
+    public var area: Float { width * height }
+
+    /// The smallest rectangle that holds both.
+    public func union(_ other: Rect) -> Rect {
+        let left = min(x, other.x)
+        let top = min(y, other.y)
+        let right = max(x + width, other.x + other.width)
+        let bottom = max(y + height, other.y + other.height)
+        return Rect(x: left, y: top, width: right - left, height: bottom - top)
+    }
+
+    /// The area that both share, in square pixels; 0 where they do not touch.
+    public func overlap(_ other: Rect) -> Float {
+        let w = min(x + width, other.x + other.width) - max(x, other.x)
+        let h = min(y + height, other.y + other.height) - max(y, other.y)
+        return w > 0 && h > 0 ? w * h : 0
+    }
+}
+
+/// A whole-pixel rectangle, half open: `x ..< x + width`.
+public struct PixelRect: Equatable, Sendable {
+    public var x: Int
+    public var y: Int
+    public var width: Int
+    public var height: Int
+
+    public init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
+    }
+
+    public var isEmpty: Bool { width <= 0 || height <= 0 }
+
+    /// The part of this rectangle that lies inside a picture of that size; empty where there is none.
+    public func clamped(width limitX: Int, height limitY: Int) -> PixelRect {
+        let left = max(0, min(x, limitX))
+        let top = max(0, min(y, limitY))
+        let right = max(left, min(x + width, limitX))
+        let bottom = max(top, min(y + height, limitY))
+        return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
+    }
+}
+
+/// A plane affine map: `x' = a x + b y + tx`, `y' = c x + d y + ty`.
+public struct Affine: Equatable, Sendable {
+    public var a: Float
+    public var b: Float
+    public var c: Float
+    public var d: Float
+    public var tx: Float
+    public var ty: Float
+
+    public static let identity = Affine(a: 1, b: 0, c: 0, d: 1, tx: 0, ty: 0)
+
+    public init(a: Float, b: Float, c: Float, d: Float, tx: Float, ty: Float) {
+        (self.a, self.b, self.c, self.d, self.tx, self.ty) = (a, b, c, d, tx, ty)
+    }
+
+    /// Scales, turns by `angle` radians (clockwise as seen, since y points down), and puts the origin at `origin`.
+    public init(scale: Float, angle: Float, origin: Point) {
+        let c = cosine(angle) * scale
+        let s = sine(angle) * scale
+        self.init(a: c, b: -s, c: s, d: c, tx: origin.x, ty: origin.y)
+    }
+
+    public func callAsFunction(_ p: Point) -> Point {
+        Point(a * p.x + b * p.y + tx, c * p.x + d * p.y + ty)
+    }
+
+    /// The map without its shift: for directions and distances.
+    public func linear(_ v: Point) -> Point { Point(a * v.x + b * v.y, c * v.x + d * v.y) }
+
+    /// The factor by which areas grow.
+    public var determinant: Float { a * d - b * c }
+
+    /// The map back; nil where this one folds the plane onto a line.
+    public var inverse: Affine? {
+        let det = determinant
+        guard abs(det) > 1e-12, det.isFinite else { return nil }
+        let (ia, ib, ic, id) = (d / det, -b / det, -c / det, a / det)
+        return Affine(a: ia, b: ib, c: ic, d: id, tx: -(ia * tx + ib * ty), ty: -(ic * tx + id * ty))
+    }
+
+    /// First `other`, then this.
+    public func after(_ o: Affine) -> Affine {
+        Affine(
+            a: a * o.a + b * o.c, b: a * o.b + b * o.d, c: c * o.a + d * o.c, d: c * o.b + d * o.d,
+            tx: a * o.tx + b * o.ty + tx, ty: c * o.tx + d * o.ty + ty)
+    }
+}

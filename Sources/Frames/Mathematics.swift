@@ -1,0 +1,9 @@
+import Glibc
+
+/// The C library's functions for `Float`, under names that do not meet others'.
+public func cosine(_ radians: Float) -> Float { cosf(radians) }
+public func sine(_ radians: Float) -> Float { sinf(radians) }
+/// The angle of the vector (x, y) in radians, -pi...pi.
+public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
+public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
+public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }

@@ -1,0 +1,40 @@
+import Frames
+
+/// One face in one frame. All positions are pixels of the frame that was searched, origin at the top left.
+public struct Face: Sendable {
+    /// The 68 points of the iBUG 300-W mark-up, in its order (from 0): jaw 0-16 from the subject's right ear to the
+    /// left, brows 17-26, nose 27-35, eyes 36-47, outer lips 48-59, inner lips 60-67.
+    public typealias Landmarks = [68 of Point]
+
+    public enum State: String, Sendable {
+        /// Seen in this frame.
+        case tracked
+        /// Not seen in this frame; its place is carried on from the frames before.
+        case predicted
+    }
+
+    public enum Kind: String, Sendable { case human, cat }
+
+    /// Stays with the person for as long as the face is followed; never used again.
+    public var id: Int
+    public var kind: Kind
+    public var state: State
+    /// Round brows to chin: smaller than the head.
+    public var box: Rect
+    public var landmarks: Landmarks
+    public var pose: Pose
+    /// 0 (barely) to 1 (sure).
+    public var confidence: Float
+}
+
+/// How a head is turned. Degrees.
+public struct Pose: Equatable, Sendable {
+    /// In the picture's plane; positive: the head leans to the right of the picture (clockwise as seen).
+    public var roll: Float
+    /// Positive: the face looks to the right of the picture.
+    public var yaw: Float
+    /// Positive: the face looks up.
+    public var pitch: Float
+
+    public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
+}
