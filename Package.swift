@@ -38,6 +38,7 @@ let package = Package(
 
         // The way of a frame.
         .target(name: "Frames", swiftSettings: swiftSettings),
+        .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
@@ -46,8 +47,8 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: swiftSettings),
-        .target(name: "Track", dependencies: ["Frames", "CVision"], swiftSettings: swiftSettings),
-        .target(name: "Compose", dependencies: ["Frames", "Track", "CArt"], swiftSettings: swiftSettings),
+        .target(name: "Track", dependencies: ["Frames", "JSON", "CVision"], swiftSettings: swiftSettings),
+        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt"], swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [
@@ -58,13 +59,14 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "Capture", "Track", "Compose", "Publish", "CLinux",
+                "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
 
         .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
+        .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17

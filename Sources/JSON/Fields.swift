@@ -1,0 +1,176 @@
+import Frames
+
+/// Reads the keys of one JSON object one by one, and refuses what nobody asked for.
+///
+/// Every problem names the file, the line, the key with its path, and what is allowed.
+public struct Fields {
+    public let file: String
+    /// Where this object stands: "output" or "layers[0]"; empty at the top.
+    public let path: String
+    public let line: Int
+    private let members: [JSON.Member]
+    private var known: [String] = []
+
+    /// - Throws: `Problem` where `json` is no object.
+    public init(_ json: JSON, file: String, path: String = "") throws {
+        guard case .object(let members) = json.value else {
+            let place = path.isEmpty ? "the file" : "'\(path)'"
+            throw Problem(.invalid, "\(file):\(json.line): \(place) is \(json.kindName)", cure: "an object {...} is wanted")
+        }
+        (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
+    }
+
+    private func full(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+
+    private func wrong(_ member: JSON.Member, _ found: String, allowed: String) -> Problem {
+        Problem(.invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", cure: "allowed: \(allowed)")
+    }
+
+    /// A problem with the value of `key`, for checks of the caller's own.
+    public func wrong(_ key: String, _ found: String, allowed: String) -> Problem {
+        guard let member = members.first(where: { $0.key == key }) else {
+            return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", cure: "allowed: \(allowed)")
+        }
+        return wrong(member, found, allowed: allowed)
+    }
+
+    private mutating func member(_ key: String) -> JSON.Member? {
+        known.append(key)
+        return members.first { $0.key == key }
+    }
+
+    private func missing(_ key: String, wanted: String) -> Problem {
+        Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", cure: "wanted: \(wanted)")
+    }
+
+    public mutating func has(_ key: String) -> Bool { member(key) != nil }
+
+    /// The value as it stands, for keys with more than one form.
+    public mutating func json(_ key: String) -> JSON? { member(key)?.value }
+
+    public mutating func string(_ key: String, default fallback: String? = nil) throws -> String {
+        guard let member = member(key) else {
+            guard let fallback else { throw missing(key, wanted: "a text") }
+            return fallback
+        }
+        guard case .string(let text) = member.value.value else {
+            throw wrong(member, member.value.kindName, allowed: "a text")
+        }
+        return text
+    }
+
+    public mutating func bool(_ key: String, default fallback: Bool) throws -> Bool {
+        guard let member = member(key) else { return fallback }
+        guard case .bool(let value) = member.value.value else {
+            throw wrong(member, member.value.kindName, allowed: "true or false")
+        }
+        return value
+    }
+
+    public mutating func number(
+        _ key: String, in range: ClosedRange<Double>, default fallback: Double? = nil
+    ) throws -> Double {
+        guard let member = member(key) else {
+            guard let fallback else { throw missing(key, wanted: "a number from \(text(range))") }
+            return fallback
+        }
+        guard case .number(let value) = member.value.value else {
+            throw wrong(member, member.value.kindName, allowed: "a number from \(text(range))")
+        }
+        guard range.contains(value) else { throw wrong(member, plain(value), allowed: text(range)) }
+        return value
+    }
+
+    public mutating func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int {
+        let value = try number(
+            key, in: Double(range.lowerBound)...Double(range.upperBound), default: fallback.map(Double.init))
+        guard let whole = Int(exactly: value) else { throw wrong(key, plain(value), allowed: "whole numbers") }
+        return whole
+    }
+
+    public mutating func choice<T: RawRepresentable<String> & CaseIterable>(
+        _ key: String, default fallback: T
+    ) throws -> T {
+        let text = try string(key, default: fallback.rawValue)
+        guard let value = T(rawValue: text) else {
+            throw wrong(key, "'\(text)'", allowed: T.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        return value
+    }
+
+    public mutating func strings(_ key: String, default fallback: [String]) throws -> [String] {
+        guard let member = member(key) else { return fallback }
+        guard case .array(let elements) = member.value.value else {
+            throw wrong(member, member.value.kindName, allowed: "a list of texts")
+        }
+        return try elements.map {
+            guard case .string(let text) = $0.value else { throw wrong(member, "a list with \($0.kindName)", allowed: "a list of texts") }
+            return text
+        }
+    }
+
+    /// A list of exactly `count` numbers.
+    public mutating func numbers(_ key: String, count: Int) throws -> [Double] {
+        let wanted = "a list of \(count) numbers"
+        guard let member = member(key) else { throw missing(key, wanted: wanted) }
+        guard case .array(let elements) = member.value.value, elements.count == count else {
+            throw wrong(member, member.value.kindName, allowed: wanted)
+        }
+        return try elements.map {
+            guard case .number(let value) = $0.value else { throw wrong(member, "a list with \($0.kindName)", allowed: wanted) }
+            return value
+        }
+    }
+
+    /// The object under `key`; an empty one where the key is absent, so that its own defaults hold.
+    public mutating func object(_ key: String) throws -> Fields {
+        guard let member = member(key) else {
+            return try Fields(JSON(value: .object([]), line: line), file: file, path: full(key))
+        }
+        return try Fields(member.value, file: file, path: full(key))
+    }
+
+    /// The objects of the list under `key`; none where the key is absent.
+    public mutating func objects(_ key: String) throws -> [Fields] {
+        guard let member = member(key) else { return [] }
+        guard case .array(let elements) = member.value.value else {
+            throw wrong(member, member.value.kindName, allowed: "a list of objects")
+        }
+        return try elements.indices.map { try Fields(elements[$0], file: file, path: "\(full(key))[\($0)]") }
+    }
+
+    /// - Throws: `Problem` for the first key that nobody asked for, with the nearest one that is known.
+    public func finish() throws {
+        guard let extra = members.first(where: { !known.contains($0.key) }) else { return }
+        let hint = nearest(to: extra.key, among: known).map { "did you mean '\($0)'?" }
+        throw Problem(
+            .invalid, "\(file):\(extra.line): unknown key '\(full(extra.key))'",
+            cure: hint ?? "known here: \(known.joined(separator: ", "))")
+    }
+
+    private func text(_ range: ClosedRange<Double>) -> String { "\(plain(range.lowerBound)) to \(plain(range.upperBound))" }
+
+    private func plain(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? String(value) }
+}
+
+/// The candidate that a misspelt word most likely means; nil where none is near (more than a third of it differs).
+public func nearest(to word: String, among candidates: [String]) -> String? {
+    let scored = candidates.map { ($0, editDistance(Array(word.utf8), Array($0.utf8))) }
+    guard let best = scored.min(by: { $0.1 < $1.1 }), best.1 <= max(1, word.utf8.count / 3) else { return nil }
+    return best.0
+}
+
+/// Levenshtein's distance (1966): the fewest insertions, deletions and replacements from one word to the other.
+private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var row = Array(0...b.count)
+    for i in a.indices {
+        var diagonal = row[0]
+        row[0] = i + 1
+        for j in b.indices {
+            let replaced = diagonal + (a[i] == b[j] ? 0 : 1)
+            diagonal = row[j + 1]
+            row[j + 1] = min(replaced, row[j] + 1, row[j + 1] + 1)
+        }
+    }
+    return row[b.count]
+}

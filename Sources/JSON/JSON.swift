@@ -1,0 +1,218 @@
+import Frames
+
+/// A JSON value that knows its line, so that what is wrong with a file can be said where it is wrong.
+///
+/// RFC 8259, read strictly: no comments, no trailing commas, no key twice in one object.
+public struct JSON: Equatable, Sendable {
+    public enum Value: Equatable, Sendable {
+        case null
+        case bool(Bool)
+        case number(Double)
+        case string(String)
+        case array([JSON])
+        case object([Member])
+    }
+
+    /// One key of an object with its value; `line` is the key's.
+    public struct Member: Equatable, Sendable {
+        public let key: String
+        public let line: Int
+        public let value: JSON
+    }
+
+    public let value: Value
+    /// Counted from 1.
+    public let line: Int
+
+    /// Deeper nesting is refused: nothing of ours needs it, and a stranger's file must not exhaust the stack.
+    static let depthLimit = 32
+
+    /// - Parameters:
+    ///   - text: UTF-8.
+    ///   - file: the name for messages.
+    /// - Throws: `Problem` of kind `invalid` with file and line.
+    public init(_ text: [UInt8], file: String) throws {
+        var parser = Parser(text: text, file: file)
+        self = try parser.document()
+    }
+
+    init(value: Value, line: Int) { (self.value, self.line) = (value, line) }
+
+    /// What the value is, in words for messages.
+    public var kindName: String {
+        switch value {
+        case .null: "null"
+        case .bool: "true or false"
+        case .number: "a number"
+        case .string: "a text"
+        case .array: "a list"
+        case .object: "an object"
+        }
+    }
+}
+
+private struct Parser {
+    let text: [UInt8]
+    let file: String
+    var at = 0
+    var line = 1
+
+    init(text: [UInt8], file: String) { (self.text, self.file) = (text, file) }
+
+    func wrong(_ what: String, cure: String = "correct the file") -> Problem {
+        Problem(.invalid, "\(file):\(line): \(what)", cure: cure)
+    }
+
+    mutating func document() throws -> JSON {
+        guard String(validating: text, as: UTF8.self) != nil else { throw wrong("the file is not UTF-8 text") }
+        let value = try element(depth: 0)
+        skipSpace()
+        guard at == text.count else { throw wrong("something follows the end of the JSON value") }
+        return value
+    }
+
+    mutating func skipSpace() {
+        while at < text.count {
+            switch text[at] {
+            case UInt8(ascii: "\n"): line += 1
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): break
+            default: return
+            }
+            at += 1
+        }
+    }
+
+    /// Steps over `byte` if it is next.
+    mutating func take(_ byte: Unicode.Scalar) -> Bool {
+        guard at < text.count, text[at] == UInt8(ascii: byte) else { return false }
+        at += 1
+        return true
+    }
+
+    mutating func takeWord(_ word: String) -> Bool {
+        guard text[at...].starts(with: word.utf8) else { return false }
+        at += word.utf8.count
+        return true
+    }
+
+    mutating func element(depth: Int) throws -> JSON {
+        skipSpace()
+        guard depth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) deep") }
+        guard at < text.count else { throw wrong("the file ends where a value should be") }
+        let start = line
+        switch text[at] {
+        case UInt8(ascii: "{"): return JSON(value: try object(depth: depth), line: start)
+        case UInt8(ascii: "["): return JSON(value: try array(depth: depth), line: start)
+        case UInt8(ascii: "\""): return JSON(value: .string(try string()), line: start)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return JSON(value: .number(try number()), line: start)
+        default:
+            if takeWord("true") { return JSON(value: .bool(true), line: start) }
+            if takeWord("false") { return JSON(value: .bool(false), line: start) }
+            if takeWord("null") { return JSON(value: .null, line: start) }
+            throw wrong("no JSON value begins with '\(Character(Unicode.Scalar(text[at])))'")
+        }
+    }
+
+    mutating func object(depth: Int) throws -> JSON.Value {
+        _ = take("{")
+        var members: [JSON.Member] = []
+        skipSpace()
+        if take("}") { return .object(members) }
+        repeat {
+            skipSpace()
+            let keyLine = line
+            guard at < text.count, text[at] == UInt8(ascii: "\"") else { throw wrong("a key in quotes is missing here") }
+            let key = try string()
+            guard !members.contains(where: { $0.key == key }) else { throw wrong("'\(key)' stands here a second time") }
+            skipSpace()
+            guard take(":") else { throw wrong("a colon is missing behind '\(key)'") }
+            members.append(JSON.Member(key: key, line: keyLine, value: try element(depth: depth + 1)))
+            skipSpace()
+        } while take(",")
+        guard take("}") else { throw wrong("a comma or } is missing here") }
+        return .object(members)
+    }
+
+    mutating func array(depth: Int) throws -> JSON.Value {
+        _ = take("[")
+        var elements: [JSON] = []
+        skipSpace()
+        if take("]") { return .array(elements) }
+        repeat {
+            elements.append(try element(depth: depth + 1))
+            skipSpace()
+        } while take(",")
+        guard take("]") else { throw wrong("a comma or ] is missing here") }
+        return .array(elements)
+    }
+
+    mutating func number() throws -> Double {
+        let start = at
+        _ = take("-")
+        let leadingZero = at < text.count && text[at] == UInt8(ascii: "0")
+        let whole = digits()
+        var valid = whole == 1 || (whole > 1 && !leadingZero)
+        if take(".") { valid = digits() > 0 && valid }
+        if take("e") || take("E") {
+            if !take("+") { _ = take("-") }
+            valid = digits() > 0 && valid
+        }
+        let literal = String(decoding: text[start..<at], as: UTF8.self)
+        guard valid, let value = Double(literal), value.isFinite else { throw wrong("'\(literal)' is not a number") }
+        return value
+    }
+
+    /// Steps over decimal digits and counts them.
+    mutating func digits() -> Int {
+        let start = at
+        while at < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[at]) { at += 1 }
+        return at - start
+    }
+
+    mutating func string() throws -> String {
+        _ = take("\"")
+        var bytes: [UInt8] = []
+        while at < text.count {
+            let byte = text[at]
+            at += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
+            case UInt8(ascii: "\\"): bytes.append(contentsOf: try escape())
+            case 0..<0x20: throw wrong("a text is not closed on its line")
+            default: bytes.append(byte)
+            }
+        }
+        throw wrong("a text is not closed")
+    }
+
+    mutating func escape() throws -> [UInt8] {
+        guard at < text.count else { throw wrong("a text is not closed") }
+        let byte = text[at]
+        at += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+        case UInt8(ascii: "b"): return [8]
+        case UInt8(ascii: "f"): return [12]
+        case UInt8(ascii: "n"): return [10]
+        case UInt8(ascii: "r"): return [13]
+        case UInt8(ascii: "t"): return [9]
+        case UInt8(ascii: "u"):
+            var unit = try hexUnit()
+            if (0xD800..<0xDC00).contains(unit), take("\\"), take("u") {
+                let low = try hexUnit()
+                guard (0xDC00..<0xE000).contains(low) else { throw wrong("half a surrogate pair") }
+                unit = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
+            }
+            guard let scalar = Unicode.Scalar(unit) else { throw wrong("half a surrogate pair") }
+            return Array(String(Character(scalar)).utf8)
+        default: throw wrong("'\\\(Character(Unicode.Scalar(byte)))' is no escape of JSON")
+        }
+    }
+
+    mutating func hexUnit() throws -> UInt32 {
+        guard at + 4 <= text.count, let unit = UInt32(String(decoding: text[at..<at + 4], as: UTF8.self), radix: 16)
+        else { throw wrong("\\u wants four hexadecimal digits") }
+        at += 4
+        return unit
+    }
+}
