@@ -22,9 +22,12 @@ public struct Face: Sendable {
     /// Round brows to chin: smaller than the head.
     public var box: Rect
     public var landmarks: Landmarks
-    public var pose: Pose
+    /// How the head lies: where things that are no landmarks (a crown, an ear) are, and the head's pose.
+    public var head: HeadPlacement
     /// 0 (barely) to 1 (sure).
     public var confidence: Float
+
+    public var pose: Pose { head.pose }
 }
 
 /// How a head is turned. Degrees.

@@ -1,0 +1,70 @@
+import Frames
+import Track
+
+/// The places of a face that a mask's pins may name. Right and left are the subject's own.
+public enum Anchor: String, CaseIterable, Sendable {
+    case rightEye = "right_eye"
+    case leftEye = "left_eye"
+    case eyes
+    case rightBrow = "brow_right"
+    case leftBrow = "brow_left"
+    case noseBridge = "nose_bridge"
+    case nose
+    case noseBase = "nose_base"
+    case mouth
+    case rightMouth = "mouth_right"
+    case leftMouth = "mouth_left"
+    case upperLip = "upper_lip"
+    case lowerLip = "lower_lip"
+    case chin
+    case rightJaw = "jaw_right"
+    case leftJaw = "jaw_left"
+    case rightEar = "ear_right"
+    case leftEar = "ear_left"
+    case rightCheek = "cheek_right"
+    case leftCheek = "cheek_left"
+    case forehead
+    case crown
+    case rightTemple = "temple_right"
+    case leftTemple = "temple_left"
+
+    /// Where this lies on a face, in the pixels of the frame that was searched.
+    ///
+    /// What the 68 landmarks do not hold is projected from the head's own space, so that it turns with the head. Those
+    /// positions are a mean adult's: the hairline 1.1 and the skull's top 1.85 eye distances above the eyes.
+    public func position(on face: borrowing Face) -> Point {
+        let p = face.landmarks
+        switch self {
+        case .rightEye: return mean(p, 36...41)
+        case .leftEye: return mean(p, 42...47)
+        case .eyes: return (mean(p, 36...41) + mean(p, 42...47)) / 2
+        case .rightBrow: return p[19]
+        case .leftBrow: return p[24]
+        case .noseBridge: return p[27]
+        case .nose: return p[30]
+        case .noseBase: return p[33]
+        case .mouth: return (p[48] + p[54]) / 2
+        case .rightMouth: return p[48]
+        case .leftMouth: return p[54]
+        case .upperLip: return p[51]
+        case .lowerLip: return p[57]
+        case .chin: return p[8]
+        case .rightJaw: return p[4]
+        case .leftJaw: return p[12]
+        case .rightEar: return p[0]
+        case .leftEar: return p[16]
+        case .rightCheek: return (mean(p, 36...41) + p[0] + p[48]) / 3
+        case .leftCheek: return (mean(p, 42...47) + p[16] + p[54]) / 3
+        case .forehead: return face.head([0, -1.1, -0.1])
+        case .crown: return face.head([0, -1.85, 0.6])
+        case .rightTemple: return face.head([-1.15, -0.35, 0.4])
+        case .leftTemple: return face.head([1.15, -0.35, 0.4])
+        }
+    }
+
+    private func mean(_ points: Face.Landmarks, _ range: ClosedRange<Int>) -> Point {
+        var sum = Point.zero
+        for i in range { sum += points[i] }
+        return sum / Float(range.count)
+    }
+}
