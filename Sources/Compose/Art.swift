@@ -1,0 +1,105 @@
+import Frames
+
+/// One picture of a mask, ready to be drawn at any size: a pyramid of stamps, each half as large as the one before,
+/// converted once to the YUV range of the frames that it is for.
+public struct Art: Sendable {
+    struct Level: Sendable {
+        let stamp: Stamp
+        /// From art units to the stamp's pixels.
+        let map: Affine
+        /// Stamp pixels for one art unit.
+        let density: Float
+    }
+
+    let levels: [Level]
+
+    /// - Parameters:
+    ///   - rgba: premultiplied RGBA, 8 bits a channel, `width * height * 4` bytes.
+    ///   - density: pixels for one art unit.
+    ///   - origin: the art unit position of the picture's top left corner.
+    public init(rgba: [UInt8], width: Int, height: Int, density: Float, origin: Point, range: ColorRange) {
+        precondition(rgba.count == width * height * 4)
+        var picture = Picture(width: width + 2, height: height + 2)
+        for y in 0..<height {
+            for x in 0..<width {
+                let i = (y * width + x) * 4
+                picture[x + 1, y + 1] = Self.yuva(rgba[i], rgba[i + 1], rgba[i + 2], rgba[i + 3], range)
+            }
+        }
+        var levels: [Level] = []
+        var density = density
+        // The first pixel's centre is half a pixel inside the art, and one transparent pixel surrounds it.
+        var border: Float = 1
+        while true {
+            let shift = Point(border - 0.5, border - 0.5) - origin * density
+            levels.append(
+                Level(
+                    stamp: Stamp(width: picture.width, height: picture.height, pixels: picture.pixels),
+                    map: Affine(a: density, b: 0, c: 0, d: density, tx: shift.x, ty: shift.y), density: density))
+            guard min(picture.width, picture.height) > 12 else { break }
+            // The halved border is half a pixel wide: another transparent pixel keeps the edge fading.
+            picture = picture.halved()
+            border = border / 2 + 1
+            density /= 2
+        }
+        self.levels = levels
+    }
+
+    /// The level to draw with when one art unit covers `scale` pixels of the frame: never shrunk more than 1.5 times
+    /// by bilinear sampling, so that thin lines do not flicker.
+    func level(forScale scale: Float) -> Level {
+        var best = levels[0]
+        for level in levels where level.density >= scale / 1.4 { best = level }
+        return best
+    }
+
+    /// ITU-R BT.601 on premultiplied values: the constant part of each formula is scaled by alpha too.
+    private static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
+        let (r, g, b, a) = (Float(r), Float(g), Float(b), Float(a))
+        let luma = 0.299 * r + 0.587 * g + 0.114 * b
+        let chroma = SIMD2((b - luma) / 1.772, (r - luma) / 1.402)
+        let middle = a * 128 / 255
+        switch range {
+        case .full: return SIMD4(luma, middle + chroma.x, middle + chroma.y, a)
+        case .limited:
+            let c = chroma * (224.0 / 255)
+            return SIMD4(luma * (219.0 / 255) + a * 16 / 255, middle + c.x, middle + c.y, a)
+        }
+    }
+}
+
+/// A picture while its pyramid is made: floats, so that halving again and again does not darken it.
+private struct Picture {
+    let width: Int
+    let height: Int
+    private var samples: [SIMD4<Float>]
+
+    init(width: Int, height: Int) {
+        (self.width, self.height) = (width, height)
+        samples = Array(repeating: .zero, count: width * height)
+    }
+
+    subscript(x: Int, y: Int) -> SIMD4<Float> {
+        get { x < width && y < height ? samples[y * width + x] : .zero }
+        set { samples[y * width + x] = newValue }
+    }
+
+    var pixels: [UInt32] {
+        samples.map {
+            let p = SIMD4<UInt32>(pointwiseMin(pointwiseMax($0.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
+            return p.x | p.y << 8 | p.z << 16 | p.w << 24
+        }
+    }
+
+    /// Half as large, each pixel the mean of four, with a transparent pixel all round.
+    func halved() -> Picture {
+        var half = Picture(width: (width + 1) / 2 + 2, height: (height + 1) / 2 + 2)
+        for y in 0..<(height + 1) / 2 {
+            for x in 0..<(width + 1) / 2 {
+                let sum = self[2 * x, 2 * y] + self[2 * x + 1, 2 * y] + self[2 * x, 2 * y + 1] + self[2 * x + 1, 2 * y + 1]
+                half[x + 1, y + 1] = sum / 4
+            }
+        }
+        return half
+    }
+}
