@@ -65,6 +65,9 @@ let package = Package(
             swiftSettings: swiftSettings),
 
         .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision"],
+            swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
