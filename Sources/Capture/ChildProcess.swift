@@ -46,7 +46,7 @@ import Glibc
         name = arguments.first ?? ""
         var child = clinux_child()
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        defer { for unsafe string in unsafe strings { unsafe free(string) } }
+        defer { unsafe strings.forEach { unsafe free($0) } }
         let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
         let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
         guard result == 0 else {

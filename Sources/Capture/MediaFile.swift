@@ -117,11 +117,15 @@ struct MediaFile: ~Copyable {
         var chain: [String] = []
         if isPhoto {
             // The eight values of EXIF's tag 0x0112: how to turn what is stored into what was seen.
-            let turns = [2: "hflip", 3: "hflip,vflip", 4: "vflip", 5: "transpose=0", 6: "transpose=1", 7: "transpose=3", 8: "transpose=2"]
+            let turns = [
+                2: "hflip", 3: "hflip,vflip", 4: "vflip", 5: "transpose=0", 6: "transpose=1", 7: "transpose=3",
+                8: "transpose=2",
+            ]
             if let turn = turns[orientation] { chain.append(turn) }
             if (5...8).contains(orientation) { (width, height) = (height, width) }
             chain.append(
-                "scale=out_color_matrix=bt601:out_range=full:flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp")
+                "scale=out_color_matrix=bt601:out_range=full:flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
+            )
             chain.append("format=yuv444p")
         } else {
             // ffmpeg turns clips by their display matrix itself; here only the size is foretold.

@@ -65,7 +65,8 @@ import Testing
     @Test(arguments: ["1x1", "3x1", "17x13"])
     func `odd sizes keep every pixel`(size: String) throws {
         var photo = try Clip(path: try workshop.testPicture("a.png", size: size))
-        var clip = try Clip(path: try workshop.testPicture("a.mkv", size: size, frames: 2, "-c:v ffv1 -pix_fmt yuv444p"))
+        var clip = try Clip(
+            path: try workshop.testPicture("a.mkv", size: size, frames: 2, "-c:v ffv1 -pix_fmt yuv444p"))
         #expect(try harvest(&photo).frames.map(\.count) == [photo.layout.byteCount])
         #expect(try harvest(&clip).frames.map(\.count) == [clip.layout.byteCount, clip.layout.byteCount])
         #expect("\(clip.layout.width)x\(clip.layout.height)" == size)
@@ -87,7 +88,8 @@ import Testing
     @Test(arguments: 1...8)
     func `a camera's note of how it was held is obeyed`(orientation: UInt8) throws {
         // White in the corner that is the first pixel of the stored picture.
-        _ = try workshop.make("p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
+        _ = try workshop.make(
+            "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
         let exif: [UInt8] =
             [0xff, 0xe1, 0, 34] + Array("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1]
             + [0, orientation, 0, 0, 0, 0, 0, 0]
@@ -119,12 +121,14 @@ import Testing
             "-f lavfi -i color=red:s=32x32 -vf scale=out_color_matrix=bt709,format=yuv420p -colorspace bt709 "
                 + "-color_range tv -frames:v 1 -c:v ffv1")
         _ = try workshop.make(
-            "b.mkv", "-f lavfi -i color=red:s=32x32 -vf scale=out_range=full,format=yuvj420p -frames:v 1 -c:v mjpeg -q:v 2")
+            "b.mkv",
+            "-f lavfi -i color=red:s=32x32 -vf scale=out_range=full,format=yuvj420p -frames:v 1 -c:v mjpeg -q:v 2")
         for name in ["a.mkv", "b.mkv"] {
             var clip = try Clip(path: workshop.path(name))
             let frame = try #require(try harvest(&clip).frames.first)
             try #require(frame.count == 1536)
-            #expect(abs(Int(frame[500]) - 81) <= 2 && abs(Int(frame[1100]) - 90) <= 2 && abs(Int(frame[1400]) - 240) <= 2)
+            #expect(
+                abs(Int(frame[500]) - 81) <= 2 && abs(Int(frame[1100]) - 90) <= 2 && abs(Int(frame[1400]) - 240) <= 2)
         }
     }
 
@@ -134,14 +138,19 @@ import Testing
             (workshop.folder.path, .unusable),
             (try workshop.write(Data(), "empty.mp4"), .unusable),
             (try workshop.write(Data("To be, or not to be".utf8), "text.png"), .unusable),
-            (try workshop.write(Data((0..<9999).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }), "noise.mp4"), .unusable),
+            (
+                try workshop.write(Data((0..<9999).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }), "noise.mp4"),
+                .unusable
+            ),
             (try workshop.make("sound.wav", "-f lavfi -i sine=d=0.1"), .unusable),
             ("/dev/zero", .unusable),
         ]
         for (path, kind) in cases {
             let problem = problem { _ = try Clip(path: path) }
             #expect(problem?.kind == kind, "\(path)")
-            #expect(problem?.what.contains(path) == true && problem?.cure.isEmpty == false, "\(String(describing: problem))")
+            #expect(
+                problem?.what.contains(path) == true && problem?.cure.isEmpty == false, "\(String(describing: problem))"
+            )
         }
     }
 
