@@ -67,6 +67,9 @@ let package = Package(
 
         .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision"],
+            swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17

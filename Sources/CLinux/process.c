@@ -1,0 +1,122 @@
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { PIPE_SIZE = 1 << 20 };  // what an unprivileged user gets; fewer wake-ups for a frame
+
+static void close_both(int ends[2]) {
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static int spawn(const char *const argv[], int in, int out, int err, pid_t *pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) return -error;
+    error = posix_spawnattr_init(&attributes);
+    if (error) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -error;
+    }
+    // Copied above 2 first by the caller, so that no dup2 here overwrites a source of the next.
+    posix_spawn_file_actions_adddup2(&actions, in, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, 1);
+    posix_spawn_file_actions_adddup2(&actions, err, 2);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    // Its own group: Ctrl-C in a terminal reaches us alone, and we end the child in order.
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGTERM);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &usual);
+    error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
+}
+
+static int above_standard(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
+
+int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child) {
+    int data[2], errors[2];
+    if (pipe2(data, O_CLOEXEC) < 0) return -errno;
+    if (pipe2(errors, O_CLOEXEC | O_NONBLOCK) < 0) {
+        const int error = errno;
+        close_both(data);
+        return -error;
+    }
+    (void)fcntl(data[0], F_SETPIPE_SZ, PIPE_SIZE);  // refused where the user's share is spent: then it is slower
+    const int ours = feeds ? data[1] : data[0];
+    const int theirs = feeds ? data[0] : data[1];
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int in = above_standard(feeds ? theirs : input >= 0 ? input : null);
+    const int out = above_standard(feeds ? null : theirs);
+    const int err = above_standard(errors[1]);
+    int result = in < 0 || out < 0 || err < 0 ? -errno : spawn(argv, in, out, err, &child->pid);
+    if (!feeds && result == 0 && fcntl(ours, F_SETFL, O_NONBLOCK) < 0) result = -errno;
+    if (in >= 0) close(in);
+    if (out >= 0) close(out);
+    if (err >= 0) close(err);
+    if (null >= 0) close(null);
+    close(theirs);
+    close(errors[1]);
+    child->pipe = ours;
+    child->errors = errors[0];
+    if (result != 0) {
+        close(ours);
+        close(errors[0]);
+    }
+    return result;
+}
+
+ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    ssize_t count;
+    do count = write(descriptor, bytes, size);
+    while (count < 0 && errno == EINTR);
+    const ssize_t result = count < 0 ? -errno : count;
+    if (result == -EPIPE && !sigismember(&pending, SIGPIPE)) {
+        const struct timespec now = {0, 0};
+        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size) {
+    ssize_t count;
+    do count = read(descriptor, bytes, size);
+    while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+int clinux_child_wait(pid_t pid) {
+    int status;
+    pid_t got;
+    do got = waitpid(pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return -errno;
+    if (WIFSIGNALED(status)) return 256 + WTERMSIG(status);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}

@@ -1,0 +1,178 @@
+import CLinux
+import Frames
+import Glibc
+
+/// A program at the other end of a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: what is
+/// left of it is killed and reaped at the end, so that no zombie stays behind.
+///
+/// Never a shell: arguments go over as they are. Unsafe calls to C are in this file alone.
+@safe public struct ChildProcess: ~Copyable {
+    /// Which way the pipe goes.
+    public enum Direction: Sendable { case reading, writing }
+
+    /// What came of a read.
+    public enum Read: Equatable, Sendable {
+        /// That many bytes are in.
+        case bytes(Int)
+        /// Nothing yet: poll `pipe`.
+        case nothing
+        /// The child has closed its output.
+        case end
+    }
+
+    /// How a child ended.
+    public enum Exit: Equatable, Sendable {
+        case status(Int)
+        case signal(Int)
+    }
+
+    /// Our end of the pipe; readable or writable as the direction says.
+    public let pipe: CInt
+    private let name: String
+    private let errors: CInt
+    private var pid: pid_t
+    private var pipeIsOpen = true
+    private var exit: Exit?
+    /// The end of what the child said on standard error.
+    private var said: [UInt8] = []
+
+    /// Enough for the last words of ffmpeg; what is older is forgotten.
+    private static let remembered = 4096
+
+    /// Starts `arguments[0]`, found in PATH.
+    /// - Parameter input: a descriptor that becomes the child's standard input when we read from it; nil: nothing.
+    /// - Throws: `missing` where the program is not installed, else `system`.
+    public init(_ arguments: [String], _ direction: Direction, input: CInt? = nil) throws(Problem) {
+        name = arguments.first ?? ""
+        var child = clinux_child()
+        let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        defer { unsafe strings.forEach { unsafe free($0) } }
+        let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
+        let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
+        guard result == 0 else {
+            if -result == ENOENT {
+                throw Problem(
+                    .missing, "cannot start \(name): it is not installed", cure: "install it: sudo apt install ffmpeg")
+            }
+            throw Problem(.system, "cannot start \(name): \(errorText(-result))")
+        }
+        (pid, pipe, errors) = (child.pid, child.pipe, child.errors)
+    }
+
+    deinit {
+        if pipeIsOpen { close(pipe) }
+        close(errors)
+        if exit == nil {
+            kill(pid, SIGKILL)
+            _ = clinux_child_wait(pid)
+        }
+    }
+
+    /// Reads what is there, at most up to the end of `bytes`, starting at `offset`. Does not block.
+    public mutating func read(into bytes: inout MutableSpan<UInt8>, from offset: Int) throws(Problem) -> Read {
+        let count = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Int in
+            guard let base = buffer.baseAddress, offset < buffer.count else { return 0 }
+            return unsafe clinux_read(pipe, base + offset, buffer.count - offset)
+        }
+        if count > 0 { return .bytes(count) }
+        if count == 0 { return .end }
+        if -count == Int(EAGAIN) { return .nothing }
+        throw Problem(.system, "cannot read from \(name): \(errorText(CInt(-count)))")
+    }
+
+    /// The same into a frame's bytes.
+    public mutating func read(into frame: inout Frame, from offset: Int) throws(Problem) -> Read {
+        var bytes = frame.mutableBytes
+        return try read(into: &bytes, from: offset)
+    }
+
+    /// Writes all of `bytes`; waits while the child is busy.
+    /// - Returns: false where the child takes no more.
+    public mutating func write(_ bytes: Span<UInt8>) throws(Problem) -> Bool {
+        var offset = 0
+        while offset < bytes.count {
+            let count = unsafe bytes.withUnsafeBufferPointer { buffer -> Int in
+                guard let base = buffer.baseAddress else { return 0 }
+                return unsafe clinux_write(pipe, base + offset, buffer.count - offset)
+            }
+            if -count == Int(EPIPE) { return false }
+            guard count > 0 else { throw Problem(.system, "cannot write to \(name): \(errorText(CInt(-count)))") }
+            offset += count
+        }
+        return true
+    }
+
+    /// Takes over what the child has said so far, so that it is never held up by a full pipe. Does not block.
+    public mutating func listen() {
+        var block = [4096 of UInt8](repeating: 0)
+        while true {
+            var span = block.mutableSpan
+            let count = unsafe span.withUnsafeMutableBufferPointer { buffer -> Int in
+                guard let base = buffer.baseAddress else { return 0 }
+                return unsafe clinux_read(errors, base, buffer.count)
+            }
+            guard count > 0 else { return }
+            for i in 0..<count { said.append(block[i]) }
+            if said.count > Self.remembered { said.removeFirst(said.count - Self.remembered) }
+        }
+    }
+
+    /// The last line that the child said; nil where it said nothing.
+    public var lastLine: String? {
+        let text = String(decoding: said, as: UTF8.self)
+        return text.split(whereSeparator: \.isNewline).last.map(String.init)
+    }
+
+    /// Closes the pipe and waits for the child to end by itself.
+    public mutating func finish() -> Exit {
+        if let exit { return exit }
+        if pipeIsOpen { close(pipe) }
+        pipeIsOpen = false
+        let code = Int(clinux_child_wait(pid))
+        listen()
+        let exit: Exit = code >= 256 ? .signal(code - 256) : .status(code)
+        self.exit = exit
+        return exit
+    }
+
+    /// Runs a program to its end and gives what it wrote, at most 64 KiB.
+    static func output(
+        of arguments: [String], input: CInt
+    ) throws(Problem) -> (text: String, exit: Exit, lastLine: String?) {
+        var child = try ChildProcess(arguments, .reading, input: input)
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        var count = 0
+        reading: while count < bytes.count {
+            var span = bytes.mutableSpan
+            switch try child.read(into: &span, from: count) {
+            case .bytes(let more): count += more
+            case .nothing: child.wait()
+            case .end: break reading
+            }
+        }
+        let exit = child.finish()
+        return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lastLine)
+    }
+
+    /// Waits until there is something to read.
+    private func wait() {
+        var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&waiting, 1, -1)
+    }
+}
+
+extension ChildProcess.Exit: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .status(let status): "exit status \(status)"
+        case .signal(let number): "killed by signal \(number)"
+        }
+    }
+}
+
+/// The C library's words for an error number, in lower case: "no such file or directory".
+public func errorText(_ number: CInt) -> String {
+    guard let text = unsafe strerror(number) else { return "error \(number)" }
+    let words = unsafe String(cString: text)
+    return words.prefix(1).lowercased() + words.dropFirst()
+}

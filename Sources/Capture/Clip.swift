@@ -1,0 +1,117 @@
+import Frames
+import Glibc
+
+/// A photo or a clip from disk, decoded by an ffmpeg child process. The child lives as long as this value.
+///
+/// Clips come as I420, limited range; photos as I444, full range. Both are BT.601 and upright: what the file says of
+/// rotation is obeyed. Each coded frame comes once; times follow from the mean rate.
+public struct Clip: FrameSource, ~Copyable {
+    public let layout: FrameLayout
+    /// Frames per second; nil for photos.
+    public let rate: Double?
+    /// Of the decoder at work: another one after a clip has started again, nil after the end.
+    public private(set) var descriptor: CInt?
+    public private(set) var damaged = 0
+    /// What was wrong with a clip that could be read in part; nil: nothing known.
+    public private(set) var warning: String?
+
+    private let file: MediaFile
+    private let loop: Bool
+    private var decoder: ChildProcess?
+    private var frame: Frame
+    /// Bytes of `frame` that are in.
+    private var filled = 0
+    /// Frames given so far, and of them in this run through the file.
+    private var number = 0
+    private var numberInRun = 0
+
+    /// Opens and probes the file, and starts to decode.
+    /// - Parameter loop: starts again at the end, for ever; a photo is given again and again.
+    /// - Throws: `missing`, `forbidden` or `unusable`, naming the file; `missing` where ffmpeg is not installed.
+    public init(path: String, loop: Bool = false) throws(Problem) {
+        let file = try MediaFile(path: path)
+        let decoder = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+        rate = file.rate
+        layout = FrameLayout(
+            width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
+            range: file.isPhoto ? .full : .limited)
+        frame = Frame(layout)
+        descriptor = decoder.pipe
+        self.loop = loop
+        self.file = file
+        self.decoder = consume decoder
+    }
+
+    public var description: String {
+        let rate = rate.map { " at \(($0 * 100).rounded() / 100) fps" } ?? ""
+        return "\(file.path), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
+    }
+
+    public var isLive: Bool { false }
+
+    /// True where the file is one picture.
+    public var isPhoto: Bool { file.isPhoto }
+
+    public mutating func withFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Arrival {
+        guard decoder != nil else {
+            // A photo stays in `frame`.
+            guard loop, file.isPhoto, number > 0 else { return .end }
+            try give(body)
+            return .frame
+        }
+        while filled < layout.byteCount {
+            switch try decoder?.read(into: &frame, from: filled) ?? .end {
+            case .bytes(let count): filled += count
+            case .nothing: return .nothing
+            case .end: return try endRun()
+            }
+        }
+        decoder?.listen()
+        filled = 0
+        if file.isPhoto { _ = finishDecoder() }
+        try give(body)
+        return .frame
+    }
+
+    private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
+        // A photo has no rate; looped it stands for a camera of 30 frames a second.
+        let time = FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
+        number += 1
+        numberInRun += 1
+        try body(frame.view, time)
+    }
+
+    private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
+        guard var ended = decoder.take() else { return nil }
+        descriptor = nil
+        let exit = ended.finish()
+        return (exit, ended.lastLine.map(MediaFile.plain))
+    }
+
+    /// The decoder has closed its output: the clip is over, or something went wrong.
+    private mutating func endRun() throws -> Arrival {
+        if filled > 0 { damaged += 1 }
+        filled = 0
+        guard let (exit, lastLine) = finishDecoder() else { return .end }
+        let said = lastLine.map { ": \($0)" } ?? ""
+        if case .signal = exit {
+            throw Problem(
+                .gone, "ffmpeg, decoding \(file.path), ended after \(number) frames (\(exit))\(said)",
+                cure: "start again")
+        }
+        guard numberInRun > 0 else {
+            throw Problem(
+                .unusable, "cannot decode \(file.path): not one frame came out (\(exit))\(said)",
+                cure: "the file is damaged: take another copy")
+        }
+        if let lastLine { warning = "\(file.path) is damaged, \(numberInRun) frames could be read: \(lastLine)" }
+        guard loop else { return .end }
+        numberInRun = 0
+        let next = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+        descriptor = next.pipe
+        decoder = consume next
+        return .nothing
+    }
+}

@@ -1,0 +1,168 @@
+import Frames
+import Glibc
+
+/// What a picture or clip on disk is, as ffprobe sees it, and how to decode it. Owns the open file.
+struct MediaFile: ~Copyable {
+    let path: String
+    /// Open for reading; goes to ffmpeg as its standard input, so that no file name can be taken for something else.
+    let descriptor: CInt
+    /// A single picture rather than a clip.
+    private(set) var isPhoto = false
+    /// Pixels, after rotation.
+    private(set) var width = 0
+    /// Pixels, after rotation.
+    private(set) var height = 0
+    /// Frames per second; nil for photos.
+    private(set) var rate: Double?
+    private(set) var codec = ""
+    /// ffmpeg's filters that turn the picture upright and give it our colours.
+    private(set) var filters = ""
+
+    /// Beyond this on a side nothing is a camera's picture, and memory runs short.
+    static let largestSide = 16384
+    /// 402 MB as YUV 4:4:4.
+    static let mostPixels = 1 << 27
+
+    /// The name under which ffmpeg finds its standard input as a file that it can seek in. No other file, and nothing
+    /// on the network, can be reached from what the file says (playlists do).
+    static let inputArguments = ["-protocol_whitelist", "file", "-i", "file:/dev/stdin"]
+
+    /// - Throws: `missing`, `forbidden` or `unusable`, naming the file.
+    init(path: String) throws(Problem) {
+        self.path = path
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw Self.problem(path, errno) }
+        try checkKind()
+        try probe()
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private static func problem(_ path: String, _ number: CInt) -> Problem {
+        switch number {
+        case ENOENT, ENOTDIR:
+            Problem(.missing, "cannot open \(path): there is no such file", cure: "check the name")
+        case EACCES, EPERM:
+            Problem(.forbidden, "cannot open \(path): you may not read it", cure: "allow it: chmod u+r FILE")
+        default: Problem(.unusable, "cannot open \(path): \(errorText(number))")
+        }
+    }
+
+    private func checkKind() throws(Problem) {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.problem(path, errno) }
+        let kind = status.st_mode & S_IFMT
+        guard kind != S_IFDIR else {
+            throw Problem(.unusable, "cannot read \(path): it is a folder", cure: "name a picture or a clip in it")
+        }
+        guard kind == S_IFREG else {
+            throw Problem(.unusable, "cannot read \(path): it is not a plain file", cure: "name a picture or a clip")
+        }
+        guard status.st_size > 0 else {
+            throw Problem(.unusable, "cannot read \(path): the file is empty", cure: "name a picture or a clip")
+        }
+    }
+
+    private mutating func probe() throws(Problem) {
+        let entries =
+            "format=format_name:stream=codec_name,width,height,avg_frame_rate,r_frame_rate,color_space,nb_read_packets"
+            + ":stream_side_data=rotation:frame_tags=Orientation"
+        let (text, exit, lastLine) = try ChildProcess.output(
+            of: [
+                "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_frames",
+                "-read_intervals", "%+#2", "-show_entries", entries, "-of", "default=noprint_wrappers=1",
+            ] + Self.inputArguments, input: descriptor)
+        var facts: [Substring: Substring] = [:]
+        for line in text.split(separator: "\n") {
+            let pair = line.split(separator: "=", maxSplits: 1)
+            if pair.count == 2, facts[pair[0]] == nil { facts[pair[0]] = pair[1] }
+        }
+        guard let codec = facts["codec_name"], let width = facts["width"].flatMap({ Int($0) }),
+            let height = facts["height"].flatMap({ Int($0) })
+        else {
+            if exit == .status(0), facts["format_name"] != nil {
+                throw Problem(.unusable, "cannot read \(path): there are no pictures in it", cure: "name a clip")
+            }
+            let reason = lastLine.map { ": \(Self.plain($0))" } ?? ""
+            throw Problem(
+                .unusable, "cannot read \(path): it is no picture and no clip that ffmpeg knows\(reason)",
+                cure: "name a picture (JPEG, PNG) or a clip (MP4, MKV)")
+        }
+        self.codec = String(codec)
+        (self.width, self.height) = (width, height)
+        let format = facts["format_name"] ?? ""
+        isPhoto =
+            (format.hasSuffix("_pipe") || ["gif", "apng", "mjpeg", "image2"].contains(format))
+            && facts["nb_read_packets"] == "1"
+        if !isPhoto { rate = Self.rate(facts["avg_frame_rate"]) ?? Self.rate(facts["r_frame_rate"]) ?? 25 }
+        try checkSize()
+        settle(
+            orientation: facts["TAG:Orientation"].flatMap { Int($0.trimmed) } ?? 1,
+            rotation: facts["rotation"].flatMap { Double($0) } ?? 0, matrix: facts["color_space"] ?? "")
+    }
+
+    private func checkSize() throws(Problem) {
+        guard width > 0, height > 0 else {
+            throw Problem(.unusable, "cannot read \(path): its pictures have no size", cure: "name another file")
+        }
+        guard max(width, height) <= Self.largestSide, width * height <= Self.mostPixels else {
+            throw Problem(
+                .unusable, "cannot read \(path): \(width)x\(height) is too large",
+                cure: "make it smaller than \(Self.largestSide) pixels on each side")
+        }
+    }
+
+    /// Works out the upright size and the filters that give it.
+    private mutating func settle(orientation: Int, rotation: Double, matrix: Substring) {
+        var chain: [String] = []
+        if isPhoto {
+            // The eight values of EXIF's tag 0x0112: how to turn what is stored into what was seen.
+            let turns = [
+                2: "hflip", 3: "hflip,vflip", 4: "vflip", 5: "transpose=0", 6: "transpose=1", 7: "transpose=3",
+                8: "transpose=2",
+            ]
+            if let turn = turns[orientation] { chain.append(turn) }
+            if (5...8).contains(orientation) { (width, height) = (height, width) }
+            chain.append(
+                "scale=out_color_matrix=bt601:out_range=full:flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
+            )
+            chain.append("format=yuv444p")
+        } else {
+            // ffmpeg turns clips by their display matrix itself; here only the size is foretold.
+            let turned = abs((rotation / 90).rounded()).truncatingRemainder(dividingBy: 2) == 1
+            if turned { (width, height) = (height, width) }
+            // Webcams' YUV is BT.601, HD clips' mostly BT.709.
+            if matrix == "bt709" {
+                chain.append("colorspace=iall=bt709:space=smpte170m:trc=bt709:primaries=bt709")
+            }
+            // The size is said even if it is the clip's own: clips may change theirs midway.
+            chain.append("scale=\(width):\(height):in_color_matrix=auto:out_color_matrix=bt601:out_range=limited")
+            chain.append("format=yuv420p")
+        }
+        filters = chain.joined(separator: ",")
+    }
+
+    /// The arguments that decode the file to raw frames on standard output.
+    var decoder: [String] {
+        ["ffmpeg", "-v", "error", "-nostdin"] + (isPhoto ? ["-noautorotate"] : []) + Self.inputArguments
+            + ["-map", "0:v:0", "-vf", filters, "-fps_mode", "passthrough", "-f", "rawvideo"]
+            + (isPhoto ? ["-frames:v", "1"] : []) + ["pipe:1"]
+    }
+
+    /// "30000/1001" as a number; nil for "0/0" and nonsense.
+    private static func rate(_ text: Substring?) -> Double? {
+        guard let parts = text?.split(separator: "/"), parts.count == 2, let a = Double(parts[0]),
+            let b = Double(parts[1]), a > 0, b > 0, (0.01...1000).contains(a / b)
+        else { return nil }
+        return a / b
+    }
+
+    /// ffmpeg's words without the name that only we gave the file.
+    static func plain(_ line: String) -> String {
+        line.replacing("file:/dev/stdin: ", with: "")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring { self.drop { $0 == " " } }
+}

@@ -1,0 +1,163 @@
+import CArt
+import Frames
+import Glibc
+
+/// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
+///
+/// The unsafe calls to the C shim are in this file alone.
+public struct RasterRGBA: Equatable, Sendable {
+    /// Pixels.
+    public let width: Int
+    /// Pixels.
+    public let height: Int
+    /// `width * height * 4` bytes.
+    public var bytes: [UInt8]
+    /// Pixels per art unit. An SVG's unit is that of its viewBox, a PNG's its own pixel.
+    public let scale: Float
+    /// The art units that lie at the outer corner of the first pixel: the viewBox's origin; 0, 0 for a PNG.
+    public let origin: Point
+    /// The whole drawing in art units.
+    public let size: SIMD2<Float>
+
+    /// A raster whose unit is the pixel.
+    /// - Precondition: `bytes` holds `width * height * 4` bytes.
+    public init(width: Int, height: Int, bytes: [UInt8]) {
+        self.init(
+            width: width, height: height, bytes: bytes, scale: 1, origin: Point(0, 0),
+            size: SIMD2(Float(width), Float(height)))
+    }
+
+    fileprivate init(
+        width: Int, height: Int, bytes: [UInt8], scale: Float, origin: Point, size: SIMD2<Float>
+    ) {
+        precondition(width > 0 && height > 0 && bytes.count == width * height * 4, "a raster's bytes are all there")
+        (self.width, self.height, self.bytes) = (width, height, bytes)
+        (self.scale, self.origin, self.size) = (scale, origin, size)
+    }
+
+    /// Writes a PNG file.
+    /// - Throws: `system` where the file cannot be written.
+    public func write(png path: String) throws(Problem) {
+        var text = [CChar](repeating: 0, count: Raster.textSize)
+        let result = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe cart_png_write(path, bytes.baseAddress, CInt(width), CInt(height), &text, text.count)
+        }
+        guard result == 0 else {
+            throw Problem(
+                .system, "cannot write \(path): \(Raster.string(text))", cure: "name a place that you may write to")
+        }
+    }
+}
+
+/// Reads art: SVG by librsvg, PNG by cairo.
+public enum Raster {
+    /// No mask's drawing is as large; a file that is, is a mistake or an attack.
+    static let largestSVG = 4 << 20
+    /// 4096 x 4096 pixels at 8 bits do not compress to more.
+    static let largestPNG = 70 << 20
+    /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
+    static let largestSide = 4096
+    fileprivate static let textSize = 256
+
+    /// Loads an SVG or PNG; which of the two, its first bytes say.
+    ///
+    /// An SVG's viewBox is drawn with its larger side `maxDimension` pixels long. A PNG keeps its size unless it is
+    /// larger than that.
+    /// - Parameter maxDimension: pixels, at most 4096.
+    /// - Throws: `missing` or `forbidden`; `unusable` for a file that is empty, broken or too large. Each names it.
+    public static func load(path: String, maxDimension: Int) throws(Problem) -> RasterRGBA {
+        let bytes = try read(path)
+        let limit = max(1, min(maxDimension, largestSide))
+        let isPNG = bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+        return isPNG ? try png(bytes, path, limit) : try svg(bytes, path, limit)
+    }
+
+    private static func broken(_ path: String, _ reason: String) -> Problem {
+        Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
+    }
+
+    private static func svg(_ bytes: [UInt8], _ path: String, _ limit: Int) throws(Problem) -> RasterRGBA {
+        guard bytes.count <= largestSVG else { throw broken(path, "an SVG of more than 4 MB is too large") }
+        var text = [CChar](repeating: 0, count: textSize)
+        guard let svg = unsafe cart_svg_open(bytes, bytes.count, &text, text.count) else {
+            throw broken(path, "it is neither a PNG nor an SVG (\(string(text)))")
+        }
+        defer { unsafe cart_svg_close(svg) }
+        var (x, y, width, height) = (0.0, 0.0, 0.0, 0.0)
+        guard unsafe cart_svg_box(svg, &x, &y, &width, &height) == 0, width > 0, height > 0, width < 1e6, height < 1e6,
+            abs(x) < 1e6, abs(y) < 1e6
+        else { throw broken(path, "the SVG says neither a usable viewBox nor a width and height") }
+        let scale = Double(limit) / max(width, height)
+        let pixels = (x: max(1, Int((width * scale).rounded())), y: max(1, Int((height * scale).rounded())))
+        var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
+        guard unsafe cart_svg_draw(svg, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count) == 0 else {
+            throw broken(path, string(text))
+        }
+        return RasterRGBA(
+            width: pixels.x, height: pixels.y, bytes: rgba, scale: Float(scale), origin: Point(Float(x), Float(y)),
+            size: SIMD2(Float(width), Float(height)))
+    }
+
+    private static func png(_ bytes: [UInt8], _ path: String, _ limit: Int) throws(Problem) -> RasterRGBA {
+        // The header chunk is the first: length, "IHDR", width, height.
+        guard bytes.count >= 24 else { throw broken(path, "the PNG is cut off") }
+        let width = number(bytes, at: 16)
+        let height = number(bytes, at: 20)
+        guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
+            throw broken(path, "a PNG of \(width)x\(height) is too large, \(largestSide)x\(largestSide) is the limit")
+        }
+        let scale = min(1, Float(limit) / Float(max(width, height)))
+        let pixels = (
+            x: max(1, Int((Float(width) * scale).rounded())), y: max(1, Int((Float(height) * scale).rounded()))
+        )
+        var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
+        var text = [CChar](repeating: 0, count: textSize)
+        let result = unsafe cart_png_draw(
+            bytes, bytes.count, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count)
+        guard result == 0 else { throw broken(path, "the PNG is damaged (\(string(text)))") }
+        return RasterRGBA(
+            width: pixels.x, height: pixels.y, bytes: rgba, scale: scale, origin: Point(0, 0),
+            size: SIMD2(Float(width), Float(height)))
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
+        bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// The whole file, unless it is larger than any picture may be.
+    private static func read(_ path: String) throws(Problem) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR:
+                throw Problem(.missing, "the picture \(path) is not there", cure: "put it there, or correct its name")
+            case EACCES:
+                throw Problem(.forbidden, "you may not read the picture \(path)", cure: "allow it: chmod u+r FILE")
+            default: throw broken(path, "error \(errno) when it was opened")
+            }
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw broken(path, "it is not a plain file")
+        }
+        guard status.st_size > 0 else { throw broken(path, "the file is empty") }
+        guard status.st_size <= largestPNG else { throw broken(path, "a file of \(status.st_size) bytes is too large") }
+        var bytes = [UInt8](repeating: 0, count: status.st_size)
+        var count = 0
+        while count < bytes.count {
+            let more = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
+                guard let base = buffer.baseAddress else { return 0 }
+                return unsafe Glibc.read(descriptor, base + count, buffer.count - count)
+            }
+            if more < 0, errno == EINTR { continue }
+            guard more > 0 else { throw broken(path, "it could not be read to its end") }
+            count += more
+        }
+        return bytes
+    }
+
+    fileprivate static func string(_ text: [CChar]) -> String {
+        String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,187 @@
+import Capture
+import Frames
+import Glibc
+
+/// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
+///
+/// The file's ending says what it becomes. It grows under a name of its own ("clip.part.mp4" beside "clip.mp4") and
+/// takes its real name in `finish`, so that a run that fails never leaves half a file, nor harms an older one.
+/// Unlike live sinks, `publish` waits while the encoder is busy.
+public struct FileSink: FrameSink, ~Copyable {
+    public let description: String
+    public let layout: FrameLayout
+
+    private let path: String
+    private let part: String
+    private let kind: Kind
+    private var encoder: ChildProcess
+    private var frames = 0
+    private var isFinished = false
+
+    /// Starts an encoder for `path`.
+    /// - Parameters:
+    ///   - layout: the layout of all frames to come.
+    ///   - rate: frames per second.
+    ///   - audioFrom: a file whose sound goes along with a clip, as it is; nil: silent.
+    /// - Throws: `invalid` for an ending that is not known, `missing`, `forbidden` or `unusable` where the file cannot
+    ///   be written, `missing` where ffmpeg is not installed.
+    public init(path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil) throws(Problem) {
+        guard let kind = Kind(path: path) else {
+            throw Problem(
+                .invalid, "cannot write \(path): the ending does not say what it is",
+                cure: "end it with one of \(Kind.known)")
+        }
+        let part = kind.part(of: path)
+        try Self.tryOut(path, part)
+        do {
+            encoder = try ChildProcess(
+                ["ffmpeg", "-v", "error", "-nostdin", "-y"] + kind.input(layout, rate: rate)
+                    + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output + ["file:\(part)"], .writing)
+        } catch {
+            _ = unsafe unlink(part)
+            throw error
+        }
+        (self.path, self.part, self.kind, self.layout) = (path, part, kind, layout)
+        description = "\(path), \(layout.width)x\(layout.height)"
+    }
+
+    deinit { if !isFinished { _ = unsafe unlink(part) } }
+
+    /// Takes one frame; waits while the encoder is busy. A photo is the first frame; later ones are let go.
+    /// - Throws: `gone` when the encoder has ended (a full disk, mostly).
+    public mutating func publish(_ frame: borrowing FrameView) throws {
+        precondition(frame.layout == layout, "a frame has its sink's layout")
+        if kind.isPhoto, frames > 0 { return }
+        for plane in layout.planes {
+            // Rows that lie close together go in one piece.
+            let isPacked = plane.stride == plane.rowBytes
+            let (size, count) = isPacked ? (plane.rowBytes * plane.rows, 1) : (plane.rowBytes, plane.rows)
+            for row in 0..<count {
+                let start = plane.offset + row * plane.stride
+                guard try encoder.write(frame.bytes.extracting(start..<start + size)) else { throw failure() }
+            }
+        }
+        encoder.listen()
+        frames += 1
+    }
+
+    /// Ends the file and gives it its name. Nothing is left of it where no frame came.
+    /// - Parameter card: not used; a file ends with its last frame.
+    /// - Throws: `gone` when the encoder failed.
+    public consuming func finish(card: borrowing FrameView) throws {
+        guard frames > 0 else { return }
+        let exit = encoder.finish()
+        guard exit == .status(0) else { throw failure() }
+        guard unsafe rename(part, path) == 0 else {
+            throw Problem(.system, "cannot rename \(part) to \(path): \(errorText(errno))")
+        }
+        isFinished = true
+    }
+
+    /// What to say of an encoder that has ended before its time.
+    private mutating func failure() -> Problem {
+        let exit = encoder.finish()
+        let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
+        return Problem(
+            .gone, "cannot write \(path): ffmpeg ended after \(frames) frames (\(exit))\(reason)",
+            cure: "is the disk full? see with df, or name another place with -o")
+    }
+
+    /// Finds out at once what ffmpeg would say late and less clearly.
+    private static func tryOut(_ path: String, _ part: String) throws(Problem) {
+        var status = stat()
+        if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            throw Problem(.unusable, "cannot write \(path): it is there and no plain file", cure: "name another file")
+        }
+        let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR:
+                throw Problem(.missing, "cannot write \(path): there is no such folder", cure: "make it with mkdir -p")
+            case EACCES, EPERM, EROFS:
+                throw Problem(
+                    .forbidden, "cannot write \(path): you may not write in its folder", cure: "name another place")
+            default: throw Problem(.system, "cannot write \(path): \(errorText(errno))", cure: "name another place")
+            }
+        }
+        close(descriptor)
+    }
+}
+
+/// What a file becomes, by its ending.
+private enum Kind: String, CaseIterable {
+    case png, jpg, jpeg, webp, bmp
+    case mp4, mov, mkv, webm, avi, gif
+    case y4m, yuv
+
+    static var known: String { allCases.map { ".\($0.rawValue)" }.joined(separator: ", ") }
+
+    init?(path: String) {
+        guard let name = path.split(separator: "/", omittingEmptySubsequences: false).last,
+            let dot = name.lastIndex(of: "."), dot != name.startIndex
+        else { return nil }
+        self.init(rawValue: name[dot...].dropFirst().lowercased())
+    }
+
+    /// "clip.part.mp4" for "clip.mp4".
+    func part(of path: String) -> String { "\(path.dropLast(rawValue.count))part.\(rawValue)" }
+
+    var isPhoto: Bool {
+        switch self {
+        case .png, .jpg, .jpeg, .webp, .bmp: true
+        case .mp4, .mov, .mkv, .webm, .avi, .gif, .y4m, .yuv: false
+        }
+    }
+
+    /// Says what comes through the pipe.
+    func input(_ layout: FrameLayout, rate: Double) -> [String] {
+        let format =
+            switch layout.format {
+            case .yuyv: "yuyv422"
+            case .uyvy: "uyvy422"
+            case .nv12: "nv12"
+            case .i420: "yuv420p"
+            case .i422: "yuv422p"
+            case .i444: "yuv444p"
+            case .gray: "gray"
+            }
+        return [
+            "-f", "rawvideo", "-pix_fmt", format, "-s", "\(layout.width)x\(layout.height)",
+            "-color_range", layout.range == .full ? "pc" : "tv", "-colorspace", "smpte170m",
+            "-framerate", "\(rate)", "-i", "pipe:0",
+        ]
+    }
+
+    /// A second input, whose sound is copied.
+    func sound(from path: String?) -> [String] {
+        guard let path, self != .gif, self != .y4m, self != .yuv else { return [] }
+        return ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy", "-shortest"]
+    }
+
+    /// The encoder and its options.
+    var output: [String] {
+        // 4:2:0 wants even sizes: an odd picture gets one more row or column. Webcams' and our colours are BT.601.
+        let even = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_range=limited,format=yuv420p"
+        let colors = [
+            "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-color_range",
+            "tv",
+        ]
+        let exact = "flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
+        return switch self {
+        case .png, .bmp: ["-vf", "scale=in_color_matrix=bt601:\(exact),format=rgb24", "-frames:v", "1", "-update", "1"]
+        case .jpg, .jpeg:
+            ["-vf", "scale=out_range=full:\(exact),format=yuvj444p", "-q:v", "2", "-frames:v", "1", "-update", "1"]
+        case .webp: ["-vf", "scale=in_color_matrix=bt601:\(exact),format=yuv420p", "-quality", "90", "-frames:v", "1"]
+        case .mp4, .mov:
+            ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-movflags", "+faststart"] + colors
+        case .mkv: ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
+        case .webm:
+            ["-vf", even, "-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "5"]
+                + colors
+        case .avi: ["-vf", even, "-c:v", "mpeg4", "-q:v", "3"] + colors
+        case .gif: ["-vf", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1"]
+        case .y4m: ["-vf", "format=yuv420p|yuv422p|yuv444p|gray", "-strict", "-1"]
+        case .yuv: ["-f", "rawvideo"]
+        }
+    }
+}

@@ -1,0 +1,21 @@
+import Frames
+
+/// Takes frames and forgets them: for measuring and for trying a camera out.
+public struct NullSink: FrameSink, ~Copyable {
+    public let layout: FrameLayout
+    public let description = "nowhere"
+    /// Frames taken so far.
+    public private(set) var frames = 0
+
+    /// - Parameter layout: the layout of all frames to come.
+    public init(layout: FrameLayout) { self.layout = layout }
+
+    /// Counts the frame.
+    public mutating func publish(_ frame: borrowing FrameView) throws {
+        precondition(frame.layout == layout, "a frame has its sink's layout")
+        frames += 1
+    }
+
+    /// Does nothing.
+    public consuming func finish(card: borrowing FrameView) throws {}
+}
