@@ -62,21 +62,27 @@ public enum Raster {
     /// Loads an SVG or PNG; which of the two, its first bytes say.
     ///
     /// An SVG's viewBox is drawn with its larger side `maxDimension` pixels long. A PNG keeps its size unless it is
-    /// larger than that.
-    /// - Parameter maxDimension: pixels, at most 4096.
+    /// larger than that. Where `density` asks for less, both are made smaller.
+    /// - Parameters:
+    ///   - density: pixels per art unit beyond which nothing is gained.
+    ///   - maxDimension: pixels, at most 4096.
     /// - Throws: `missing` or `forbidden`; `unusable` for a file that is empty, broken or too large. Each names it.
-    public static func load(path: String, maxDimension: Int) throws(Problem) -> RasterRGBA {
+    public static func load(
+        path: String, density: Float = .infinity, maxDimension: Int
+    ) throws(Problem) -> RasterRGBA {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, largestSide))
         let isPNG = bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-        return isPNG ? try png(bytes, path, limit) : try svg(bytes, path, limit)
+        return isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
     }
 
     private static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
     }
 
-    private static func svg(_ bytes: [UInt8], _ path: String, _ limit: Int) throws(Problem) -> RasterRGBA {
+    private static func svg(
+        _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
+    ) throws(Problem) -> RasterRGBA {
         guard bytes.count <= largestSVG else { throw broken(path, "an SVG of more than 4 MB is too large") }
         var text = [CChar](repeating: 0, count: textSize)
         guard let svg = unsafe cart_svg_open(bytes, bytes.count, &text, text.count) else {
@@ -87,7 +93,7 @@ public enum Raster {
         guard unsafe cart_svg_box(svg, &x, &y, &width, &height) == 0, width > 0, height > 0, width < 1e6, height < 1e6,
             abs(x) < 1e6, abs(y) < 1e6
         else { throw broken(path, "the SVG says neither a usable viewBox nor a width and height") }
-        let scale = Double(limit) / max(width, height)
+        let scale = min(Double(limit) / max(width, height), Double(density))
         let pixels = (x: max(1, Int((width * scale).rounded())), y: max(1, Int((height * scale).rounded())))
         var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
         guard unsafe cart_svg_draw(svg, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count) == 0 else {
@@ -98,7 +104,9 @@ public enum Raster {
             size: SIMD2(Float(width), Float(height)))
     }
 
-    private static func png(_ bytes: [UInt8], _ path: String, _ limit: Int) throws(Problem) -> RasterRGBA {
+    private static func png(
+        _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
+    ) throws(Problem) -> RasterRGBA {
         // The header chunk is the first: length, "IHDR", width, height.
         guard bytes.count >= 24 else { throw broken(path, "the PNG is cut off") }
         let width = number(bytes, at: 16)
@@ -106,7 +114,7 @@ public enum Raster {
         guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
             throw broken(path, "a PNG of \(width)x\(height) is too large, \(largestSide)x\(largestSide) is the limit")
         }
-        let scale = min(1, Float(limit) / Float(max(width, height)))
+        let scale = min(1, Float(limit) / Float(max(width, height)), density)
         let pixels = (
             x: max(1, Int((Float(width) * scale).rounded())), y: max(1, Int((Float(height) * scale).rounded()))
         )

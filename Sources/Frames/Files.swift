@@ -47,3 +47,10 @@ public func message(of error: CInt) -> String {
 
 /// True where that file is there and may be read.
 public func isReadable(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
+
+/// The path without links and dots; nil where nothing is there.
+public func realPath(of path: String) -> String? {
+    guard let real = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(real) }
+    return unsafe String(cString: real)
+}

@@ -41,3 +41,11 @@ public struct Pose: Equatable, Sendable {
 
     public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
 }
+
+extension Face {
+    /// A mean head that faces the camera, its eyes one pixel apart at the origin: for measuring, not for drawing.
+    public static let mean = Face(
+        id: 0, kind: .human, state: .predicted, box: Rect(x: -1, y: -1, width: 2, height: 3),
+        landmarks: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero).landmarks,
+        head: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero), confidence: 0)
+}

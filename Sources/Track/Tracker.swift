@@ -43,7 +43,11 @@ public struct Tracker: ~Copyable {
     /// - Parameter seconds: the frame's time; must grow from frame to frame.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double) {
         prepare(luma)
-        for i in tracks.indices { follow(&tracks[i], luma, seconds) }
+        for i in tracks.indices {
+            var track = tracks[i]
+            follow(&track, luma, seconds)
+            tracks[i] = track
+        }
         dropDoubles()
         let hold = settings.hold
         tracks.removeAll { track in

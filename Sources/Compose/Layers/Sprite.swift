@@ -41,8 +41,19 @@ struct Sprite: Layer {
         eyeDistance = Float(distance)
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
         try fields.finish()
-        let density = wantsDistance ? target.eyeDistance / eyeDistance : nil
-        art = try Art(file: name, folder: folder, density: density, target: target, fields: fields)
+        let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
+        art = try Art(file: name, folder: folder, density: target.eyeDistance * perUnit, range: target.range)
+    }
+
+    /// Eye distances that one art unit covers on a mean head, by the pins' spread.
+    private static func eyeDistances(per pins: [Pin]) -> Float {
+        let head = Face.mean
+        var most: Float = 0
+        for pin in pins.dropFirst() {
+            let (art, seen) = (pin.art - pins[0].art, pin.face.position(on: head) - pins[0].face.position(on: head))
+            most = max(most, seen.length / max(art.length, 1e-3))
+        }
+        return most
     }
 
     func draw(on canvas: inout Canvas, face: borrowing Face) {
