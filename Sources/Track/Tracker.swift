@@ -62,7 +62,7 @@ public struct Tracker: ~Copyable {
         prepare(luma)
         tracks.removeAll()
         search(luma, slices: sweep?.regions.count ?? 0, 0)
-        tracks.removeAll { !$0.isShown }
+        for i in tracks.indices { tracks[i].agreed = Track.needed }
         show()
     }
 
@@ -152,7 +152,7 @@ struct Track: Sendable {
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
     /// Frames that agreed so far.
-    private(set) var agreed = 1
+    var agreed = 1
     private(set) var unconfirmed = 0
     private(set) var score: Float
     private var smooth: Smoothing
