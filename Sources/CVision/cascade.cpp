@@ -71,7 +71,7 @@ int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma
     const int n = std::min<int>(capacity, cascade->boxes.size());
     for (int i = 0; i < n; i++) {
         const cv::Rect &box = cascade->boxes[i];
-        windows[i] = {box.x, box.y, box.width, box.height, cascade->counts[i], cascade->sums[i]};
+        windows[i] = {box.x, box.y, box.width, box.height, cascade->sums[i]};
     }
     return n;
 } catch (const std::exception &e) {

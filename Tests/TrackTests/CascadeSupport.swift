@@ -14,9 +14,9 @@ struct Gray {
         body(LumaView(samples: pixels.span, width: width, height: height, rowStride: width))
     }
 
-    func crop(_ x: Int, _ y: Int) -> Gray {
-        var out = Gray(width: width - x, height: height - y, pixels: [])
-        for row in y..<height { out.pixels += pixels[row * width + x..<(row + 1) * width] }
+    func crop(_ x: Int, _ y: Int, width w: Int, height h: Int) -> Gray {
+        var out = Gray(width: w, height: h, pixels: [])
+        for row in y..<y + h { out.pixels += pixels[(row * width + x)..<(row * width + x + w)] }
         return out
     }
 
@@ -59,6 +59,17 @@ enum OpenCVData {
         return try Cascade(xml: bytes.span, file: name + ".xml")
     }
 
+    /// The file with its first stages alone, so that a verdict is seen at each depth.
+    static func cut(_ xml: [UInt8], stages: Int) -> [UInt8] {
+        let text = String(decoding: xml, as: UTF8.self)
+        var parts = text.components(separatedBy: "</weakClassifiers></_>")
+        guard parts.count > stages + 1, let end = parts.removeLast().range(of: "</stages>") else { return xml }
+        let tail = text.components(separatedBy: "</weakClassifiers></_>").last ?? ""
+        return [UInt8](
+            (parts[0..<stages].joined(separator: "</weakClassifiers></_>") + "</weakClassifiers></_>"
+                + tail[end.lowerBound...]).utf8)
+    }
+
     static func path(_ name: String) -> String {
         folder + (name.hasPrefix("lbp") ? "lbpcascades/" : "haarcascades/") + name + ".xml"
     }
@@ -69,8 +80,11 @@ enum OpenCVData {
     private let handle: OpaquePointer
     private var windows = [cvision_window](repeating: cvision_window(), count: 1 << 20)
 
-    init?(_ name: String) {
-        guard let handle = unsafe cvision_cascade_open(OpenCVData.path(name), nil, 0) else { return nil }
+    init?(_ xml: [UInt8]) {
+        let path = FileManager.default.temporaryDirectory.path + "/cascade-\(UUID().uuidString).xml"
+        guard FileManager.default.createFile(atPath: path, contents: Data(xml)) else { return nil }
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        guard let handle = unsafe cvision_cascade_open(path, nil, 0) else { return nil }
         unsafe self.handle = handle
     }
 

@@ -17,12 +17,10 @@ struct cvision_find {
     int neighbours;
 };
 
-/// One window that was judged, before any grouping.
+/// One window that passed every stage, before any grouping.
 struct cvision_window {
     int x, y, width, height;
-    /// Stages passed; a window too flat to be judged counts as 1, with the sum of the window before it.
-    int stages;
-    /// The last evaluated stage's sum.
+    /// The last stage's sum.
     double sum;
 };
 
@@ -40,8 +38,8 @@ int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma,
                            double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
                            int capacity, char *error, size_t error_size);
 
-/// The same search without grouping: every window that OpenCV judges, whatever it says of it. It passes over the
-/// neighbour of a window that fails the first stage. Returns the number of windows, at most `capacity`, or -1.
+/// The same search without grouping: every window that passes. OpenCV takes every second row and column at sizes
+/// under twice the trained one, and leaves out the next window where one fails the first stage. Returns the number of windows, at most `capacity`, or -1.
 int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
                             double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
                             char *error, size_t error_size);
