@@ -40,13 +40,13 @@ struct CascadeFigures {
             let xml = try OpenCVData.read(name)
             let cascade = try Cascade(xml: xml.span, file: name)
             let other = try #require(OpenCVCascade(xml))
-            var search = CascadeSearch(cascade, maxWidth: 96, maxHeight: 96)
-            let photo = try #require(TestPhotos.decode(TestPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 96))
-            let x = max(0, (photo.width - 96) / 2)
-            let full = photo.crop(x, 0, width: 96, height: 96)
+            var search = CascadeSearch(cascade, maxWidth: 400, maxHeight: 200)
+            let photo = try #require(TestPhotos.decode(TestPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 200))
+            let x = 0
+            let full = photo
             var boxes: [CascadeWindow] = []
             full.view { view in
-                var sweep = CascadeSearch.Sweep(smallest: 36, largest: 90, stage: cascade.stageCount)
+                var sweep = CascadeSearch.Sweep(smallest: 36, largest: 190, stage: cascade.stageCount)
                 _ = search.sweep(view, &sweep, budget: .max)
                 search.groups.group(atLeast: 2)
                 boxes = search.groups.windows
@@ -55,7 +55,7 @@ struct CascadeFigures {
             // A patch in which the window is 40 wide.
             let factor = 40 / Double(find.width)
             let small = try #require(
-                TestPhotos.decode(TestPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: Int(96 * factor / 2) * 2))
+                TestPhotos.decode(TestPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: Int(200 * factor / 2) * 2))
             var patch = Gray(width: 96, height: 96, pixels: [UInt8](repeating: 100, count: 96 * 96))
             let (ox, oy) = (48 - Int((Double(find.x + find.width / 2) + Double(x)) * factor), 48 - Int(Double(find.y + find.height / 2) * factor))
             for py in 0..<96 { for px in 0..<96 {

@@ -99,9 +99,9 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     private let treeSize: Int
     private let headroom: Float
     private let stageCount: Int
-    private let nodeCount: Int
-    private let treeCount: Int
     private let isHaar: Bool
+    /// Whether all trees have one node, or all have two that follow each other.
+    private let groupable: Bool
 
     /// - Parameters:
     ///   - haar: all nodes of a Haar cascade, or none.
@@ -124,8 +124,16 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         let bottom = (windowHeight - 1) * stride + 1
         corners = SIMD4(Int32(top), Int32(top + windowWidth - 2), Int32(bottom), Int32(bottom + windowWidth - 2))
         headroom = max(stages.reduce(0) { $0 + $1.headroom }, .leastNormalMagnitude)
-        (stageCount, nodeCount, treeCount) = (stages.count, haar.count, roots.count)
+        stageCount = stages.count
         isHaar = !haar.isEmpty
+        groupable =
+            isHaar
+            && (treeSize == 1
+                || roots.indices.allSatisfy {
+                    let (root, end) = (roots[$0], $0 + 1 < roots.count ? roots[$0 + 1] : Int32(haar.count))
+                    let node = haar[Int(root)]
+                    return end - root == 2 && (node.left == root + 1) != (node.right == root + 1)
+                })
     }
 
     deinit {
@@ -175,7 +183,7 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         guard y >= 0, y < size.rows, step > 0 else { return }
         let row = unsafe UnsafePointer(integral.entries + y * stride)
         while x < last {
-            if step == 1 && last - x >= 4 && treeSize <= Self.groupTreeSize && isHaar {
+            if step == 1 && last - x >= 4 && groupable {
                 unsafe group(row + x, x, y, min(8, last - x), stage, &hits, &count, &work)
                 x += 8
                 continue
@@ -316,8 +324,6 @@ extension CascadeProgram {
 
 // Eight neighbouring windows at once, until too few of them are left.
 extension CascadeProgram {
-    /// Trees larger than this are walked one window at a time.
-    private static var groupTreeSize: Int { 3 }
     /// Fewer live windows than this are finished one at a time: a group costs about this many.
     private static var fewest: Int { 3 }
 
@@ -337,7 +343,7 @@ extension CascadeProgram {
         while index < stageCount, alive.nonzeroBitCount >= Self.fewest {
             let now = unsafe stages[index]
             work += Int(now.treeCount) * Self.fewest
-            let sum = unsafe treeSize == 1 ? stumpSums(window, scales, now) : treeSums(window, scales, now)
+            let sum = unsafe treeSize == 1 ? stumpSums(window, scales, now) : pairSums(window, scales, now)
             let margin = SIMD8<Float>(sum - Double(now.threshold))
             let failed = Self.bits(sum .< Double(now.threshold)) & alive
             if index >= stage && failed != 0 {
@@ -411,28 +417,28 @@ extension CascadeProgram {
         return total
     }
 
-    /// Every node of a tree for every window, then from the last node up: the way that each window took.
-    private func treeSums(
+    /// Both nodes of every tree for every window, then the way that each window took.
+    private func pairSums(
         _ window: UnsafePointer<Int32>, _ scales: SIMD8<Float>, _ stage: CascadeStage
     ) -> SIMD8<Double> {
         var total = SIMD8<Double>(repeating: 0)
-        guard let nodes = unsafe UnsafePointer(haar.baseAddress) else { return total }
-        var reached = InlineArray<3, SIMD8<Float>>(repeating: SIMD8(repeating: 0))
+        guard let nodes = unsafe UnsafePointer(haar.baseAddress), let leaves = unsafe UnsafePointer(leaves.baseAddress)
+        else { return total }
         for tree in Int(stage.firstTree)..<Int(stage.firstTree + stage.treeCount) {
-            let root = unsafe Int(roots[tree])
-            let end = unsafe tree + 1 < treeCount ? Int(roots[tree + 1]) : nodeCount
-            var at = end - root - 1
-            while at >= 0 {
-                let node = unsafe nodes + root + at
-                let below = unsafe Self.values(window, node) * scales .< node.pointee.threshold
-                let (left, right) = unsafe (node.pointee.left, node.pointee.right)
-                let ifLeft = unsafe left >= 0 ? reached[unchecked: Int(left) - root] : SIMD8(repeating: leaves[Int(~left)])
-                let ifRight =
-                    unsafe right >= 0 ? reached[unchecked: Int(right) - root] : SIMD8(repeating: leaves[Int(~right)])
-                unsafe reached[unchecked: at] = ifRight.replacing(with: ifLeft, where: below)
-                at -= 1
+            let root = unsafe nodes + Int(roots[tree])
+            let node = unsafe root + 1
+            let rootBelow = unsafe Self.values(window, root) * scales .< root.pointee.threshold
+            let below = unsafe Self.values(window, node) * scales .< node.pointee.threshold
+            let left = unsafe SIMD8<Float>(repeating: leaves[Int(~node.pointee.left)])
+            let right = unsafe SIMD8<Float>(repeating: leaves[Int(~node.pointee.right)])
+            let second = right.replacing(with: left, where: below)
+            if unsafe root.pointee.left < 0 {
+                let first = unsafe SIMD8<Float>(repeating: leaves[Int(~root.pointee.left)])
+                total += SIMD8<Double>(second.replacing(with: first, where: rootBelow))
+            } else {
+                let first = unsafe SIMD8<Float>(repeating: leaves[Int(~root.pointee.right)])
+                total += SIMD8<Double>(first.replacing(with: second, where: rootBelow))
             }
-            total += SIMD8<Double>(reached[0])
         }
         return total
     }
