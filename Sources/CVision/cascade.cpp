@@ -10,6 +10,7 @@ struct cvision_cascade {
     // Kept between calls, so that a search does not grow them anew.
     std::vector<cv::Rect> boxes;
     std::vector<int> counts;
+    std::vector<double> sums;
 };
 
 static void say(char *error, size_t size, const char *text) {
@@ -51,6 +52,26 @@ int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma,
     for (int i = 0; i < n; i++) {
         const cv::Rect &box = cascade->boxes[i];
         finds[i] = {box.x, box.y, box.width, box.height, cascade->counts[i]};
+    }
+    return n;
+} catch (const std::exception &e) {
+    say(error, error_size, e.what());
+    return -1;
+} catch (...) {
+    say(error, error_size, "unknown failure");
+    return -1;
+}
+
+int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
+                            double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
+                            char *error, size_t error_size) try {
+    const cv::Mat picture(height, width, CV_8UC1, const_cast<uint8_t *>(luma), stride);
+    cascade->classifier.detectMultiScale(picture, cascade->boxes, cascade->counts, cascade->sums, step, 0, 0,
+                                         cv::Size(min_size, min_size), cv::Size(max_size, max_size), true);
+    const int n = std::min<int>(capacity, cascade->boxes.size());
+    for (int i = 0; i < n; i++) {
+        const cv::Rect &box = cascade->boxes[i];
+        windows[i] = {box.x, box.y, box.width, box.height, cascade->sums[i]};
     }
     return n;
 } catch (const std::exception &e) {

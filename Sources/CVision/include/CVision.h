@@ -17,6 +17,13 @@ struct cvision_find {
     int neighbours;
 };
 
+/// One window that passed every stage, before any grouping.
+struct cvision_window {
+    int x, y, width, height;
+    /// The last stage's sum.
+    double sum;
+};
+
 struct cvision_cascade;
 
 /// Loads an OpenCV cascade (XML). NULL on failure.
@@ -30,6 +37,12 @@ void cvision_cascade_window(const struct cvision_cascade *cascade, int *width, i
 int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
                            double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
                            int capacity, char *error, size_t error_size);
+
+/// The same search without grouping: every window that passes. OpenCV takes every second row and column at sizes
+/// under twice the trained one, and leaves out the next window where one fails the first stage. Returns the number of windows, at most `capacity`, or -1.
+int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
+                            double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
+                            char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,205 @@
+/// The integral pictures of one level of a picture's pyramid: what a cascade's features are summed from.
+///
+/// Sized once, refilled for every level; filling allocates nothing. Entry (x, y) of the sum is the sum of all samples
+/// left of column x and above row y, so each plane is one column and one row larger than the level. The tilted sum's
+/// entry (x, y) covers the samples of the triangle whose lower corner is the sample (x - 1, y - 1) and whose sides
+/// rise at 45 degrees (Lienhart and Maydt, 2002). All sums wrap at 32 bits, and differences of them do not care.
+@safe public struct Integral: ~Copyable {
+    /// Which planes a cascade reads.
+    public enum Planes: Int, Sendable {
+        /// LBP: the sum alone.
+        case sum = 1
+        /// Haar: the sum, and the squares for the contrast of a window.
+        case squares = 2
+        /// Haar with features turned by 45 degrees: the tilted sum too.
+        case tilted = 3
+    }
+
+    public let planes: Planes
+    /// The largest level, in samples.
+    public let maxWidth: Int
+    public let maxHeight: Int
+    /// Entries from one row to the next, the same for every level, so that a cascade's offsets are made once.
+    public let stride: Int
+    /// Entries from one plane to the next.
+    public let planeSize: Int
+    /// The level that was filled last, in samples.
+    public private(set) var width = 0
+    public private(set) var height = 0
+
+    let entries: UnsafeMutablePointer<Int32>
+    private let rows: UnsafeMutablePointer<Int16>
+    private let columns: UnsafeMutablePointer<Column>
+    private let pixels: UnsafeMutablePointer<UInt8>
+
+    /// Groups of windows are read together, so some entries behind the last one are read and not used.
+    private static let overrun = 64
+
+    /// Where a level's column lies in its picture: two samples and the second's weight of 2048.
+    private struct Column {
+        var left: Int32
+        var right: Int32
+        var weight: Int32
+    }
+
+    /// - Parameters:
+    ///   - maxWidth: the widest level, samples, at least 1.
+    ///   - maxHeight: the highest level, samples, at least 1.
+    public init(maxWidth: Int, maxHeight: Int, planes: Planes) {
+        precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
+        (self.maxWidth, self.maxHeight, self.planes) = (maxWidth, maxHeight, planes)
+        stride = maxWidth + 1
+        planeSize = stride * (maxHeight + 1)
+        let count = planeSize * planes.rawValue + Self.overrun
+        unsafe entries = .allocate(capacity: count)
+        unsafe entries.initialize(repeating: 0, count: count)
+        unsafe rows = .allocate(capacity: maxWidth * 2)
+        unsafe rows.initialize(repeating: 0, count: maxWidth * 2)
+        unsafe columns = .allocate(capacity: maxWidth)
+        unsafe columns.initialize(repeating: Column(left: 0, right: 0, weight: 0), count: maxWidth)
+        unsafe pixels = .allocate(capacity: maxWidth * 2)
+        unsafe pixels.initialize(repeating: 0, count: maxWidth * 2)
+    }
+
+    deinit {
+        unsafe entries.deallocate()
+        unsafe rows.deallocate()
+        unsafe columns.deallocate()
+        unsafe pixels.deallocate()
+    }
+
+    /// Fills the sums from a part of a picture that is scaled to a level of `levelWidth` x `levelHeight` samples.
+    ///
+    /// Scaled bilinearly in fixed point with weights of 2048 steps, as OpenCV scales 8-bit pictures (INTER_LINEAR),
+    /// to the last bit.
+    /// - Parameter part: the part of the level to fill, in level samples; it becomes the whole of this integral.
+    /// - Returns: false where the part is empty, leaves the level or is larger than this integral can hold.
+    public mutating func fill(
+        from picture: borrowing LumaView, levelWidth: Int, levelHeight: Int, part: PixelRect
+    ) -> Bool {
+        guard part.width > 0, part.height > 0, part.width <= maxWidth, part.height <= maxHeight,
+            part.x >= 0, part.y >= 0, part.x + part.width <= levelWidth, part.y + part.height <= levelHeight
+        else { return false }
+        (width, height) = (part.width, part.height)
+        clearEdges()
+        let same = levelWidth == picture.width && levelHeight == picture.height
+        if !same { placeColumns(of: part, in: levelWidth, from: picture.width) }
+        let scaleY = 1 / (Double(levelHeight) / Double(picture.height))
+        let (rowStride, pixelStride) = (picture.rowStride, picture.pixelStride)
+        let lastRow = picture.height - 1
+        unsafe picture.samples.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return }
+            // Which of the picture's rows the two scratch rows hold.
+            var held = (top: -1, bottom: -1)
+            for y in 0..<part.height {
+                let now = unsafe pixels + (y & 1) * maxWidth
+                if same {
+                    let source = unsafe base + (part.y + y) * rowStride + part.x * pixelStride
+                    for x in 0..<part.width { unsafe now[x] = source[x * pixelStride] }
+                } else {
+                    let at = Float((Double(part.y + y) + 0.5) * scaleY - 0.5)
+                    let first = Int(at.rounded(.down))
+                    let weight = Int32(((at - Float(first)) * 2048).rounded(.toNearestOrEven))
+                    let other = Int32(((1 - (at - Float(first))) * 2048).rounded(.toNearestOrEven))
+                    let top = max(0, min(first, lastRow))
+                    let bottom = max(0, min(first + 1, lastRow))
+                    // A row that was the lower one is the upper one further down: scratch rows are kept by parity.
+                    if held.top != top && held.bottom != top {
+                        unsafe spread(base + top * rowStride, pixelStride, into: slot(top))
+                    }
+                    if bottom != top && held.top != bottom && held.bottom != bottom {
+                        unsafe spread(base + bottom * rowStride, pixelStride, into: slot(bottom))
+                    }
+                    held = (top, bottom)
+                    unsafe blend(slot(top), slot(bottom), other, weight, into: now)
+                }
+                unsafe add(row: y, now, above: pixels + ((y + 1) & 1) * maxWidth)
+            }
+        }
+        return true
+    }
+
+    private func slot(_ row: Int) -> UnsafeMutablePointer<Int16> { unsafe rows + (row & 1) * maxWidth }
+
+    /// The first row and column of every plane are empty sums; a level of another width leaves others' there.
+    private func clearEdges() {
+        for plane in 0..<planes.rawValue {
+            let first = unsafe entries + plane * planeSize
+            for x in 0...width { unsafe first[x] = 0 }
+            for y in 1...height { unsafe first[y * stride] = 0 }
+        }
+    }
+
+    private func placeColumns(of part: PixelRect, in levelWidth: Int, from pictureWidth: Int) {
+        let scale = 1 / (Double(levelWidth) / Double(pictureWidth))
+        for x in 0..<part.width {
+            let at = Float((Double(part.x + x) + 0.5) * scale - 0.5)
+            let first = Int(at.rounded(.down))
+            let inside = first >= 0 && first < pictureWidth - 1
+            let left = max(0, min(first, pictureWidth - 1))
+            let weight = inside ? Int32(((at - Float(first)) * 2048).rounded(.toNearestOrEven)) : 0
+            unsafe columns[x] = Column(left: Int32(left), right: Int32(inside ? left + 1 : left), weight: weight)
+        }
+    }
+
+    /// One row of the picture, scaled across, as sixteenths of 2048.
+    private func spread(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<Int16>) {
+        for x in 0..<width {
+            let column = unsafe columns[x]
+            let left = unsafe Int32(source[Int(column.left) * step])
+            let right = unsafe Int32(source[Int(column.right) * step])
+            unsafe row[x] = Int16(truncatingIfNeeded: (left &* (2048 &- column.weight) &+ right &* column.weight) >> 4)
+        }
+    }
+
+    private func blend(
+        _ top: UnsafeMutablePointer<Int16>, _ bottom: UnsafeMutablePointer<Int16>, _ topWeight: Int32,
+        _ bottomWeight: Int32, into out: UnsafeMutablePointer<UInt8>
+    ) {
+        for x in 0..<width {
+            let upper = unsafe (Int32(top[x]) &* topWeight) >> 16
+            let lower = unsafe (Int32(bottom[x]) &* bottomWeight) >> 16
+            unsafe out[x] = UInt8(truncatingIfNeeded: (upper &+ lower &+ 2) >> 2)
+        }
+    }
+
+    private func add(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+        let out = unsafe entries + (y + 1) * stride + 1
+        let upper = unsafe out - stride
+        var sum: Int32 = 0
+        guard planes != .sum else {
+            for x in 0..<width {
+                unsafe sum &+= Int32(now[x])
+                unsafe out[x] = upper[x] &+ sum
+            }
+            return
+        }
+        var square: Int32 = 0
+        for x in 0..<width {
+            let value = unsafe Int32(now[x])
+            sum &+= value
+            square &+= value &* value
+            unsafe out[x] = upper[x] &+ sum
+            unsafe out[x + planeSize] = upper[x + planeSize] &+ square
+        }
+        if planes == .tilted { unsafe tilt(row: y, now, above: above) }
+    }
+
+    /// T(x, y) = T(x-1, y-1) + T(x+1, y-1) - T(x, y-2) + I(x-1, y-1) + I(x-1, y-2), and at the picture's two edges
+    /// what the definition leaves of it.
+    private func tilt(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+        let out = unsafe entries + 2 * planeSize + (y + 1) * stride
+        let upper = unsafe out - stride
+        guard y > 0 else {
+            for x in 1...width { unsafe out[x] = Int32(now[x - 1]) }
+            return
+        }
+        let second = unsafe upper - stride
+        unsafe out[0] = upper[1]
+        for x in 1..<width {
+            let pair = unsafe Int32(now[x - 1]) &+ Int32(above[x - 1])
+            unsafe out[x] = upper[x - 1] &+ upper[x + 1] &- second[x] &+ pair
+        }
+        unsafe out[width] = upper[width - 1] &+ Int32(now[width - 1]) &+ Int32(above[width - 1])
+    }
+}

@@ -1,0 +1,141 @@
+import CVision
+import Foundation
+import Frames
+
+@testable import Track
+
+/// A grey picture of a test.
+struct Gray {
+    var width: Int
+    var height: Int
+    var pixels: [UInt8]
+
+    func view<R>(_ body: (borrowing LumaView) -> R) -> R {
+        body(LumaView(samples: pixels.span, width: width, height: height, rowStride: width))
+    }
+
+    func crop(_ x: Int, _ y: Int, width w: Int, height h: Int) -> Gray {
+        var out = Gray(width: w, height: h, pixels: [])
+        for row in y..<y + h { out.pixels += pixels[(row * width + x)..<(row * width + x + w)] }
+        return out
+    }
+
+    /// Blobs, edges, noise and a flat corner: enough of everything to send windows to many depths.
+    static func synthetic(width: Int, height: Int, seed: UInt64) -> Gray {
+        var state = seed
+        func random(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % UInt64(limit))
+        }
+        var values = [Int](repeating: 128, count: width * height)
+        for _ in 0..<60 {
+            let (cx, cy) = (random(width), random(height))
+            let (rx, ry) = (2 + random(14), 2 + random(14))
+            let shade = random(161) - 80
+            for y in max(0, cy - ry)..<min(height, cy + ry) {
+                for x in max(0, cx - rx)..<min(width, cx + rx) {
+                    let d = (x - cx) * (x - cx) * ry * ry + (y - cy) * (y - cy) * rx * rx
+                    if d < rx * rx * ry * ry { values[y * width + x] += shade }
+                }
+            }
+        }
+        let noise = 1 + random(24)
+        var picture = Gray(width: width, height: height, pixels: values.map { UInt8(max(0, min(255, $0 + random(noise)))) })
+        for y in 0..<min(40, height) { for x in 0..<min(40, width) { picture.pixels[y * width + x] = 90 } }
+        return picture
+    }
+}
+
+enum OpenCVData {
+    static let folder = "/usr/share/opencv4/"
+
+    static func read(_ name: String) throws -> [UInt8] {
+        let part = name.hasPrefix("lbp") ? "lbpcascades/" : "haarcascades/"
+        return try [UInt8](Data(contentsOf: URL(fileURLWithPath: folder + part + name + ".xml")))
+    }
+
+    static func cascade(_ name: String) throws -> Cascade {
+        let bytes = try read(name)
+        return try Cascade(xml: bytes.span, file: name + ".xml")
+    }
+
+    /// The file with its first stages alone, so that a verdict is seen at each depth.
+    static func cut(_ xml: [UInt8], stages: Int) -> [UInt8] {
+        let text = String(decoding: xml, as: UTF8.self)
+        var parts = text.components(separatedBy: "</weakClassifiers></_>")
+        guard parts.count > stages + 1, let end = parts.removeLast().range(of: "</stages>") else { return xml }
+        let tail = text.components(separatedBy: "</weakClassifiers></_>").last ?? ""
+        return [UInt8](
+            (parts[0..<stages].joined(separator: "</weakClassifiers></_>") + "</weakClassifiers></_>"
+                + tail[end.lowerBound...]).utf8)
+    }
+
+    static func path(_ name: String) -> String {
+        folder + (name.hasPrefix("lbp") ? "lbpcascades/" : "haarcascades/") + name + ".xml"
+    }
+}
+
+/// OpenCV's classifier for comparison.
+@safe final class OpenCVCascade {
+    private let handle: OpaquePointer
+    private var windows = [cvision_window](repeating: cvision_window(), count: 1 << 20)
+
+    init?(_ xml: [UInt8]) {
+        let path = FileManager.default.temporaryDirectory.path + "/cascade-\(UUID().uuidString).xml"
+        guard FileManager.default.createFile(atPath: path, contents: Data(xml)) else { return nil }
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        guard let handle = unsafe cvision_cascade_open(path, nil, 0) else { return nil }
+        unsafe self.handle = handle
+    }
+
+    deinit { unsafe cvision_cascade_close(handle) }
+
+    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<cvision_window> {
+        let count = unsafe cvision_cascade_windows(
+            handle, picture.pixels, Int32(picture.width), Int32(picture.height), picture.width, step, Int32(minSize),
+            Int32(maxSize), &windows, Int32(windows.count), nil, 0)
+        return windows[0..<max(0, Int(count))]
+    }
+}
+
+/// The optional faces: absent on most machines.
+enum TestPhotos {
+    static let folder =
+        ProcessInfo.processInfo.environment["GUISE_DATA"]
+        ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path + "/shared/data/faces"
+
+    static var present: Bool { FileManager.default.fileExists(atPath: folder + "/photo") }
+
+    /// The first photos by name, `height` pixels high, decoded by ffmpeg; none where the data or ffmpeg is absent.
+    static func some(_ count: Int, height: Int) -> [Gray] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/photo"))?.sorted() ?? []
+        return names.prefix(count).compactMap { decode(folder + "/photo/" + $0, height: height) }
+    }
+
+    static func decode(_ path: String, height: Int?) -> Gray? {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let scale = height.map { ["-vf", "scale=-2:\($0)"] } ?? []
+        process.arguments = ["ffmpeg", "-v", "error", "-i", path] + scale + ["-pix_fmt", "gray", "-c:v", "pgm", "-f", "image2pipe", "-"]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        guard (try? process.run()) != nil else { return nil }
+        let data = [UInt8](pipe.fileHandleForReading.readDataToEndOfFile())
+        process.waitUntilExit()
+        // P5, width, height, 255, then the samples.
+        var fields: [Int] = []
+        var at = 2
+        while fields.count < 3, at < data.count {
+            while at < data.count, data[at] <= 32 { at += 1 }
+            var value = 0
+            while at < data.count, data[at] > 32 {
+                value = value * 10 + Int(data[at]) - 48
+                at += 1
+            }
+            fields.append(value)
+        }
+        guard fields.count == 3, data.count >= at + 1 + fields[0] * fields[1] else { return nil }
+        return Gray(width: fields[0], height: fields[1], pixels: Array(data[(at + 1)..<(at + 1 + fields[0] * fields[1])]))
+    }
+}

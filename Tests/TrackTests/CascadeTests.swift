@@ -1,0 +1,96 @@
+import CVision
+import Foundation
+import Frames
+import Testing
+
+@testable import Track
+
+struct CascadeTests {
+    static let names = [
+        "haarcascade_frontalface_alt2", "haarcascade_frontalface_alt", "haarcascade_frontalface_default",
+        "haarcascade_frontalface_alt_tree", "haarcascade_profileface", "haarcascade_frontalcatface", "haarcascade_eye",
+        "haarcascade_eye_tree_eyeglasses", "lbpcascade_frontalface_improved", "lbpcascade_profileface",
+    ]
+
+    @Test(arguments: names)
+    func `every window of a picture ends where OpenCV's ends`(name: String) throws {
+        let xml = try OpenCVData.read(name)
+        let stages = try OpenCVData.cascade(name).stageCount
+        let pictures =
+            (1...3).map { Gray.synthetic(width: 150, height: 130, seed: $0) } + TestPhotos.some(4, height: 140)
+        var (compared, differing, passed) = (0, 0, 0)
+        // Not 1: OpenCV's code for a flat window is the code for having passed one stage.
+        for depth in Set([2, 3, 4, 6, 9, 13, 17, stages]).sorted() where depth <= stages {
+            let part = OpenCVData.cut(xml, stages: depth)
+            let cascade = try Cascade(xml: part.span, file: name)
+            let other = try #require(OpenCVCascade(part))
+            for picture in pictures {
+                let ours = verdicts(cascade, picture, grouped: true)
+                let single = verdicts(cascade, picture, grouped: false)
+                #expect(ours == single, "eight at once and one at a time agree")
+                compared += ours.count
+                passed += ours.count { $0.passed == depth }
+                differing += differences(cascade, other, picture, ours)
+            }
+        }
+        print("\(name): \(compared) windows compared, \(passed) passed, \(differing) differ")
+        #expect(compared > 200_000)
+        #expect(differing == 0)
+    }
+
+    /// Windows that one accepts and the other does not, or with another sum of the last stage.
+    private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [Verdict]) -> Int {
+        let (w, h) = (cascade.windowWidth, cascade.windowHeight)
+        let columns = picture.width - w + 1
+        guard let last = cascade.stages.last else { return ours.count }
+        var (count, seen) = (0, Set<Int>())
+        func check(_ window: cvision_window, _ x: Int, _ y: Int) {
+            let at = (Int(window.y) + y) * columns + Int(window.x) + x
+            guard seen.insert(at).inserted else { return }
+            let same = Int(ours[at].passed) == cascade.stageCount
+            if !same || ours[at].margin != Float(window.sum - Double(last.threshold)) { count += 1 }
+        }
+        // OpenCV takes every second window, and fewer behind a poor one: other starts bring the rest.
+        for start in 0..<8 {
+            let (x, y) = (start & 3, start >> 2)
+            let crop = picture.crop(x, y, width: picture.width - x, height: picture.height - y)
+            for window in other.judge(crop, minSize: min(w, h), maxSize: max(w, h)) { check(window, x, y) }
+        }
+        for at in ours.indices where ours[at].passed == cascade.stageCount && !seen.contains(at) {
+            let (x, y) = (at % columns, at / columns)
+            let crop = picture.crop(x, y, width: w, height: h)
+            for window in other.judge(crop, minSize: min(w, h), maxSize: max(w, h)) { check(window, x, y) }
+            if !seen.contains(at) { count += 1 }
+        }
+        return count
+    }
+
+    @inline(never) private func verdicts(_ cascade: Cascade, _ picture: Gray, grouped: Bool) -> [Verdict] {
+        var integral = Integral(maxWidth: 160, maxHeight: 160, planes: cascade.planes)
+        let program = cascade.program(for: integral)
+        let filled = picture.view {
+            integral.fill(
+                from: $0, levelWidth: picture.width, levelHeight: picture.height,
+                part: PixelRect(x: 0, y: 0, width: picture.width, height: picture.height))
+        }
+        #expect(filled)
+        let (columns, rows) = program.windows(of: integral)
+        var list = [Verdict](repeating: Verdict(), count: columns * rows)
+        var hits = [CascadeHit](repeating: CascadeHit(), count: columns)
+        var work = 0
+        for y in 0..<rows {
+            if grouped {
+                var count = 0
+                var span = hits.mutableSpan
+                program.scan(
+                    integral, row: y, columns: 0..<columns, step: 1, stage: 0, hits: &span, count: &count, work: &work)
+                for hit in hits[0..<count] { list[y * columns + Int(hit.x)] = hit.verdict }
+            } else {
+                for x in 0..<columns {
+                    if let verdict = program.evaluate(integral, x: x, y: y, work: &work) { list[y * columns + x] = verdict }
+                }
+            }
+        }
+        return list
+    }
+}
