@@ -65,6 +65,8 @@ let package = Package(
             swiftSettings: swiftSettings),
 
         .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "V4L2Tests", dependencies: ["V4L2", "Capture", "Publish", "CArt"], swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
