@@ -66,7 +66,7 @@ let package = Package(
 
         .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .testTarget(
-            name: "V4L2Tests", dependencies: ["V4L2", "Capture", "Publish", "CArt"], swiftSettings: swiftSettings),
+            name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"], swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
