@@ -15,7 +15,7 @@ enum Decoding: ~Copyable {
             self = .none
         } else if isPicture && format.fourCC.isJPEG && format.width % 2 == 0 && format.height % 2 == 0 {
             self = .jpeg(try JPEGDecoder())
-        } else if isPicture && Mode.cost(of: format.fourCC) != nil {
+        } else if isPicture && (format.fourCC.isJPEG || Mode.convertible[format.fourCC] != nil) {
             self = .foreign(try ForeignFormat(format, descriptor: descriptor))
         } else {
             throw Problem(

@@ -47,22 +47,30 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
             }
         var lines = ["\(title)  (\(capabilities.driver), \(capabilities.bus))", "    \(role)"]
         // A free loopback takes any format, and lists them all.
-        let shown = isLoopback && !capabilities.isCapture ? [] : offers
-        for format in shown.reduced(to: \.fourCC) {
-            let sizes = shown.filter { $0.fourCC == format }.map(\.description)
-            lines.append("    \(format) \(sizes.joined(separator: "; "))")
-        }
+        if !isLoopback || capabilities.isCapture && !capabilities.isOutput { lines += offerLines }
         if let problem { lines.append("    \(problem)") }
         return lines.joined(separator: "\n")
     }
-}
 
-extension [Offer] {
-    /// The different values of a property, in order.
-    fileprivate func reduced(to property: (Offer) -> FourCC) -> [FourCC] {
-        reduce(into: []) { known, offer in
-            if !known.contains(property(offer)) { known.append(property(offer)) }
+    /// One line for formats of the same sizes and rates; those that nobody can decode are only named.
+    private var offerLines: [String] {
+        var groups: [(formats: [String], sizes: String)] = []
+        var useless: [String] = []
+        var seen: Set<FourCC> = []
+        for format in offers.map(\.fourCC) where seen.insert(format).inserted {
+            guard Mode.cost(of: format) != nil else {
+                useless.append(format.description)
+                continue
+            }
+            let sizes = offers.filter { $0.fourCC == format }.map(\.description).joined(separator: "; ")
+            if let known = groups.firstIndex(where: { $0.sizes == sizes }) {
+                groups[known].formats.append(format.description)
+            } else {
+                groups.append(([format.description], sizes))
+            }
         }
+        let lines = groups.map { "    \($0.formats.joined(separator: ", ")): \($0.sizes)" }
+        return useless.isEmpty ? lines : lines + ["    not used: \(useless.joined(separator: ", "))"]
     }
 }
 

@@ -112,13 +112,15 @@ public struct Mode: Equatable, Sendable {
     public static func cost(of fourCC: FourCC) -> Int? {
         if fourCC.pixelFormat != nil { return 0 }
         if fourCC.isJPEG { return 1 }
-        return convertible.contains(fourCC) ? 2 : nil
+        return convertible[fourCC] != nil ? 2 : nil
     }
 
-    /// What libv4lconvert 1.22 turns into planar 4:2:0 (its `supported_src_pixfmts`).
-    static let convertible: Set<FourCC> = [
-        "RGB3", "BGR3", "RGB4", "BGR4", "BX24", "BA24", "XR24", "AR24", "RGBP", "YV12", "YVYU", "NV16", "NV61",
-        "BA81", "GBRG", "GRBG", "RGGB", "M420", "Y16", "PJPG", "S501", "S505", "S508", "S561", "S910", "S920", "P207",
-        "M310", "JL20", "O511", "O518", "905C", "S680", "CITV", "KONI", "S401",
+    /// What libv4lconvert 1.22 turns into planar 4:2:0 (its `supported_src_pixfmts`), and the bytes that a pixel takes
+    /// in a row of the first plane; 0 for what is compressed.
+    public static let convertible: [FourCC: Int] = [
+        "RGB3": 3, "BGR3": 3, "RGB4": 4, "BGR4": 4, "BX24": 4, "BA24": 4, "XR24": 4, "AR24": 4, "RGBP": 2,
+        "YV12": 1, "YVYU": 2, "NV16": 1, "NV61": 1, "BA81": 1, "GBRG": 1, "GRBG": 1, "RGGB": 1, "Y16": 2,
+        "PJPG": 0, "S561": 0, "S910": 0, "S920": 0, "P207": 0, "M310": 0, "JL20": 0, "O511": 0, "O518": 0, "905C": 0,
+        "S401": 0,
     ]
 }

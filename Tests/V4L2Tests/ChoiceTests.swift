@@ -62,11 +62,11 @@ struct ChoiceTests {
     @Test func `a device that may not be opened is listed with the cure`() {
         #expect(node(0, problem: forbidden).description.contains("may not use it; join"))
         #expect(
-            node(3, formats: ["YUYV", "MJPG"]).description == """
+            node(3, formats: ["YUYV", "MJPG", "H264"]).description == """
                 /dev/video3  Webcam  (uvcvideo, usb)
                     camera
-                    YUYV 640x480 at 30 fps
-                    MJPG 640x480 at 30 fps
+                    YUYV, MJPG: 640x480 at 30 fps
+                    not used: H264
                 """)
     }
 

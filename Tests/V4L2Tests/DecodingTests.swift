@@ -96,4 +96,13 @@ struct DecodingTests {
         #expect(refusal?.kind == .unusable)
         #expect(refusal?.what.contains("H264 64x48") == true)
     }
+
+    /// libv4lconvert would read far outside the picture.
+    @Test(arguments: [64, 256])
+    func `a rare format whose rows overlap or are padded is refused`(bytesPerLine: Int) {
+        let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: bytesPerLine)
+        var refusal: Problem?
+        do { _ = try Decoding(format, descriptor: -1) } catch { refusal = error }
+        #expect(refusal?.kind == .unusable)
+    }
 }
