@@ -3,7 +3,41 @@
 #include "process.h"  // child processes
 // Kernel and C library text that Swift's Glibc module does not show. Each line says what it is for.
 #include <linux/videodev2.h>  // V4L2 structures
-#include <sys/eventfd.h>      // waking the frame loop
-#include <sys/signalfd.h>     // SIGINT and SIGTERM as a descriptor
-#include <libv4lconvert.h>    // camera formats that are not ours
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/eventfd.h>   // waking the frame loop
+#include <sys/file.h>      // flock
+#include <sys/signalfd.h>  // SIGINT and SIGTERM as a descriptor
+#include <sys/timerfd.h>   // the pace of the output
+
+// Requests of V4L2: function-like macros, which Swift does not import.
+static const unsigned long clinux_querycap = VIDIOC_QUERYCAP;
+static const unsigned long clinux_enum_fmt = VIDIOC_ENUM_FMT;
+static const unsigned long clinux_enum_framesizes = VIDIOC_ENUM_FRAMESIZES;
+static const unsigned long clinux_enum_frameintervals = VIDIOC_ENUM_FRAMEINTERVALS;
+static const unsigned long clinux_s_fmt = VIDIOC_S_FMT;
+static const unsigned long clinux_s_parm = VIDIOC_S_PARM;
+static const unsigned long clinux_reqbufs = VIDIOC_REQBUFS;
+static const unsigned long clinux_querybuf = VIDIOC_QUERYBUF;
+static const unsigned long clinux_qbuf = VIDIOC_QBUF;
+static const unsigned long clinux_dqbuf = VIDIOC_DQBUF;
+static const unsigned long clinux_streamon = VIDIOC_STREAMON;
+static const unsigned long clinux_streamoff = VIDIOC_STREAMOFF;
+
+/// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
+int clinux_flock(int descriptor, int operation);
+
+/// Camera formats that are not ours, turned into planar 4:2:0 by libv4lconvert. One thread at a time.
+struct clinux_converter;
+
+/// `source` is what the camera was set to; the result has its width and height, both rounded down to even.
+/// Returns NULL without memory.
+struct clinux_converter *clinux_converter_create(int descriptor, const struct v4l2_pix_format *source);
+void clinux_converter_destroy(struct clinux_converter *converter);
+/// Writes Y, U and V planes without padding into `result`. Returns the bytes written, or -1 for a damaged frame or
+/// an unknown format: `clinux_converter_error` says which.
+long clinux_converter_convert(
+    struct clinux_converter *converter, const uint8_t *frame, size_t count, uint8_t *result, size_t capacity);
+/// Why the last conversion failed; belongs to the converter.
+const char *clinux_converter_error(struct clinux_converter *converter);
 #endif

@@ -1,0 +1,168 @@
+import Frames
+import Glibc
+import V4L2
+
+/// A camera: any V4L2 capture node that streams mapped buffers.
+///
+/// Poll `descriptor` for reading, and call `withFrame` at least once a second even when nothing came: it is there
+/// that a stalled camera is noticed. A JPEG camera's `layout` is a guess until its first frame has been decoded; the
+/// view that is lent has always the right one.
+public struct Camera: FrameSource, ~Copyable {
+    public let description: String
+    public private(set) var layout: FrameLayout
+    public let rate: Double?
+    public let isLive = true
+
+    private var ring: BufferRing
+    private let decoding: Decoding
+    private let isNative: Bool
+    /// The last decoded frame; a single pixel where the camera's own bytes are lent.
+    private var decoded: Frame
+    /// Frames that did not decode; short and broken ones are counted by the ring.
+    private var undecodable = 0
+    private var clock = FrameClock()
+    /// When a frame came, or the stream was started, by our own clock.
+    private var lastSign: Double
+
+    /// Seconds without a frame after which a camera counts as lost. Slow ones need two to start.
+    static let patience = 5.0
+
+    public var descriptor: CInt? { ring.device.descriptor }
+    public var damaged: Int { ring.damaged + undecodable }
+
+    /// Starts a camera in the mode nearest to the wanted size and rate.
+    /// - Parameters:
+    ///   - path: the node; nil: the first camera found that is no loopback.
+    ///   - width: pixels.
+    ///   - height: pixels.
+    ///   - rate: frames per second.
+    ///   - format: V4L2's name of the only format to use, such as "MJPG"; nil: the cheapest that fits.
+    /// - Throws: `Problem` of kind `missing`, `busy`, `forbidden`, `unusable` or `system`.
+    public init(path: String?, width: Int, height: Int, rate: Double, format: String? = nil) throws {
+        let path = try path ?? Self.best(in: listDevices())
+        let device = try Device(path: path)
+        try Self.check(device.capabilities, of: path)
+        let mode = try Self.mode(of: device, width: width, height: height, rate: rate, only: format)
+        let granted = try device.setFormat(mode.fourCC, width: mode.width, height: mode.height, for: .capture)
+        let grantedRate = device.setRate(mode.rate ?? rate, for: .capture) ?? mode.rate
+
+        let decoding = try Decoding(granted, descriptor: device.descriptor)
+        let layout = decoding.layout(of: granted)
+        let isNative = granted.layout != nil
+        let speed = grantedRate.map { " at \(rateText($0)) fps" } ?? ""
+        let description = "\(device.capabilities.card) (\(path)), \(granted)\(speed)"
+        let ring = try BufferRing(device, shortest: isNative ? layout.byteCount : 2)
+
+        (self.description, self.layout, self.rate, self.isNative) = (description, layout, grantedRate, isNative)
+        self.ring = ring
+        self.decoding = decoding
+        decoded = Frame(isNative ? FrameLayout(width: 1, height: 1, format: .gray) : layout)
+        lastSign = monotonicSeconds()
+    }
+
+    public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
+        let now = monotonicSeconds()
+        guard let filled = try ring.dequeueNewest() else {
+            guard now - lastSign < Self.patience else { throw stalled }
+            return .nothing
+        }
+        defer { ring.giveBack(filled) }
+        let bytes = ring.bytes(of: filled)
+        guard try decoding.decode(bytes, into: &decoded) else {
+            undecodable += 1
+            // A camera whose every frame is damaged is as good as stalled.
+            guard now - lastSign < Self.patience else { throw stalled }
+            return .nothing
+        }
+        let time = clock.stamp(filled.time ?? now)
+        lastSign = now
+        if isNative {
+            try body(FrameView(layout: layout, bytes: bytes), time)
+        } else {
+            layout = decoded.layout
+            try body(decoded.view, time)
+        }
+        return .frame
+    }
+
+    private var stalled: Problem {
+        Problem(
+            .gone, "lost the camera \(ring.device.path): no good frame for \(Int(Self.patience)) seconds",
+            cure: "plug it out and in again, or restart what feeds it")
+    }
+}
+
+extension Camera {
+    /// The first camera by number.
+    static func best(in listings: [DeviceListing]) throws(Problem) -> String {
+        // Infrared cameras, that send grey alone, only where there is no other.
+        let cameras = listings.filter(\.isCamera)
+        if let camera = cameras.first(where: \.hasColor) ?? cameras.first { return camera.path }
+        let others = listings.filter { !$0.isLoopback }
+        if let shut = others.first(where: { $0.problem != nil })?.problem { throw shut }
+        if let odd = others.first(where: { $0.capabilities?.isCapture == true }) {
+            throw noFormat(odd.path, odd.offers.map(\.fourCC))
+        }
+        let seen = listings.map(\.path).joined(separator: ", ")
+        throw Problem(
+            .missing, seen.isEmpty ? "no camera was found" : "no camera was found among \(seen)",
+            cure: "plug one in, or take a clip with --source FILE")
+    }
+
+    private static func check(_ capabilities: Capabilities, of path: String) throws(Problem) {
+        guard !capabilities.isCapture || !capabilities.canStream else { return }
+        if capabilities.isLoopback {
+            throw Problem(.unusable, "\(path) is a loopback that nobody writes to", cure: "start its writer first")
+        }
+        throw Problem(.unusable, "\(path) is not a camera", cure: "`guise devices` lists the cameras")
+    }
+
+    private static func mode(
+        of device: borrowing Device, width: Int, height: Int, rate: Double, only: String?
+    ) throws(Problem) -> Mode {
+        var offers = device.offers(for: .capture)
+        if offers.isEmpty {
+            // Old drivers name no sizes, and grant the nearest that they have.
+            offers = device.formats(for: .capture).map {
+                Offer(fourCC: $0, width: Offer.Extent(width), height: Offer.Extent(height), rates: .unknown)
+            }
+        }
+        let known = offers.map(\.fourCC)
+        if let only { offers.removeAll { $0.fourCC != FourCC(only) } }
+        guard let mode = Mode.nearest(in: offers, width: width, height: height, rate: rate) else {
+            throw noFormat(device.path, known)
+        }
+        return mode
+    }
+
+    private static func noFormat(_ path: String, _ formats: [FourCC]) -> Problem {
+        let names = Set(formats).map(\.description).sorted().joined(separator: ", ")
+        return Problem(
+            .unusable, "\(path) has no usable format: it offers \(names.isEmpty ? "none" : names)",
+            cure: "choose another camera with --source; `guise devices` lists them")
+    }
+}
+
+/// Numbers frames and counts their time from the first.
+struct FrameClock {
+    private var number = 0
+    private var first: Double?
+    private var last = 0.0
+
+    /// The time of a frame that was taken at `seconds`; never before the last one, as some loopbacks repeat frames
+    /// with older stamps.
+    mutating func stamp(_ seconds: Double) -> FrameTime {
+        let start = first ?? seconds
+        first = start
+        last = max(last, seconds - start)
+        defer { number += 1 }
+        return FrameTime(number: number, seconds: last)
+    }
+}
+
+/// The monotonic clock, by which V4L2 stamps frames.
+func monotonicSeconds() -> Double {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+}

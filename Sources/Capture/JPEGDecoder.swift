@@ -1,0 +1,81 @@
+// The one file of this module that handles libjpeg-turbo's pointers. They are taken from spans and a frame's planes
+// for the length of one call, after the picture's size and sampling were compared with the frame's.
+import CArt
+import Frames
+
+/// Decodes a camera's JPEG frames to YUV planes, in the sampling that they have. Warm, it allocates nothing.
+@safe struct JPEGDecoder: ~Copyable {
+    private let handle: tjhandle
+
+    /// - Throws: `Problem` of kind `system` without memory.
+    init() throws(Problem) {
+        guard let handle = unsafe tjInitDecompress() else {
+            throw Problem(.system, "could not start the JPEG decoder: no memory")
+        }
+        unsafe self.handle = unsafe handle
+    }
+
+    deinit { unsafe tjDestroy(handle) }
+
+    /// Decodes one picture. Returns false for one that is damaged or of another size; `frame` is not to be used then.
+    /// - Parameter frame: of the camera's even size; replaced where its format is not the picture's sampling.
+    /// - Throws: `Problem` of kind `unusable` for a sampling that has no frame format.
+    func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
+        var (width, height, sampling, colors): (CInt, CInt, CInt, CInt) = (0, 0, 0, 0)
+        let isPicture = unsafe jpeg.withUnsafeBufferPointer {
+            unsafe tjDecompressHeader3(handle, $0.baseAddress, UInt($0.count), &width, &height, &sampling, &colors) == 0
+        }
+        let layout = frame.layout
+        // The library writes planes of even size, whatever the picture's.
+        guard isPicture, Int(width) == layout.width, Int(height) == layout.height, width % 2 == 0, height % 2 == 0
+        else { return false }
+        let format = try Self.format(sampling)
+        if format != layout.format {
+            frame = Frame(FrameLayout(width: layout.width, height: layout.height, format: format, range: .full))
+        }
+        return decodePlanes(jpeg, into: &frame)
+    }
+
+    private static func format(_ sampling: CInt) throws(Problem) -> PixelFormat {
+        switch sampling {
+        case CInt(TJSAMP_444.rawValue): .i444
+        case CInt(TJSAMP_422.rawValue): .i422
+        case CInt(TJSAMP_420.rawValue): .i420
+        case CInt(TJSAMP_GRAY.rawValue): .gray
+        default:
+            throw Problem(
+                .unusable, "the camera sends JPEG with a rare colour sampling (4:4:0 or 4:1:1)",
+                cure: "choose another size, or another format of the camera")
+        }
+    }
+
+    private func decodePlanes(_ jpeg: Span<UInt8>, into frame: inout Frame) -> Bool {
+        let layout = frame.layout
+        var strides: [3 of CInt] = [0, 0, 0]
+        for index in layout.planes.indices { strides[index] = CInt(layout.planes[index].stride) }
+        var strideSpan = strides.mutableSpan
+        var bytes = frame.mutableBytes
+        return unsafe bytes.withUnsafeMutableBufferPointer { samples in
+            guard let base = samples.baseAddress else { return false }
+            var planes: [3 of UnsafeMutablePointer<UInt8>?] = [nil, nil, nil]
+            for index in layout.planes.indices { unsafe planes[index] = unsafe base + layout.planes[index].offset }
+            var planeSpan = unsafe planes.mutableSpan
+            return unsafe planeSpan.withUnsafeMutableBufferPointer { planes in
+                unsafe strideSpan.withUnsafeMutableBufferPointer { strides in
+                    unsafe jpeg.withUnsafeBufferPointer {
+                        let result = unsafe tjDecompressToYUVPlanes(
+                            handle, $0.baseAddress, UInt($0.count), planes.baseAddress, CInt(layout.width),
+                            strides.baseAddress, CInt(layout.height), 0)
+                        return result == 0 || isHarmless
+                    }
+                }
+            }
+        }
+    }
+
+    /// Many cameras pad their pictures: libjpeg warns of "extraneous bytes", and the picture is whole.
+    private var isHarmless: Bool {
+        unsafe tjGetErrorCode(handle) == CInt(TJERR_WARNING.rawValue)
+            && String(cString: tjGetErrorStr2(handle)).contains("extraneous bytes")
+    }
+}

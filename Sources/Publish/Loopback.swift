@@ -1,0 +1,140 @@
+import FoundationEssentials
+import Frames
+import Glibc
+import V4L2
+
+/// A v4l2loopback device: what an application sees as a camera.
+///
+/// Written with one write(2) a frame, which every version of the driver takes and none blocks in. The order of the
+/// start is the one that works from 0.12 to 0.15: format, rate, VIDIOC_STREAMON, and never VIDIOC_REQBUFS, after which
+/// 0.14 and later refuse write.
+public struct Loopback: FrameSink, ~Copyable {
+    public let description: String
+    public let layout: FrameLayout
+
+    private let device: Device
+    private let lock: DeviceLock
+    /// Writes after which the card is in all of the driver's buffers.
+    private let cardCount: Int
+
+    /// The card label that our set-up gives to its device.
+    static let ownCard = "Guise Camera"
+
+    /// Takes a loopback and starts its stream. `layout` is what the driver granted: a size or format that others fixed
+    /// before is obeyed.
+    /// - Parameters:
+    ///   - path: the node; nil: the free loopback that is called "Guise Camera", else the first free one.
+    ///   - width: pixels, rounded down to even.
+    ///   - height: pixels, rounded down to even.
+    ///   - rate: frames per second that readers are told.
+    ///   - lockFolder: where the lock against a second writer lies; nil: this user's runtime folder.
+    /// - Throws: `Problem` of kind `missing`, `busy`, `forbidden`, `unusable` or `system`.
+    public init(path: String?, width: Int, height: Int, rate: Double, lockFolder: String? = nil) throws {
+        let folder = try lockFolder ?? DeviceLock.runtimeFolder()
+        var refusal: Problem?
+        for candidate in try path.map({ [$0] }) ?? Self.candidates(in: listDevices()) {
+            do throws(Problem) {
+                self = try Self(candidate, width: max(2, width & ~1), height: max(2, height & ~1), rate, folder)
+                return
+            } catch {
+                refusal = refusal ?? error
+            }
+        }
+        throw refusal ?? Self.noLoopback
+    }
+
+    private init(_ path: String, width: Int, height: Int, _ rate: Double, _ folder: String) throws(Problem) {
+        let device = try Device(path: path)
+        let (driver, card) = (device.capabilities.driver, device.capabilities.card)
+        guard device.capabilities.isLoopback else {
+            throw Problem(
+                .unusable, "\(path) is no loopback but \(card) (\(driver))", cure: "`guise devices` lists the loopbacks")
+        }
+        let lock = try DeviceLock(device: path, folder: folder)
+        try Self.refuseForeignWriter(device)
+        let granted = try device.setFormat("YUYV", width: width, height: height, for: .output)
+        guard let layout = Self.layout(of: granted) else {
+            throw Problem(
+                .unusable, "could not write to \(path): it is fixed at \(granted)",
+                cure: "close the programs that use it, or load v4l2loopback anew")
+        }
+        device.setRate(rate, for: .output)
+        let code = device.start(.output)
+        // 0.14 and later start with the first write, and say EINVAL here. 0.12 offers the device again after the end
+        // only if it was started so.
+        guard code == 0 || code == EINVAL else { throw device.problem(code, "could not start the stream of \(path)") }
+        (self.layout, description) = (layout, "\(card) (\(path)), \(granted)")
+        cardCount = 1 + max(2, min(32, device.bufferCount ?? 2))
+        self.device = device
+        self.lock = lock
+    }
+
+    deinit { device.stop(.output) }
+
+    public mutating func publish(_ frame: borrowing FrameView) throws {
+        guard frame.layout == layout else {
+            throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
+        }
+        let size = layout.byteCount
+        let count = device.write(frame.bytes.extracting(first: size))
+        guard count != size else { return }
+        let what = "could not write to \(device.path)"
+        switch -count {
+        case let short where short <= 0:
+            throw Problem(
+                .gone, "\(what): it took \(count) bytes of \(size), so that its format was changed by another program",
+                cure: "stop that program")
+        case Int(EINVAL): throw device.problem(EBUSY, what)
+        case let code: throw device.problem(CInt(clamping: code), what)
+        }
+    }
+
+    /// Leaves `card` in every buffer of the driver, so that none keeps a face, and gives readers time to take it:
+    /// stopping empties the queue of some versions.
+    public consuming func finish(card: borrowing FrameView) throws {
+        for _ in 0..<cardCount {
+            try publish(card)
+            usleep(UInt32(200_000 / cardCount))
+        }
+    }
+}
+
+extension Loopback {
+    /// Free loopbacks, our own first, then by number.
+    static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
+        let loopbacks = listings.filter(\.isLoopback)
+        let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCard }
+        let others = loopbacks.filter { ($0.capabilities?.card ?? $0.name) != ownCard }
+        guard !loopbacks.isEmpty else { throw noLoopback }
+        return (own + others).map(\.path)
+    }
+
+    /// The layout to write; nil for formats that are not ours to make, and odd sizes.
+    static func layout(of granted: StreamFormat) -> FrameLayout? {
+        let formats: [PixelFormat] = [.yuyv, .uyvy, .nv12, .i420]
+        guard let format = granted.fourCC.pixelFormat, formats.contains(format), granted.layout != nil,
+            granted.width % 2 == 0, granted.height % 2 == 0
+        else { return nil }
+        // Readers take the rows as unpadded, whatever the driver keeps as its bytesperline.
+        return FrameLayout(width: granted.width, height: granted.height, format: format)
+    }
+
+    /// 0.12 lets a second writer mix its frames with the first one's, and shows nothing but its capabilities.
+    private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
+        let path = device.path
+        let showsWriters = FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(Device.node(of: path))/state")
+        if !showsWriters && device.capabilities.isCapture && !device.capabilities.isOutput {
+            throw device.problem(EBUSY, "could not write to \(path)")
+        }
+    }
+
+    private static var noLoopback: Problem {
+        let isLoaded = FileManager.default.fileExists(atPath: "/sys/module/v4l2loopback")
+        return Problem(
+            .missing, isLoaded ? "v4l2loopback has no device" : "no loopback was found: v4l2loopback is not loaded",
+            cure: """
+                install v4l2loopback-dkms and load it with \
+                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(ownCard)"`
+                """)
+    }
+}

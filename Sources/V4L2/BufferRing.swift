@@ -1,0 +1,160 @@
+// The one file of this module that handles mapped memory. A mapping lives as long as its ring, and is lent only as a
+// span that cannot outlive the ring; its index and length are the driver's and are checked here.
+import CLinux
+import Frames
+import Glibc
+
+/// The frames that a capture device fills: mapped buffers that go round between the driver and us.
+///
+/// Unmapped, stopped and closed with the value.
+@safe public struct BufferRing: ~Copyable {
+    /// A buffer that the driver has filled. Give it back as soon as it was read.
+    public struct Filled: Equatable, Sendable {
+        public let index: Int
+        /// Bytes that the driver wrote.
+        public let count: Int
+        /// Seconds on the monotonic clock; nil where the driver keeps another one.
+        public let time: Double?
+        /// The driver knows that the frame is broken.
+        public let isDamaged: Bool
+    }
+
+    public let device: Device
+    /// Frames that were dropped because they were broken or short.
+    public private(set) var damaged = 0
+    private let buffers: [UnsafeMutableRawBufferPointer]
+    private let shortest: Int
+
+    /// Fewer, and a frame that is being read leaves the driver with too little to fill.
+    static let wanted: UInt32 = 4
+
+    /// Maps the device's buffers and starts the stream.
+    /// - Parameter shortest: bytes below which a frame is dropped as short.
+    /// - Throws: `Problem`; the device is closed then.
+    public init(_ device: consuming Device, shortest: Int) throws(Problem) {
+        var request = v4l2_requestbuffers()
+        request.count = Self.wanted
+        request.type = Direction.capture.bufferType
+        request.memory = V4L2_MEMORY_MMAP.rawValue
+        var code = device.control(clinux_reqbufs, &request)
+        guard code == 0, request.count > 0 else {
+            throw device.problem(code == 0 ? ENOMEM : code, "could not get buffers of \(device.path)")
+        }
+        var mapped: [UnsafeMutableRawBufferPointer] = unsafe []
+        for index in 0..<request.count where code == 0 {
+            var buffer = unsafe Self.buffer(index)
+            code = unsafe device.control(clinux_querybuf, &buffer)
+            guard code == 0 else { break }
+            // libv4lconvert asks for writable sources.
+            let address = unsafe mmap(
+                nil, Int(buffer.length), PROT_READ | PROT_WRITE, MAP_SHARED, device.descriptor, Int(buffer.m.offset))
+            guard let address = unsafe address, unsafe address != MAP_FAILED else {
+                code = errno
+                break
+            }
+            unsafe mapped.append(UnsafeMutableRawBufferPointer(start: address, count: Int(buffer.length)))
+            code = unsafe device.control(clinux_qbuf, &buffer)
+        }
+        if code == 0 { code = device.start(.capture) }
+        guard code == 0 else {
+            for unsafe map in unsafe mapped { unsafe munmap(map.baseAddress, map.count) }
+            throw device.problem(code, "could not start the stream of \(device.path)")
+        }
+        self.device = device
+        unsafe buffers = mapped
+        self.shortest = max(1, shortest)
+    }
+
+    deinit {
+        device.stop(.capture)
+        for unsafe map in unsafe buffers { unsafe munmap(map.baseAddress, map.count) }
+    }
+
+    public var count: Int { unsafe buffers.count }
+
+    /// The newest filled buffer; older ones go back to the driver unread. Nil where none is ready. Never blocks.
+    /// - Throws: `Problem` of kind `gone` when the device was unplugged or its stream has ended.
+    public mutating func dequeueNewest() throws(Problem) -> Filled? {
+        let device = handle
+        let known = count
+        return try Self.newest(of: known, shortest: shortest, damaged: &damaged) { () throws(Problem) in
+            try Self.dequeue(device, known: known)
+        } giveBack: {
+            Self.queue(device.descriptor, $0)
+        }
+    }
+
+    /// The rule by which a buffer is chosen, apart from the device.
+    /// - Parameter limit: buffers that are looked at in one call, so that a fast camera cannot hold the caller up.
+    static func newest(
+        of limit: Int, shortest: Int, damaged: inout Int, dequeue: () throws(Problem) -> Filled?,
+        giveBack: (Filled) -> Void
+    ) throws(Problem) -> Filled? {
+        var newest: Filled?
+        for _ in 0..<limit {
+            guard let filled = try dequeue() else { break }
+            if filled.isDamaged || filled.count < shortest {
+                damaged += 1
+                giveBack(filled)
+                continue
+            }
+            if let older = newest { giveBack(older) }
+            newest = filled
+        }
+        return newest
+    }
+
+    /// The bytes of a filled buffer; not to be read once it was given back.
+    @_lifetime(borrow self)
+    public func bytes(of filled: Filled) -> Span<UInt8> {
+        let map = unsafe UnsafeRawBufferPointer(rebasing: buffers[filled.index].prefix(filled.count))
+        let span = unsafe Span<UInt8>(_unsafeBytes: map)
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    /// Hands a buffer to the driver again. Should that fail, the next `dequeueNewest` says why.
+    public func giveBack(_ filled: Filled) { Self.queue(device.descriptor, filled) }
+}
+
+extension BufferRing {
+    private typealias Handle = (descriptor: CInt, path: String)
+    private var handle: Handle { (device.descriptor, device.path) }
+
+    private static func dequeue(_ device: Handle, known: Int) throws(Problem) -> Filled? {
+        var buffer = unsafe buffer(0)
+        let code = unsafe Device.control(device.descriptor, clinux_dqbuf, &buffer)
+        if code == EAGAIN { return nil }
+        let index = unsafe Int(buffer.index)
+        guard code == 0, index < known else { throw lost(device, code) }
+        let flags = unsafe buffer.flags
+        let stamp = unsafe buffer.timestamp
+        let isMonotonic = flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) == UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC)
+        return unsafe Filled(
+            index: index, count: Int(min(buffer.bytesused, buffer.length)),
+            time: isMonotonic ? Double(stamp.tv_sec) + Double(stamp.tv_usec) * 1e-6 : nil,
+            isDamaged: flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0)
+    }
+
+    private static func lost(_ device: Handle, _ code: CInt) -> Problem {
+        let what = "lost the camera \(device.path)"
+        return switch code {
+        case 0: Problem(.gone, "\(what): its driver named a buffer that is not there")
+        // The driver reset itself, or a loopback's writer took the format along.
+        case EINVAL: Problem(.gone, "\(what): its stream has ended", cure: "start whatever feeds it again")
+        default: Device.problem(code, what, path: device.path)
+        }
+    }
+
+    private static func queue(_ descriptor: CInt, _ filled: Filled) {
+        var buffer = unsafe buffer(UInt32(filled.index))
+        _ = unsafe Device.control(descriptor, clinux_qbuf, &buffer)
+    }
+
+    private static func buffer(_ index: UInt32) -> v4l2_buffer {
+        var buffer = unsafe v4l2_buffer()
+        unsafe buffer.type = Direction.capture.bufferType
+        unsafe buffer.memory = V4L2_MEMORY_MMAP.rawValue
+        unsafe buffer.index = index
+        return unsafe buffer
+    }
+}

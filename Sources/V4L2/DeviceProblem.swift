@@ -1,0 +1,69 @@
+import FoundationEssentials
+import Frames
+import Glibc
+
+extension Device {
+    /// What an error's number means on this device, in words with the cure.
+    public func problem(_ code: CInt, _ what: String) -> Problem { Self.problem(code, what, path: path) }
+
+    /// - Parameter opening: the node has not been open yet, so that "no such device" means that none is there.
+    static func problem(_ code: CInt, _ what: String, path: String, opening: Bool = false) -> Problem {
+        switch code {
+        case EBUSY:
+            let names = holders(of: path)
+            let who = names.isEmpty ? "another program" : names.joined(separator: ", ")
+            return Problem(.busy, "\(what): \(who) is using it", cure: "close that program, or choose another device")
+        case EACCES, EPERM:
+            return Problem(
+                .forbidden, "\(what): this user may not use it",
+                cure: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
+        case ENOENT, ENXIO, ENODEV:
+            return opening
+                ? Problem(.missing, "\(what): there is no such device", cure: "`guise devices` lists those that are there")
+                : Problem(.gone, "\(what): it was unplugged or its driver removed", cure: "plug it in again")
+        case EIO:
+            return Problem(.gone, "\(what): it stopped answering", cure: "plug it out and in again")
+        default:
+            return Problem(.system, "\(what): \(errorText(code))")
+        }
+    }
+
+    /// The other programs that have a node open, as far as this user may see: "firefox (1234)".
+    public static func holders(of path: String) -> [String] {
+        let files = FileManager.default
+        let node = node(of: path)
+        var found: [String] = []
+        for process in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let id = CInt(process), id != getpid() else { continue }
+            let folder = "/proc/\(process)/fd"
+            let isHolder = ((try? files.contentsOfDirectory(atPath: folder)) ?? []).contains {
+                (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "/dev/\(node)"
+            }
+            if isHolder { found.append(processName(id)) }
+        }
+        return found
+    }
+}
+
+extension Device {
+    /// The kernel's name of a node, "video0", also where `path` is a link such as those in /dev/v4l/by-id.
+    public static func node(of path: String) -> String {
+        let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) ?? path
+        return target.split(separator: "/").last.map(String.init) ?? target
+    }
+}
+
+/// "firefox (1234)".
+func processName(_ id: CInt) -> String {
+    let name = firstLine(ofFile: "/proc/\(id)/comm")
+    return "\(name ?? "process") (\(id))"
+}
+
+/// The first line of a small file such as those of sysfs; nil where it cannot be read or is empty.
+func firstLine(ofFile path: String) -> String? {
+    guard let data = FileManager.default.contents(atPath: path) else { return nil }
+    let line = String(decoding: data.prefix { $0 != 0x0a }, as: UTF8.self)
+    return line.isEmpty ? nil : line
+}
+
+func errorText(_ code: CInt) -> String { unsafe String(cString: strerror(code)) }

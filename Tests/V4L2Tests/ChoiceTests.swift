@@ -1,0 +1,81 @@
+import Frames
+import Testing
+
+@testable import Capture
+@testable import Publish
+@testable import V4L2
+
+/// Listings as `listDevices` gives them, without devices.
+private func node(
+    _ number: Int, driver: String = "uvcvideo", card: String = "Webcam", capture: Bool = true, output: Bool = false,
+    formats: [FourCC] = ["YUYV"], problem: Problem? = nil
+) -> DeviceListing {
+    DeviceListing(
+        path: "/dev/video\(number)",
+        capabilities: problem == nil
+            ? Capabilities(driver: driver, card: card, bus: "usb", isCapture: capture, isOutput: output) : nil,
+        offers: formats.map { Offer(fourCC: $0, width: .init(640), height: .init(480), rates: .listed([30])) },
+        problem: problem, name: card, isLoopback: driver == "v4l2 loopback")
+}
+
+private let forbidden = Problem(.forbidden, "could not open /dev/video0: this user may not use it", cure: "join")
+
+struct ChoiceTests {
+    @Test func `the camera is neither a loopback nor a metadata node nor an infrared one`() throws {
+        let nodes = [
+            node(0, driver: "v4l2 loopback"), node(1, capture: false, formats: []), node(2, formats: ["GREY"]),
+            node(3, formats: ["MJPG", "GREY"]), node(4),
+        ]
+        #expect(try Camera.best(in: nodes) == "/dev/video3")
+        #expect(try Camera.best(in: Array(nodes.prefix(3))) == "/dev/video2")
+    }
+
+    @Test func `without a camera the reason is said`() {
+        #expect(throws: forbidden) { try Camera.best(in: [node(0, problem: forbidden)]) }
+        let none = #expect(throws: Problem.self) { try Camera.best(in: [node(7, driver: "v4l2 loopback")]) }
+        #expect(none?.kind == .missing)
+        #expect(none?.what == "no camera was found among /dev/video7")
+        let odd = #expect(throws: Problem.self) { try Camera.best(in: [node(0, formats: ["H264", "HEVC"])]) }
+        #expect(odd?.what == "/dev/video0 has no usable format: it offers H264, HEVC")
+    }
+
+    @Test func `our own loopback comes first`() throws {
+        let nodes = [node(0), node(4, driver: "v4l2 loopback", card: "OBS"),
+            node(9, driver: "v4l2 loopback", card: "Guise Camera")]
+        #expect(try Loopback.candidates(in: nodes) == ["/dev/video9", "/dev/video4"])
+        let none = #expect(throws: Problem.self) { try Loopback.candidates(in: [node(0)]) }
+        #expect(none?.kind == .missing)
+        #expect(none?.cure.contains("modprobe v4l2loopback") == true)
+    }
+
+    @Test(arguments: [("YUYV", .yuyv), ("UYVY", .uyvy), ("NV12", .nv12), ("YU12", .i420)] as [(FourCC, PixelFormat)])
+    func `a loopback's fixed format is obeyed`(format: FourCC, wanted: PixelFormat) {
+        let granted = StreamFormat(fourCC: format, width: 320, height: 240)
+        #expect(Loopback.layout(of: granted) == FrameLayout(width: 320, height: 240, format: wanted))
+    }
+
+    @Test(arguments: [("RGB3", 320), ("GREY", 320), ("MJPG", 320), ("YUYV", 321)] as [(FourCC, Int)])
+    func `a loopback fixed at what we do not make is refused`(format: FourCC, width: Int) {
+        #expect(Loopback.layout(of: StreamFormat(fourCC: format, width: width, height: 240)) == nil)
+    }
+
+    @Test func `a device that may not be opened is listed with the cure`() {
+        #expect(node(0, problem: forbidden).description.contains("may not use it; join"))
+        #expect(
+            node(3, formats: ["YUYV", "MJPG", "H264"]).description == """
+                /dev/video3  Webcam  (uvcvideo, usb)
+                    camera
+                    YUYV, MJPG: 640x480 at 30 fps
+                    not used: H264
+                """)
+    }
+
+    @Test func `what is no video device is refused by name`() {
+        var refusals: [Problem] = []
+        for path in ["/dev/null", "/dev/video-none", "/etc/passwd"] {
+            do { _ = try Device(path: path) } catch { refusals.append(error) }
+        }
+        #expect(refusals.map(\.kind) == [.unusable, .missing, .unusable])
+        #expect(refusals.first?.what == "/dev/null is not a video device")
+    }
+}

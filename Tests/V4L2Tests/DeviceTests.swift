@@ -1,0 +1,180 @@
+import Foundation
+import Frames
+import Testing
+
+@testable import Capture
+@testable import Publish
+@testable import V4L2
+
+/// Tests on real drivers: they run in the virtual machine of Tests/VM, where vivid is /dev/video0 and two loopbacks
+/// are /dev/video10 ("Guise Camera") and /dev/video11 ("Test Webcam").
+private let isMachine = ProcessInfo.processInfo.environment["GUISE_VM"] == "1"
+private let wanted = (width: 320, height: 240, rate: 25.0)
+
+private func frames(
+    _ count: Int, of camera: inout Camera, _ body: (borrowing FrameView, FrameTime) throws -> Void = { _, _ in }
+) throws {
+    var left = count
+    while left > 0 {
+        var poll = pollfd(fd: camera.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+        _ = unsafe Glibc.poll(&poll, 1, 1000)
+        if try camera.withFrame(body) == .frame { left -= 1 }
+    }
+}
+
+private func write(_ count: Int, luma: UInt8, to loopback: inout Loopback) throws {
+    var frame = Frame(loopback.layout)
+    frame.fill(y: luma, u: 128, v: 128)
+    for _ in 0..<count { try loopback.publish(frame.view) }
+}
+
+@Suite(.serialized, .enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
+struct DeviceTests {
+    @Test func `all nodes are listed with what they are`() throws {
+        let listings = listDevices()
+        #expect(listings.map(\.path) == ["/dev/video0", "/dev/video10", "/dev/video11"])
+        #expect(listings.map(\.isCamera) == [true, false, false])
+        #expect(listings.map(\.isLoopback) == [false, true, true])
+        #expect(listings[1].capabilities?.card == "Guise Camera")
+        #expect(listings[0].description.contains("640x360 at 40, 30, 25"))
+    }
+
+    @Test(arguments: ["YUYV", "UYVY", "NV12", "YU12", "422P", "GREY"])
+    func `a camera's own formats arrive whole`(name: String) throws {
+        var camera = try Camera(path: nil, width: 320, height: 180, rate: 25, format: name)
+        #expect(camera.description.contains("\(name) 320x180"))
+        var times: [FrameTime] = []
+        var (darkest, brightest) = (255, 0)
+        try frames(3, of: &camera) { view, time in
+            times.append(time)
+            let luma = view.luma
+            for y in stride(from: 0, to: 180, by: 8) {
+                for x in stride(from: 0, to: 320, by: 8) {
+                    let sample = Int(luma.samples[y * luma.rowStride + x * luma.pixelStride])
+                    (darkest, brightest) = (min(darkest, sample), max(brightest, sample))
+                }
+            }
+        }
+        #expect(times.map(\.number) == [0, 1, 2])
+        #expect(times[1].seconds > 0.01 && times[2].seconds > times[1].seconds)
+        // vivid's test picture has a black bar and a bright one.
+        #expect(darkest < 30 && brightest > 150)
+        #expect(camera.damaged == 0)
+    }
+
+    @Test(arguments: ["RGB3", "YV12", "RGGB"])
+    func `a foreign format is converted`(name: String) throws {
+        var camera = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25, format: name)
+        #expect(camera.layout.format == .i420)
+        try frames(2, of: &camera) { view, _ in #expect(view.layout.format == .i420) }
+        #expect(camera.damaged == 0)
+    }
+
+    @Test func `a camera in use is busy and its user is named`() throws {
+        let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
+        let refusal = #expect(throws: Problem.self) { _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25) }
+        #expect(refusal?.kind == .busy)
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func `a loopback without a writer is no camera`() {
+        let refusal = #expect(throws: Problem.self) { _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25) }
+        #expect([.unusable, .gone].contains(refusal?.kind))
+    }
+
+    @Test func `what is written to a loopback is read from it, after a restart too`() throws {
+        for luma in [60, 200] as [UInt8] {
+            var loopback = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+            #expect(loopback.description == "Guise Camera (/dev/video10), YUYV 320x240")
+            try write(1, luma: luma, to: &loopback)
+            var camera = try Camera(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+            try write(2, luma: luma, to: &loopback)
+            try frames(1, of: &camera) { view, _ in
+                #expect(view.layout == loopback.layout)
+                #expect(view.bytes[320 * 100] == luma)
+            }
+            try loopback.finish(card: Frame(loopback.layout).view)
+        }
+    }
+
+    @Test func `the card is the last picture for an open reader`() throws {
+        var loopback = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+        try write(1, luma: 200, to: &loopback)
+        var camera = try Camera(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+        try write(3, luma: 200, to: &loopback)
+        try frames(1, of: &camera) { view, _ in #expect(view.bytes[0] == 200) }
+        var card = Frame(loopback.layout)
+        card.fill(y: 33, u: 128, v: 128)
+        // The reader that reads on while the writer ends.
+        try loopback.finish(card: card.view)
+        var last: UInt8 = 0
+        for _ in 0..<8 { _ = try? camera.withFrame { view, _ in last = view.bytes[0] } }
+        #expect(last == 33 || last == 0)
+    }
+
+    @Test func `a second writer is refused, and told who the first is`() throws {
+        let first = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+        let refusal = #expect(throws: Problem.self) {
+            _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+        }
+        #expect(refusal?.kind == .busy)
+        #expect(refusal?.what.contains("(\(getpid())) already does") == true)
+        let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func `a camera is no loopback`() {
+        let refusal = #expect(throws: Problem.self) { _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25) }
+        #expect(refusal?.kind == .unusable)
+    }
+}
+
+extension ForeignFormat {
+    /// An array that lives as long as the call.
+    fileprivate func convert(_ bytes: [UInt8], into frame: inout Frame) -> Bool { convert(bytes.span, into: &frame) }
+}
+
+/// libv4lconvert asks a device whether its pictures must be turned, so that it needs one.
+@Suite(.enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
+struct ForeignFormatTests {
+    @Test func `red pixels become red planes`() throws {
+        let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: 192)
+        let device = try Device(path: "/dev/video0")
+        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        var frame = Frame(converter.layout)
+        var picture: [UInt8] = []
+        for _ in 0..<64 * 48 { picture += [255, 0, 0] }
+        #expect(converter.convert(picture, into: &frame))
+        #expect(frame.layout == FrameLayout(width: 64, height: 48, format: .i420, range: .limited))
+        // Pure red in ITU-R BT.601, limited range.
+        let samples = frame.layout.planes.map { frame.bytes[$0.offset + 3] }
+        for (sample, wanted) in zip(samples, [81, 90, 240]) { #expect(abs(Int(sample) - wanted) <= 2) }
+    }
+
+    @Test func `a short picture is dropped`() throws {
+        let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: 192)
+        let device = try Device(path: "/dev/video0")
+        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        var frame = Frame(converter.layout)
+        #expect(!converter.convert([1, 2, 3], into: &frame))
+    }
+
+    /// Where a newer library drops one, the list in `Mode` is wrong.
+    @Test(arguments: ["BGR3", "YV12", "YVYU", "NV16", "RGGB", "GBRG", "RGBP", "AR24", "Y16"] as [FourCC])
+    func `the formats that are offered are known to the library`(name: FourCC) throws {
+        #expect(Mode.cost(of: name) == 2)
+        let format = StreamFormat(fourCC: name, width: 64, height: 48, bytesPerLine: 64 * (Mode.convertible[name] ?? 0))
+        let device = try Device(path: "/dev/video0")
+        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        var frame = Frame(converter.layout)
+        #expect(converter.convert([UInt8](repeating: 100, count: 64 * 48 * 4), into: &frame))
+    }
+
+    @Test func `a JPEG camera of odd size is cropped by the library`() throws {
+        let format = StreamFormat(fourCC: "MJPG", width: 65, height: 49, range: .full)
+        let device = try Device(path: "/dev/video0")
+        let decoding = try Decoding(format, descriptor: device.descriptor)
+        #expect(decoding.layout(of: format) == FrameLayout(width: 64, height: 48, format: .i420, range: .full))
+    }
+}

@@ -1,0 +1,48 @@
+import Frames
+import Testing
+
+@testable import Capture
+@testable import V4L2
+
+struct RingTests {
+    typealias Filled = BufferRing.Filled
+
+    static func filled(_ index: Int, count: Int = 100, isDamaged: Bool = false) -> Filled {
+        Filled(index: index, count: count, time: nil, isDamaged: isDamaged)
+    }
+
+    /// What comes of a queue of filled buffers: the chosen one, those given back, those counted as damaged.
+    static func choose(_ queue: [Filled], limit: Int = 4) throws -> (index: Int?, back: [Int], damaged: Int) {
+        var queue = queue
+        var back: [Int] = []
+        var damaged = 0
+        let newest = try BufferRing.newest(of: limit, shortest: 100, damaged: &damaged) { () throws(Problem) in
+            queue.isEmpty ? nil : queue.removeFirst()
+        } giveBack: {
+            back.append($0.index)
+        }
+        return (newest?.index, back, damaged)
+    }
+
+    @Test func `the newest frame is taken and the older ones go back unread`() throws {
+        let result = try Self.choose([Self.filled(2), Self.filled(3), Self.filled(0)])
+        #expect(result == (0, [2, 3], 0))
+        #expect(try Self.choose([]).index == nil)
+    }
+
+    @Test func `broken and short frames are counted, and the last good one is shown`() throws {
+        let result = try Self.choose([Self.filled(0), Self.filled(1, isDamaged: true), Self.filled(2, count: 99)])
+        #expect(result == (0, [1, 2], 2))
+    }
+
+    @Test func `a camera faster than its reader does not hold the reader up`() throws {
+        #expect(try Self.choose((0..<50).map { Self.filled($0) }).index == 3)
+    }
+
+    @Test func `a frame's time never runs backwards`() {
+        var clock = FrameClock()
+        let times = [10, 10.5, 9, 11].map { clock.stamp($0) }
+        #expect(times.map(\.number) == [0, 1, 2, 3])
+        #expect(times.map(\.seconds) == [0, 0.5, 0.5, 1])
+    }
+}
