@@ -1,0 +1,203 @@
+/// Brings a picture into a frame of the same size, another format or range. Allocates nothing.
+///
+/// Chroma is averaged where the frame has less of it and repeated where it has more; a gray picture becomes a
+/// colourless one. Ranges are converted by ITU-R BT.601.
+/// - Precondition: both have the same width and height.
+public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
+    let (from, to) = (view.layout, frame.layout)
+    precondition(from.width == to.width && from.height == to.height, "conversion keeps the size")
+    var target = frame.mutableBytes
+    // The one check of the whole: all that follows stays within the layouts' own bytes.
+    precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
+    unsafe view.bytes.withUnsafeBufferPointer { source in
+        unsafe target.withUnsafeMutableBufferPointer { target in
+            guard let source = source.baseAddress, let target = target.baseAddress else { return }
+            if from.format == to.format, from.range == to.range {
+                unsafe copyRows(source, from, target, to)
+                return
+            }
+            let conversion = unsafe Conversion(source: source, from: from, target: target, to: to)
+            switch (from.range, to.range) {
+            case (.full, .limited): conversion.run(FullToLimited.self)
+            case (.limited, .full): conversion.run(LimitedToFull.self)
+            case (.full, .full), (.limited, .limited): conversion.run(SameRange.self)
+            }
+        }
+    }
+}
+
+@unsafe private func copyRows(
+    _ source: UnsafePointer<UInt8>, _ from: FrameLayout, _ target: UnsafeMutablePointer<UInt8>, _ to: FrameLayout
+) {
+    for (a, b) in zip(from.planes, to.planes) {
+        for row in 0..<b.rows {
+            let bytes = unsafe source + a.offset + row * a.stride
+            unsafe (target + b.offset + row * b.stride).update(from: bytes, count: b.rowBytes)
+        }
+    }
+}
+
+/// Where the samples of one component lie: sample (x, y) is at `offset + y * stride + x * step`.
+private struct Site {
+    var offset: Int
+    var step: Int
+    var stride: Int
+}
+
+extension FrameLayout {
+    fileprivate var lumaSite: Site { Site(offset: luma.offset, step: luma.pixelStride, stride: planes[0].stride) }
+
+    /// Nil for gray.
+    fileprivate var chromaSites: (u: Site, v: Site)? {
+        func site(_ plane: Int, _ shift: Int, _ step: Int) -> Site {
+            Site(offset: planes[plane].offset + shift, step: step, stride: planes[plane].stride)
+        }
+        return switch format {
+        case .yuyv: (site(0, 1, 4), site(0, 3, 4))
+        case .uyvy: (site(0, 0, 4), site(0, 2, 4))
+        case .nv12: (site(1, 0, 2), site(1, 1, 2))
+        case .i420, .i422, .i444: (site(1, 0, 1), site(2, 0, 1))
+        case .gray: nil
+        }
+    }
+}
+
+/// A row is converted in pieces of so many pixels, so that what lies between two steps stays on the stack and in the
+/// nearest cache. Even, since packed formats have pairs.
+private let piece = 512
+
+/// One conversion under way. Chroma is brought to the target's density first, then each row is put together.
+@safe private struct Conversion {
+    let source: UnsafePointer<UInt8>
+    let from: FrameLayout
+    let target: UnsafeMutablePointer<UInt8>
+    let to: FrameLayout
+
+    func run<Map: SampleMap>(_: Map.Type) {
+        // Rows of one piece: luma, U, V, and two more to work on chroma. Neutral, which is what gray stays.
+        var memory = [2560 of UInt8](repeating: 128)
+        var span = memory.mutableSpan
+        unsafe span.withUnsafeMutableBufferPointer { scratch in
+            guard let scratch = scratch.baseAddress else { return }
+            let down = to.format.chromaShift.y
+            for chromaRow in 0..<(to.height + down) >> down {
+                for x in stride(from: 0, to: to.width, by: piece) {
+                    unsafe convert(Map.self, chromaRow, x, min(piece, to.width - x), scratch)
+                }
+            }
+        }
+    }
+
+    /// Converts `count` pixels from column `x` on, in all rows that share a row of the target's chroma.
+    private func convert<Map: SampleMap>(
+        _: Map.Type, _ chromaRow: Int, _ x: Int, _ count: Int, _ scratch: UnsafeMutablePointer<UInt8>
+    ) {
+        let shift = to.format.chromaShift
+        let (luma, u, v) = unsafe (scratch, scratch + piece, scratch + 2 * piece)
+        if to.format != .gray, let sites = from.chromaSites {
+            unsafe chroma(Map.self, sites.u, chromaRow, x, count, u, scratch + 3 * piece)
+            unsafe chroma(Map.self, sites.v, chromaRow, x, count, v, scratch + 3 * piece)
+        }
+        let (input, output) = (from.lumaSite, to.lumaSite)
+        for row in chromaRow << shift.y..<min((chromaRow + 1) << shift.y, to.height) {
+            let start = unsafe source + input.offset + row * input.stride + x * input.step
+            let samples = unsafe gather(start, input.step, count, luma)
+            let bytes = unsafe target + to.planes[0].offset + row * output.stride + x * output.step
+            if output.step == 1 {
+                for i in 0..<count { unsafe bytes[i] = Map.luma(samples[i]) }
+            } else if Map.self == SameRange.self {
+                unsafe pack(samples, u, v, count, bytes)
+            } else {
+                for i in 0..<count { unsafe luma[i] = Map.luma(samples[i]) }
+                unsafe pack(luma, u, v, count, bytes)
+            }
+        }
+        guard let sites = to.chromaSites, output.step == 1 else { return }
+        let start = unsafe target + chromaRow * sites.u.stride + (x >> shift.x) * sites.u.step
+        let chromaCount = (count + shift.x) >> shift.x
+        if sites.u.step == 1 {
+            unsafe (start + sites.u.offset).update(from: u, count: chromaCount)
+            unsafe (start + sites.v.offset).update(from: v, count: chromaCount)
+        } else {
+            let pairs = unsafe start + sites.u.offset
+            for i in 0..<chromaCount { unsafe (pairs[2 * i], pairs[2 * i + 1]) = (u[i], v[i]) }
+        }
+    }
+
+    /// Gives one chroma component of a piece in the target's density and range.
+    /// - Parameter work: two rows for what lies between.
+    private func chroma<Map: SampleMap>(
+        _: Map.Type, _ site: Site, _ row: Int, _ x: Int, _ count: Int, _ out: UnsafeMutablePointer<UInt8>,
+        _ work: UnsafeMutablePointer<UInt8>
+    ) {
+        let (has, wants) = (from.format.chromaShift, to.format.chromaShift)
+        let available = (count + has.x) >> has.x
+        let last = ((from.height + has.y) >> has.y) - 1
+        let first = (row << wants.y) >> has.y
+        let start = unsafe source + site.offset + (x >> has.x) * site.step
+        var samples = unsafe gather(start + first * site.stride, site.step, available, work)
+        if has.y < wants.y, first < last {
+            let below = unsafe gather(start + (first + 1) * site.stride, site.step, available, work + piece)
+            for i in 0..<available { unsafe work[i] = mean(samples[i], below[i]) }
+            unsafe samples = UnsafePointer(work)
+        }
+        if has.x == wants.x {
+            for i in 0..<available { unsafe out[i] = Map.chroma(samples[i]) }
+        } else if has.x < wants.x {
+            for i in 0..<available / 2 { unsafe out[i] = Map.chroma(mean(samples[2 * i], samples[2 * i + 1])) }
+            if available & 1 == 1 { unsafe out[available / 2] = Map.chroma(samples[available - 1]) }
+        } else {
+            for i in 0..<count / 2 {
+                let value = unsafe Map.chroma(samples[i])
+                unsafe (out[2 * i], out[2 * i + 1]) = (value, value)
+            }
+            if count & 1 == 1 { unsafe out[count - 1] = Map.chroma(samples[available - 1]) }
+        }
+    }
+
+    /// Puts a row of packed pixels together.
+    private func pack(
+        _ y: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>, _ count: Int,
+        _ bytes: UnsafeMutablePointer<UInt8>
+    ) {
+        let lumaFirst = to.format == .yuyv
+        let luma = unsafe UnsafeRawPointer(y)
+        let words = UnsafeMutableRawPointer(bytes)
+        // In whole words, which the compiler makes vectors of; x86-64 and ARM64 are both little-endian.
+        if lumaFirst {
+            for i in 0..<count / 2 {
+                let pair = unsafe UInt32(luma.loadUnaligned(fromByteOffset: 2 * i, as: UInt16.self))
+                let word = unsafe (pair & 0xff) | (pair & 0xff00) << 8 | UInt32(u[i]) << 8 | UInt32(v[i]) << 24
+                unsafe words.storeBytes(of: word, toByteOffset: 4 * i, as: UInt32.self)
+            }
+        } else {
+            for i in 0..<count / 2 {
+                let pair = unsafe UInt32(luma.loadUnaligned(fromByteOffset: 2 * i, as: UInt16.self))
+                let word = unsafe (pair & 0xff) << 8 | (pair & 0xff00) << 16 | UInt32(u[i]) | UInt32(v[i]) << 16
+                unsafe words.storeBytes(of: word, toByteOffset: 4 * i, as: UInt32.self)
+            }
+        }
+        guard count & 1 == 1 else { return }
+        // A pair needs a second pixel: the last one again.
+        let (i, end) = (count / 2, 2 * count - 2)
+        let last = unsafe (y[count - 1], u[i], v[i])
+        let quad: [4 of UInt8] = lumaFirst ? [last.0, last.1, last.0, last.2] : [last.1, last.0, last.2, last.0]
+        for k in 0..<4 { unsafe bytes[end + k] = quad[k] }
+    }
+}
+
+/// Samples close together: where they lie, or picked into `work`.
+@unsafe @inline(__always) private func gather(
+    _ samples: UnsafePointer<UInt8>, _ step: Int, _ count: Int, _ work: UnsafeMutablePointer<UInt8>
+) -> UnsafePointer<UInt8> {
+    switch step {
+    case 1: return unsafe samples
+    case 2: for i in 0..<count { unsafe work[i] = samples[2 * i] }
+    default: for i in 0..<count { unsafe work[i] = samples[4 * i] }
+    }
+    return unsafe UnsafePointer(work)
+}
+
+@inline(__always) private func mean(_ a: UInt8, _ b: UInt8) -> UInt8 {
+    UInt8(truncatingIfNeeded: (UInt16(a) &+ UInt16(b) &+ 1) >> 1)
+}
