@@ -85,7 +85,7 @@ public struct Tracker: ~Copyable {
                 return
             }
         }
-        guard let sighting = eye.search(luma, near: guess), let fit = eye.fit(luma, at: sighting),
+        guard let sighting = eye.sighting(luma, near: guess), let fit = eye.fit(luma, at: sighting),
             fit.score > Looker.keepScore
         else { return }
         track.take(fit, at: seconds, confirmed: true)
