@@ -42,12 +42,12 @@ let package = Package(
         .target(
             name: "Capture",
             dependencies: [
-                "Frames", "V4L2", "CLinux", "CArt",
+                "Frames", "V4L2", "CLinux", "CArt", "CVision",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "CVision"], swiftSettings: swiftSettings),
-        .target(name: "Compose", dependencies: ["Frames", "Track", "CArt"], swiftSettings: swiftSettings),
+        .target(name: "Compose", dependencies: ["Frames", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [
