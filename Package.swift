@@ -43,12 +43,12 @@ let package = Package(
         .target(
             name: "Capture",
             dependencies: [
-                "Frames", "V4L2", "CLinux", "CArt",
+                "Frames", "V4L2", "CLinux", "CArt", "CVision",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON", "CVision"], swiftSettings: swiftSettings),
-        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt"], swiftSettings: swiftSettings),
+        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [

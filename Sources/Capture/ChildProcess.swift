@@ -155,7 +155,7 @@ import Glibc
     }
 
     /// Waits until there is something to read.
-    private func wait() {
+    func wait() {
         var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
     }

@@ -75,6 +75,9 @@ public struct Clip: FrameSource, ~Copyable {
         return .frame
     }
 
+    /// Waits until `withFrame` has something to do.
+    func wait() { decoder?.wait() }
+
     private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         // A photo has no rate; looped it stands for a camera of 30 frames a second.
         let time = FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
