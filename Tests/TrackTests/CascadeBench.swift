@@ -44,12 +44,12 @@ struct CascadeFigures {
             let photo = try #require(TestPhotos.decode(TestPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 200))
             let x = 0
             let full = photo
-            var boxes: [CascadeWindow] = []
+
             full.view { view in
                 var sweep = CascadeSearch.Sweep(smallest: 36, largest: 190, stage: cascade.stageCount)
                 _ = search.sweep(view, &sweep, budget: .max)
                 search.groups.group(atLeast: 2)
-                boxes = search.groups.windows
+
             }
             let find = try #require(search.groups.finds.first)
             // A patch in which the window is 40 wide.
@@ -88,8 +88,8 @@ struct CascadeFigures {
             var n = 0
             let theirs = best(20) { n = other.judge(patch, step: 1.1, minSize: 36, maxSize: 45).count }
             print("patch \(name): sweep \(swept) ms (\(count) windows, work \(workAll)), OpenCV \(theirs) ms (\(n) windows), ratio \(theirs / swept)")
-            var noise = Gray.synthetic(width: 96, height: 96, seed: 5)
-            noise.pixels.withUnsafeMutableBufferPointer { _ in }
+            let noise = Gray.synthetic(width: 96, height: 96, seed: 5)
+
             let near = CascadeSearch.Near(rect: Rect(x: 28, y: 28, width: 40, height: 40 * h / w), stage: cascade.stageCount)
             var work = 0
             let lost = noise.view { view in best(50) { work = 0; _ = search.find(view, near: near, work: &work) } }

@@ -102,6 +102,10 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     private let isHaar: Bool
     /// Whether all trees have one node, or all have two that follow each other.
     private let groupable: Bool
+    /// Fewer live windows than this are finished one at a time: what a group costs in single windows, measured.
+    private let fewest: Int
+    /// What a tree costs in stumps, measured.
+    private let treeWork: Int
 
     /// - Parameters:
     ///   - haar: all nodes of a Haar cascade, or none.
@@ -126,6 +130,8 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         headroom = max(stages.reduce(0) { $0 + $1.headroom }, .leastNormalMagnitude)
         stageCount = stages.count
         isHaar = !haar.isEmpty
+        fewest = treeSize == 1 ? 3 : 2
+        treeWork = isHaar && treeSize == 1 ? 1 : 3
         groupable =
             isHaar
             && (treeSize == 1
@@ -157,7 +163,7 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     }
 
     /// Judges the window whose first sample is (x, y); nil outside the level.
-    /// - Parameter work: grows by the trees evaluated.
+    /// - Parameter work: grows by the trees evaluated, in stumps.
     public func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> Verdict? {
         let (columns, rows) = windows(of: integral)
         precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
@@ -171,7 +177,7 @@ public struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     /// - Parameters:
     ///   - columns: first samples, every `step`-th of them; those outside the level are left out.
     ///   - hits: room for the list; `count` of them are taken, and more are dropped once it is full.
-    ///   - work: grows by the trees evaluated, those of groups at what they cost.
+    ///   - work: grows by the trees evaluated, in stumps; groups at what they cost.
     public func scan(
         _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, stage: Int,
         hits: inout MutableSpan<CascadeHit>, count: inout Int, work: inout Int
@@ -232,7 +238,7 @@ extension CascadeProgram {
         var margin: Float = 0
         for index in first..<stageCount {
             let stage = unsafe stages[index]
-            work += Int(stage.treeCount)
+            work += Int(stage.treeCount) * treeWork
             let sum =
                 unsafe !isHaar ? patternSum(window, stage)
                 : treeSize == 1 ? stumpSum(window, scale, stage) : treeSum(window, scale, stage)
@@ -324,9 +330,6 @@ extension CascadeProgram {
 
 // Eight neighbouring windows at once, until too few of them are left.
 extension CascadeProgram {
-    /// Fewer live windows than this are finished one at a time: a group costs about this many.
-    private static var fewest: Int { 3 }
-
     private func group(
         _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ stage: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int, _ work: inout Int
@@ -340,9 +343,9 @@ extension CascadeProgram {
         }
         var gained = SIMD8<Float>(repeating: 0)
         var index = 0
-        while index < stageCount, alive.nonzeroBitCount >= Self.fewest {
+        while index < stageCount, alive.nonzeroBitCount >= fewest {
             let now = unsafe stages[index]
-            work += Int(now.treeCount) * Self.fewest
+            work += Int(now.treeCount) * treeWork * fewest
             let sum = unsafe treeSize == 1 ? stumpSums(window, scales, now) : pairSums(window, scales, now)
             let margin = SIMD8<Float>(sum - Double(now.threshold))
             let failed = Self.bits(sum .< Double(now.threshold)) & alive

@@ -2,11 +2,11 @@ import Frames
 
 /// Searches pictures with one cascade: round a place where a face was, or whole pictures in slices.
 ///
-/// Owns its integrals and lists; sized once, nothing is allocated by a search. Work is counted in trees evaluated
-/// (summing up a sample counts as `CascadeSearch.fillWork` of one), never in time, so the same picture gives the same
+/// Owns its integrals and lists; sized once, nothing is allocated by a search. Work is counted in stumps evaluated
+/// (trees, and summing up a sample, at what they cost in stumps), never in time, so the same picture gives the same
 /// result everywhere.
 public struct CascadeSearch: ~Copyable {
-    /// What one sample of a level costs, in trees: measured, with scaling.
+    /// What one sample of a level costs, scaling and summing, in stumps: measured.
     static let fillWork = 1
 
     public let cascade: Cascade
@@ -204,7 +204,7 @@ extension CascadeSearch {
         while work < budget, !sweep.isDone {
             let window = sweep.window(sweep.size)
             let size = levelSize(of: picture, window: window)
-            let origins = self.origins(sweep, size, scale: window / Float(cascade.windowWidth))
+            let origins = self.origins(sweep, size, of: picture)
             let first = max(origins.y, sweep.row)
             let last = origins.y + origins.height
             let strip = min(last - first, integral.maxHeight - cascade.windowHeight + 1)
@@ -235,15 +235,18 @@ extension CascadeSearch {
     }
 
     /// First samples of the windows that lie in the sweep's region, in the level.
-    private func origins(_ sweep: Sweep, _ size: (width: Int, height: Int), scale: Float) -> PixelRect {
+    private func origins(
+        _ sweep: Sweep, _ size: (width: Int, height: Int), of picture: borrowing LumaView
+    ) -> PixelRect {
+        let scale = (x: Float(picture.width) / Float(size.width), y: Float(picture.height) / Float(size.height))
         var (left, top, right, bottom) = (0, 0, size.width, size.height)
         if let region = sweep.region, region.width > 0, region.height > 0, abs(region.x) < 1e6, abs(region.y) < 1e6,
             region.width < 1e6, region.height < 1e6
         {
-            left = max(0, Int((region.x / scale).rounded(.down)))
-            top = max(0, Int((region.y / scale).rounded(.down)))
-            right = min(right, Int(((region.x + region.width) / scale).rounded(.up)))
-            bottom = min(bottom, Int(((region.y + region.height) / scale).rounded(.up)))
+            left = max(0, Int((region.x / scale.x).rounded(.down)))
+            top = max(0, Int((region.y / scale.y).rounded(.down)))
+            right = min(right, Int(((region.x + region.width) / scale.x).rounded(.up)))
+            bottom = min(bottom, Int(((region.y + region.height) / scale.y).rounded(.up)))
         }
         return PixelRect(
             x: left, y: top, width: max(0, right - left - cascade.windowWidth + 1),
