@@ -5,6 +5,7 @@ public struct LandmarkFitter: ~Copyable {
     public let model: LandmarkModel
     private var pixels = [512 of UInt8](repeating: 0)
     private var rows = [512 of UInt32](repeating: 0)
+    private var touched: UInt8 = 0
     private var sums = [64 of UInt32](repeating: 0)
 
     public init(_ model: LandmarkModel) { self.model = model }
@@ -47,20 +48,15 @@ public struct LandmarkFitter: ~Copyable {
         let first = level * file.pixels
         let deltas = tables.table(of: Point.self, at: file.deltas.offset + first * 8, count: file.pixels)
         let anchors = tables.table(of: UInt8.self, at: file.anchors.offset + first, count: file.pixels)
-        // Half a pixel is added, so that cutting off the fraction rounds to the nearest pixel.
-        let origin = SIMD2<Double>(Double(box.tx), Double(box.ty)) + 0.5
-        let (right, down) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
-        let limit = SIMD2(Double(picture.width), Double(picture.height))
-        for i in deltas.indices {
-            let delta = deltas[i]
-            let p = shape[Int(anchors[i])] + Point(turn.a * delta.x - turn.b * delta.y, turn.b * delta.x + turn.a * delta.y)
-            let q = origin + right * Double(p.x) + down * Double(p.y)
-            if q.x >= 0 && q.y >= 0 && q.x < limit.x && q.y < limit.y {
-                pixels[i] = picture.samples[Int(q.y) * picture.rowStride + Int(q.x) * picture.pixelStride]
-            } else {
-                pixels[i] = 0
-            }
-        }
+        var places = [68 of SIMD2<Double>](repeating: SIMD2())
+        let (right, below) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
+        let origin = SIMD2(Double(box.tx), Double(box.ty))
+        for i in 0..<68 { places[i] = origin + right * Double(shape[i].x) + below * Double(shape[i].y) }
+        let (a, b) = (Double(turn.a), Double(turn.b))
+        var values = pixels.mutableSpan
+        Trees.sample(
+            picture, places: places.span, anchors: anchors, deltas: deltas, across: right * a + below * b,
+            down: below * a - right * b, into: &values)
     }
 
     /// Adds what the level's trees say.
@@ -73,6 +69,7 @@ public struct LandmarkFitter: ~Copyable {
         let leaves = tables.table(of: UInt8.self, at: file.leaves.offset + level * size, count: size)
         var chosen = rows.mutableSpan
         Trees.descend(splits, pixels: pixels.span, rows: &chosen)
+        touched &+= Trees.touch(leaves, rows: rows.span.extracting(first: file.trees), width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
         Trees.sum(leaves, rows: rows.span.extracting(first: file.trees), into: &totals)
 
