@@ -71,7 +71,8 @@ let package = Package(
             name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision"],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"], swiftSettings: swiftSettings),
+            name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
+            swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17

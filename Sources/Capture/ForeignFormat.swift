@@ -20,7 +20,8 @@ import V4L2
         // With other distances libv4lconvert 1.22 reads beyond its pictures.
         guard pixelBytes == 0 || source.bytesPerLine == source.width * pixelBytes else {
             throw Problem(
-                .unusable, "could not use the camera's format \(source): its rows lie \(source.bytesPerLine) bytes apart",
+                .unusable,
+                "could not use the camera's format \(source): its rows lie \(source.bytesPerLine) bytes apart",
                 cure: "choose another format of the camera")
         }
         var pix = v4l2_pix_format()

@@ -48,7 +48,8 @@ public struct Loopback: FrameSink, ~Copyable {
         let (driver, card) = (device.capabilities.driver, device.capabilities.card)
         guard device.capabilities.isLoopback else {
             throw Problem(
-                .unusable, "\(path) is no loopback but \(card) (\(driver))", cure: "`guise devices` lists the loopbacks")
+                .unusable, "\(path) is no loopback but \(card) (\(driver))", cure: "`guise devices` lists the loopbacks"
+            )
         }
         let lock = try DeviceLock(device: path, folder: folder)
         try Self.refuseForeignWriter(device)
@@ -122,7 +123,8 @@ extension Loopback {
     /// 0.12 lets a second writer mix its frames with the first one's, and shows nothing but its capabilities.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let path = device.path
-        let showsWriters = FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(Device.node(of: path))/state")
+        let showsWriters = FileManager.default.fileExists(
+            atPath: "/sys/class/video4linux/\(Device.node(of: path))/state")
         if !showsWriters && device.capabilities.isCapture && !device.capabilities.isOutput {
             throw device.problem(EBUSY, "could not write to \(path)")
         }

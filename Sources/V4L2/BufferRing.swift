@@ -57,7 +57,7 @@ import Glibc
         }
         if code == 0 { code = device.start(.capture) }
         guard code == 0 else {
-            for unsafe map in unsafe mapped { unsafe munmap(map.baseAddress, map.count) }
+            for unsafemap in unsafe mapped { unsafe munmap(map.baseAddress, map.count) }
             throw device.problem(code, "could not start the stream of \(device.path)")
         }
         self.device = device
@@ -67,7 +67,7 @@ import Glibc
 
     deinit {
         device.stop(.capture)
-        for unsafe map in unsafe buffers { unsafe munmap(map.baseAddress, map.count) }
+        for unsafemap in unsafe buffers { unsafe munmap(map.baseAddress, map.count) }
     }
 
     public var count: Int { unsafe buffers.count }

@@ -19,7 +19,8 @@ extension Device {
                 cure: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
         case ENOENT, ENXIO, ENODEV:
             return opening
-                ? Problem(.missing, "\(what): there is no such device", cure: "`guise devices` lists those that are there")
+                ? Problem(
+                    .missing, "\(what): there is no such device", cure: "`guise devices` lists those that are there")
                 : Problem(.gone, "\(what): it was unplugged or its driver removed", cure: "plug it in again")
         case EIO:
             return Problem(.gone, "\(what): it stopped answering", cure: "plug it out and in again")

@@ -40,8 +40,10 @@ struct ChoiceTests {
     }
 
     @Test func `our own loopback comes first`() throws {
-        let nodes = [node(0), node(4, driver: "v4l2 loopback", card: "OBS"),
-            node(9, driver: "v4l2 loopback", card: "Guise Camera")]
+        let nodes = [
+            node(0), node(4, driver: "v4l2 loopback", card: "OBS"),
+            node(9, driver: "v4l2 loopback", card: "Guise Camera"),
+        ]
         #expect(try Loopback.candidates(in: nodes) == ["/dev/video9", "/dev/video4"])
         let none = #expect(throws: Problem.self) { try Loopback.candidates(in: [node(0)]) }
         #expect(none?.kind == .missing)

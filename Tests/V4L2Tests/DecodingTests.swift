@@ -31,9 +31,10 @@ extension JPEGDecoder {
 struct JPEGTests {
     static func blank() -> Frame { Frame(FrameLayout(width: 64, height: 48, format: .i422, range: .full)) }
 
-    @Test(arguments: [
-        (TJSAMP_444, .i444), (TJSAMP_422, .i422), (TJSAMP_420, .i420), (TJSAMP_GRAY, .gray),
-    ] as [(TJSAMP, PixelFormat)])
+    @Test(
+        arguments: [
+            (TJSAMP_444, .i444), (TJSAMP_422, .i422), (TJSAMP_420, .i420), (TJSAMP_GRAY, .gray),
+        ] as [(TJSAMP, PixelFormat)])
     func `a JPEG frame keeps its own sampling and its brightness`(sampling: TJSAMP, format: PixelFormat) throws {
         var frame = Self.blank()
         let decoder = try JPEGDecoder()

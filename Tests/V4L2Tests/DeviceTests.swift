@@ -72,13 +72,17 @@ struct DeviceTests {
 
     @Test func `a camera in use is busy and its user is named`() throws {
         let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
-        let refusal = #expect(throws: Problem.self) { _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25) }
+        let refusal = #expect(throws: Problem.self) {
+            _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25)
+        }
         #expect(refusal?.kind == .busy)
         withExtendedLifetime(first) {}
     }
 
     @Test func `a loopback without a writer is no camera`() {
-        let refusal = #expect(throws: Problem.self) { _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25) }
+        let refusal = #expect(throws: Problem.self) {
+            _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25)
+        }
         #expect([.unusable, .gone].contains(refusal?.kind))
     }
 
@@ -97,19 +101,45 @@ struct DeviceTests {
         }
     }
 
-    @Test func `the card is the last picture for an open reader`() throws {
+    @Test func `after the end no buffer of an open reader holds the face`() throws {
         var loopback = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         try write(1, luma: 200, to: &loopback)
-        var camera = try Camera(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
-        try write(3, luma: 200, to: &loopback)
-        try frames(1, of: &camera) { view, _ in #expect(view.bytes[0] == 200) }
+        let size = loopback.layout.byteCount
+        let reader = try BufferRing(setUp("/dev/video10"), shortest: 1)
+        try write(4, luma: 200, to: &loopback)
         var card = Frame(loopback.layout)
         card.fill(y: 33, u: 128, v: 128)
-        // The reader that reads on while the writer ends.
         try loopback.finish(card: card.view)
-        var last: UInt8 = 0
-        for _ in 0..<8 { _ = try? camera.withFrame { view, _ in last = view.bytes[0] } }
-        #expect(last == 33 || last == 0)
+        for index in 0..<reader.count {
+            let buffer = BufferRing.Filled(index: index, count: size, time: nil, isDamaged: false)
+            #expect(reader.bytes(of: buffer)[0] == 33 && reader.bytes(of: buffer)[size - 2] == 33)
+        }
+    }
+
+    @Test func `a writer that starts again is seen by the reader that stayed`() throws {
+        var first = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
+        try write(1, luma: 60, to: &first)
+        var reader = try BufferRing(setUp("/dev/video10"), shortest: 1)
+        try first.finish(card: Frame(first.layout).view)
+
+        // Another size cannot be had under an open reader: the old one is granted, and obeyed.
+        var second = try Loopback(path: "/dev/video10", width: 640, height: 480, rate: wanted.rate)
+        #expect(second.layout == FrameLayout(width: wanted.width, height: wanted.height, format: .yuyv))
+        var seen: UInt8?
+        for _ in 0..<20 where seen != 200 {
+            try write(1, luma: 200, to: &second)
+            guard let filled = try reader.dequeueNewest() else { continue }
+            seen = reader.bytes(of: filled)[0]
+            reader.giveBack(filled)
+        }
+        #expect(seen == 200)
+    }
+
+    /// Sets a node up as reading applications do.
+    private func setUp(_ path: String) throws -> Device {
+        let device = try Device(path: path)
+        _ = try device.setFormat("YUYV", width: wanted.width, height: wanted.height, for: .capture)
+        return device
     }
 
     @Test func `a second writer is refused, and told who the first is`() throws {
@@ -125,7 +155,9 @@ struct DeviceTests {
     }
 
     @Test func `a camera is no loopback`() {
-        let refusal = #expect(throws: Problem.self) { _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25) }
+        let refusal = #expect(throws: Problem.self) {
+            _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25)
+        }
         #expect(refusal?.kind == .unusable)
     }
 }
@@ -176,5 +208,21 @@ struct ForeignFormatTests {
         let device = try Device(path: "/dev/video0")
         let decoding = try Decoding(format, descriptor: device.descriptor)
         #expect(decoding.layout(of: format) == FrameLayout(width: 64, height: 48, format: .i420, range: .full))
+    }
+}
+
+/// Run by itself: vivid stays unplugged.
+@Suite(.serialized, .enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
+struct UnplugTests {
+    @Test func `an unplugged camera ends with a clear message`() throws {
+        var camera = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
+        try frames(1, of: &camera)
+        let unplug = try Process.run(
+            URL(filePath: "/usr/bin/v4l2-ctl"), arguments: ["-d", "/dev/video0", "-c", "disconnect=1"])
+        unplug.waitUntilExit()
+        var loss: Problem?
+        do { for _ in 0..<20 { try frames(1, of: &camera) } } catch { loss = error as? Problem }
+        #expect(loss?.kind == .gone)
+        #expect(loss?.what.hasPrefix("lost the camera /dev/video0") == true)
     }
 }

@@ -42,7 +42,8 @@ struct FormatTests {
 struct ModeTests {
     static func offer(_ format: FourCC, _ width: Int, _ height: Int, _ rates: Double...) -> Offer {
         Offer(
-            fourCC: format, width: .init(width), height: .init(height), rates: rates.isEmpty ? .unknown : .listed(rates))
+            fourCC: format, width: .init(width), height: .init(height), rates: rates.isEmpty ? .unknown : .listed(rates)
+        )
     }
 
     /// As most webcams on USB 2: full size fast only as MJPEG.
