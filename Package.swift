@@ -59,7 +59,7 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "CLinux",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -76,7 +76,7 @@ public struct Clip: FrameSource, ~Copyable {
     }
 
     /// Waits until `withFrame` has something to do.
-    func wait() { decoder?.wait() }
+    public func wait() { decoder?.wait() }
 
     private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         // A photo has no rate; looped it stands for a camera of 30 frames a second.

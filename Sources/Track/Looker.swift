@@ -38,10 +38,15 @@ public struct Looker: ~Copyable {
     private var patch: [UInt8]
     /// Work done so far, in the cascade's unit: evaluated stumps.
     private(set) var work = 0
+    /// CPU time spent on landmarks since it was last set, nanoseconds.
+    var landmarkTime: UInt64 = 0
     /// What the last look at a slice saw, the surest first.
     private(set) var seen: [Sighting] = []
 
-    public init(catalogue: Catalogue, landmarks: LandmarkModel) throws {
+    /// - Parameter cache: where the landmark trees' compact file is kept; nil: nowhere.
+    /// - Throws: `Problem` where the cascade or the landmark data is missing or damaged.
+    public init(catalogue: Catalogue, cache: String?) throws {
+        let landmarks = try LandmarkModel(cache: cache)
         let face = try catalogue.entry(.face)
         let xml = try contents(of: face.path)
         let cascade = try Cascade(xml: xml.span, file: face.path)
@@ -140,6 +145,8 @@ public struct Looker: ~Copyable {
 
     /// Fits landmarks, starting from where they are thought to be (pixels of the frame).
     mutating func fit(_ luma: borrowing LumaView, from guess: borrowing Face.Landmarks) -> Fit? {
+        let start = threadTime()
+        defer { landmarkTime += threadTime() - start }
         guard let box = fitter.model.box(around: guess) else { return nil }
         let side = Self.fitSide
         let roll = degrees(arcTangent(box.c, box.a))

@@ -8,7 +8,7 @@ import Frames
 ///
 /// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
 public struct Tracker: ~Copyable {
-    public struct Settings: Sendable {
+    public struct Settings: Equatable, Sendable {
         /// Faces followed at once.
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
@@ -25,6 +25,9 @@ public struct Tracker: ~Copyable {
     public let settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
+
+    /// CPU time that the last frame spent on landmarks, nanoseconds.
+    public var landmarkTime: UInt64 { eye.landmarkTime }
 
     private var eye: Looker
     private var tracks: [Track] = []
@@ -67,6 +70,7 @@ public struct Tracker: ~Copyable {
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
+        eye.landmarkTime = 0
         guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         let smallest = max(Float(Looker.window), settings.smallest * Float(min(luma.width, luma.height)))
