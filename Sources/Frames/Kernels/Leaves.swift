@@ -6,6 +6,7 @@
 public enum Trees {
     /// Splits of a tree, and the unused first word.
     public static let words = 16
+    /// Leaves of a tree.
     public static let leaves = 16
     /// The most pixels that a split's 9 bits can tell apart.
     public static let maxPixels = 512

@@ -79,7 +79,8 @@ struct LandmarkFile: Equatable {
         // Right sums over wrong numbers would be our own fault; even then nothing may trap.
         let anchors = file.table(of: UInt8.self, at: anchors.offset, count: anchors.count)
         for i in anchors.indices where anchors[i] > 67 { return nil }
-        let floats = file.table(of: Float.self, at: reference.offset, count: (self.anchors.offset - reference.offset) / 4)
+        let end = self.anchors.offset
+        let floats = file.table(of: Float.self, at: reference.offset, count: (end - reference.offset) / 4)
         for i in floats.indices where !floats[i].isFinite { return nil }
     }
 
