@@ -87,7 +87,9 @@ struct CascadeTests {
                 for hit in hits[0..<count] { list[y * columns + Int(hit.x)] = hit.verdict }
             } else {
                 for x in 0..<columns {
-                    if let verdict = program.evaluate(integral, x: x, y: y, work: &work) { list[y * columns + x] = verdict }
+                    if let verdict = program.evaluate(integral, x: x, y: y, work: &work) {
+                        list[y * columns + x] = verdict
+                    }
                 }
             }
         }
