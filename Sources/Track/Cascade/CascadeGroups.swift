@@ -77,9 +77,10 @@ public struct CascadeGroups: Sendable {
         for i in members.indices { members[i].divide() }
         finds.removeAll(keepingCapacity: true)
         for i in members.indices where members[i].count >= atLeast && !isInside(i, atLeast) {
-            finds.append(members[i])
+            // Put in its place, since sorting a long list would allocate.
+            let at = finds.firstIndex { ($0.confidence, $0.count) < (members[i].confidence, members[i].count) }
+            finds.insert(members[i], at: at ?? finds.endIndex)
         }
-        finds.sort { ($0.confidence, $0.count) > ($1.confidence, $1.count) }
     }
 
     /// Labels every window with an earlier one of its group; the first of each group carries its own number.
