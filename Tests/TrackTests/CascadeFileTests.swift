@@ -59,7 +59,9 @@ struct CascadeFileTests {
         #expect(problem?.what.contains("format") == true)
     }
 
-    @Test(arguments: ["haarcascade_smile", "haarcascade_lefteye_2splits", "haarcascade_fullbody", "lbpcascade_silverware"])
+    @Test(arguments: [
+        "haarcascade_smile", "haarcascade_lefteye_2splits", "haarcascade_fullbody", "lbpcascade_silverware",
+    ])
     func `other cascades of opencv-data are read`(name: String) throws {
         #expect(try OpenCVData.cascade(name).stageCount > 10)
     }

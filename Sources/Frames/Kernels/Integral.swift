@@ -4,9 +4,9 @@
 /// left of column x and above row y, so each plane is one column and one row larger than the level. The tilted sum's
 /// entry (x, y) covers the samples of the triangle whose lower corner is the sample (x - 1, y - 1) and whose sides
 /// rise at 45 degrees (Lienhart and Maydt, 2002). All sums wrap at 32 bits, and differences of them do not care.
-@safe public struct Integral: ~Copyable {
+@safe package struct Integral: ~Copyable {
     /// Which planes a cascade reads.
-    public enum Planes: Int, Sendable {
+    package enum Planes: Int, Sendable {
         /// LBP: the sum alone.
         case sum = 1
         /// Haar: the sum, and the squares for the contrast of a window.
@@ -15,17 +15,17 @@
         case tilted = 3
     }
 
-    public let planes: Planes
+    package let planes: Planes
     /// The largest level, in samples.
-    public let maxWidth: Int
-    public let maxHeight: Int
+    package let maxWidth: Int
+    package let maxHeight: Int
     /// Entries from one row to the next, the same for every level, so that a cascade's offsets are made once.
-    public let stride: Int
+    package let stride: Int
     /// Entries from one plane to the next.
-    public let planeSize: Int
+    package let planeSize: Int
     /// The level that was filled last, in samples.
-    public private(set) var width = 0
-    public private(set) var height = 0
+    package private(set) var width = 0
+    package private(set) var height = 0
 
     let entries: UnsafeMutablePointer<Int32>
     private let rows: UnsafeMutablePointer<UInt16>
@@ -54,7 +54,7 @@
     /// - Parameters:
     ///   - maxWidth: the widest level, samples, at least 1.
     ///   - maxHeight: the highest level, samples, at least 1.
-    public init(maxWidth: Int, maxHeight: Int, planes: Planes) {
+    package init(maxWidth: Int, maxHeight: Int, planes: Planes) {
         precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
         (self.maxWidth, self.maxHeight, self.planes) = (maxWidth, maxHeight, planes)
         stride = maxWidth + 1
@@ -83,7 +83,7 @@
     /// (INTER_LINEAR_EXACT).
     /// - Parameter part: the part of the level to fill, in level samples; it becomes the whole of this integral.
     /// - Returns: false where the part is empty, leaves the level or is larger than this integral can hold.
-    public mutating func fill(
+    package mutating func fill(
         from picture: borrowing LumaView, levelWidth: Int, levelHeight: Int, part: PixelRect
     ) -> Bool {
         guard part.width > 0, part.height > 0, part.width <= maxWidth, part.height <= maxHeight,
@@ -124,7 +124,7 @@
     }
 
     /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside what was filled.
-    public func entry(plane: Int, x: Int, y: Int) -> Int? {
+    package func entry(plane: Int, x: Int, y: Int) -> Int? {
         guard plane >= 0, plane < planes.rawValue, x >= 0, y >= 0, x <= width, y <= height else { return nil }
         return unsafe Int(entries[plane * planeSize + y * stride + x])
     }
