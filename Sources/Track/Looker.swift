@@ -11,10 +11,11 @@ public struct Sighting: Sendable {
     public var votes: Int
 }
 
-/// Fitted landmarks, pixels of the frame, and how well they fit: 0 (a wall) to 1 (surely a face).
+/// Fitted landmarks, pixels of the frame, and how far two fits from opposite sides lie apart: as a share of the
+/// face's side, small on faces and large on what is none.
 struct Fit: Sendable {
     var landmarks: Face.Landmarks
-    var score: Float
+    var disagreement: Float
 }
 
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
@@ -26,8 +27,9 @@ public struct Looker: ~Copyable {
     static let seekWindow = 30
     /// Windows that must agree on a new face.
     static let findVotes = 3
-    static let findScore: Float = 0.5
-    static let keepScore: Float = 0.3
+    /// The most that two fits may disagree on a new face, and on one that is known.
+    static let findDisagreement: Float = 0.02
+    static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136
     static let fitEyes: Float = 40
@@ -110,8 +112,8 @@ public struct Looker: ~Copyable {
 
     private func sighting(_ find: CascadeFind, _ region: Region, _ map: Affine) -> Sighting {
         Sighting(
-            eyes: map(Point(find.x + entry.eyes.x * find.width, find.y + entry.eyes.y * find.height)),
-            eyeDistance: find.width * entry.eyeDistance * region.scale, roll: region.roll, votes: find.count)
+            eyes: map(Point(find.rect.x + entry.eyes.x * find.rect.width, find.rect.y + entry.eyes.y * find.rect.height)),
+            eyeDistance: find.rect.width * entry.eyeDistance * region.scale, roll: region.roll, votes: find.count)
     }
 
     private static func sweep(
@@ -140,11 +142,19 @@ public struct Looker: ~Copyable {
             a: map.a, b: map.b, c: map.c, d: map.d, tx: sighting.eyes.x - middle.x, ty: sighting.eyes.y - middle.y)
         var landmarks = mean
         for i in 0..<68 { landmarks[i] = placed(mean[i]) }
-        return fit(luma, from: landmarks)
+        // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
+        guard let rough = fit(luma, from: landmarks), let settled = fit(luma, from: rough.landmarks),
+            let resized = fit(luma, from: settled.landmarks, .size)
+        else { return nil }
+        var fit = resized
+        fit.disagreement = max(settled.disagreement, resized.disagreement)
+        return fit
     }
 
     /// Fits landmarks, starting from where they are thought to be (pixels of the frame).
-    mutating func fit(_ luma: borrowing LumaView, from guess: borrowing Face.Landmarks) -> Fit? {
+    mutating func fit(
+        _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ pair: LandmarkFitter.Pair = .height
+    ) -> Fit? {
         let start = threadTime()
         defer { landmarkTime += threadTime() - start }
         guard let box = fitter.model.box(around: guess) else { return nil }
@@ -159,16 +169,17 @@ public struct Looker: ~Copyable {
         guard let back = map.inverse else { return nil }
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: side, height: side)
-        guard let fit = Self.run(&fitter, patch, back.after(box)) else { return nil }
+        guard let fit = Self.run(&fitter, patch, back.after(box), pair) else { return nil }
         var landmarks = fit.landmarks
         for i in 0..<68 { landmarks[i] = map(landmarks[i]) }
-        return Fit(landmarks: landmarks, score: 1)
+        return Fit(landmarks: landmarks, disagreement: fit.disagreement)
     }
 
     private static func run(
-        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine
-    ) -> LandmarkFit? {
-        fitter.fit(LumaView(samples: patch.span, width: fitSide, height: fitSide, rowStride: fitSide), in: box)
+        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ pair: LandmarkFitter.Pair
+    ) -> (landmarks: Face.Landmarks, disagreement: Float)? {
+        fitter.fit(
+            LumaView(samples: patch.span, width: fitSide, height: fitSide, rowStride: fitSide), around: box, pair)
     }
 
     /// The eyes' middle, distance and roll (degrees) of a shape.
