@@ -78,7 +78,7 @@ public struct Looker: ~Copyable {
 
     /// True where the cascade agrees that a face is where the landmarks say.
     mutating func confirms(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
-        seek(luma, landmarks, reach: 3, sizes: [1, 1.1, 0.9], stage: search.cascade.stageCount - 2, agree: 1) != nil
+        seek(luma, landmarks, reach: 3, sizes: [1, 1.1, 0.9], stage: search.cascade.stageCount - 5, agree: 2) != nil
     }
 
     /// - Parameter reach: how far the window may be off, in twentieths of it.
