@@ -31,10 +31,11 @@ public struct Clip: FrameSource, ~Copyable {
     public init(path: String, loop: Bool = false) throws(Problem) {
         let file = try MediaFile(path: path)
         let decoder = try ChildProcess(file.decoder, .reading, input: file.descriptor)
-        rate = file.rate
-        layout = FrameLayout(
+        let layout = FrameLayout(
             width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
             range: file.isPhoto ? .full : .limited)
+        self.layout = layout
+        rate = file.rate
         frame = Frame(layout)
         descriptor = decoder.pipe
         self.loop = loop
