@@ -162,6 +162,7 @@ import Glibc
 }
 
 extension ChildProcess.Exit: CustomStringConvertible {
+    /// "exit status 1", "killed by signal 9".
     public var description: String {
         switch self {
         case .status(let status): "exit status \(status)"

@@ -7,7 +7,9 @@ import Synchronization
 /// The frame loop hands over copies of the newest frame while somebody looks, about 15 a second, and pays one atomic
 /// load while nobody does. Frames are encoded in the tasks of those who look. The server ends with this value.
 public struct PageSink: FrameSink, ~Copyable {
+    /// "page http://127.0.0.1:8787, YUYV 1280x720".
     public let description: String
+    /// The layout that frames must have.
     public let layout: FrameLayout
     /// Where the page is: "http://127.0.0.1:8787".
     public let address: String
