@@ -54,6 +54,7 @@ let package = Package(
             dependencies: [
                 "Frames", "V4L2", "Capture", "CLinux", "CArt",
                 .product(name: "FlyingFox", package: "FlyingFox"),
+                .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
             swiftSettings: swiftSettings),
         .executableTarget(

@@ -7,11 +7,17 @@ import Glibc
 ///
 /// The unsafe calls to the C shim are in this file alone.
 public struct Sample: FrameSource, ~Copyable {
+    /// I420, limited range.
     public let layout: FrameLayout
+    /// Frames per second that the motion is made for.
     public let rate: Double? = 30
+    /// Nil: a frame is always ready.
     public let descriptor: CInt? = nil
+    /// False: frames come as fast as they are read.
     public let isLive = false
+    /// None ever.
     public let damaged = 0
+    /// "sample (astronaut.png), I420 1280x720 at 30 fps".
     public let description: String
 
     /// I444.
@@ -47,6 +53,8 @@ public struct Sample: FrameSource, ~Copyable {
         description = "sample (\(path)), \(layout) at 30 fps"
     }
 
+    /// Draws the next frame and lends it.
+    /// - Throws: `system` where OpenCV has no memory, and what `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Arrival {

@@ -24,19 +24,20 @@ public struct Fitter: ~Copyable {
 
     /// Prepares for frames of these layouts, whatever they are.
     public init(from input: FrameLayout, to output: FrameLayout) {
-        (self.input, self.output) = (input, output)
-        region = Self.region(of: input, in: output)
-        isScaled = input.width != output.width || input.height != output.height
+        let region = Self.region(of: input, in: output)
+        let isScaled = input.width != output.width || input.height != output.height
         let unpacked = Self.planar(input, range: input.range)
-        isPacked = unpacked.format != input.format
-        let none = FrameLayout(width: 1, height: 1, format: .gray)
-        planes = Frame(isScaled && isPacked ? unpacked : none)
-        canvas = Frame(isScaled ? Self.planar(output, range: input.range) : none)
+        let isPacked = unpacked.format != input.format
+        let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
         let x = Float(region.width) / Float(input.width)
         let y = Float(region.height) / Float(input.height)
+        (self.input, self.output, self.region) = (input, output, region)
+        (self.isScaled, self.isPacked) = (isScaled, isPacked)
         // Whole numbers are pixel centres, so edges lie half a pixel before them.
         map = Affine(
             a: x, b: 0, c: 0, d: y, tx: Float(region.x) + x / 2 - 0.5, ty: Float(region.y) + y / 2 - 0.5)
+        planes = Frame(isScaled && isPacked ? unpacked : onePixel)
+        canvas = Frame(isScaled ? Self.planar(output, range: input.range) : onePixel)
     }
 
     /// Fills `frame` with the picture.
