@@ -5,7 +5,7 @@ import Frames
 /// All leaves of all levels lie near one space of few dimensions, since they are differences of face shapes. A leaf is
 /// stored by its coordinates along the first `wide + narrow` eigenvectors of the leaves' second moment ("basis"): the
 /// first `wide` in 16 bits, low byte first, the others in 8, all biased to be positive, in steps that each level has
-/// for each coordinate ("steps"). So a leaf is one or two cache lines, and sums of leaves are sums of bytes.
+/// for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
 struct LandmarkFile: Equatable {
     /// To be raised with every change of the layout or of what the numbers mean.
     static let version: UInt64 = 2
