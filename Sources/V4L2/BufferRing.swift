@@ -57,7 +57,7 @@ import Glibc
         }
         if code == 0 { code = device.start(.capture) }
         guard code == 0 else {
-            for unsafemap in unsafe mapped { unsafe munmap(map.baseAddress, map.count) }
+            unsafe Self.unmap(mapped)
             throw device.problem(code, "could not start the stream of \(device.path)")
         }
         self.device = device
@@ -67,7 +67,7 @@ import Glibc
 
     deinit {
         device.stop(.capture)
-        for unsafemap in unsafe buffers { unsafe munmap(map.baseAddress, map.count) }
+        unsafe Self.unmap(buffers)
     }
 
     public var count: Int { unsafe buffers.count }
@@ -148,6 +148,10 @@ extension BufferRing {
     private static func queue(_ descriptor: CInt, _ filled: Filled) {
         var buffer = unsafe buffer(UInt32(filled.index))
         _ = unsafe Device.control(descriptor, clinux_qbuf, &buffer)
+    }
+
+    private static func unmap(_ maps: [UnsafeMutableRawBufferPointer]) {
+        for index in unsafe maps.indices { unsafe munmap(maps[index].baseAddress, maps[index].count) }
     }
 
     private static func buffer(_ index: UInt32) -> v4l2_buffer {
