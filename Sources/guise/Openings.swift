@@ -40,7 +40,7 @@ extension Session {
         case let node where node.hasPrefix("/dev/video"):
             return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
         case "page":
-            throw Problem(.missing, "page")
+            return try PageSink(layout: layout, port: UInt16(configuration.port))
         case "null":
             return NullSink(layout: layout)
         default:
