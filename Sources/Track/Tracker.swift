@@ -124,9 +124,9 @@ public struct Tracker: ~Copyable {
             for sighting in eye.seen {
                 guard tracks.count < settings.most else { return }
                 if tracks.contains(where: { $0.covers(sighting) }) { continue }
-                guard let fit = eye.fit(luma, at: sighting), fit.disagreement < Looker.findDisagreement,
-                    eye.confirms(luma, fit.landmarks)
-                else { continue }
+                guard let fit = eye.fit(luma, at: sighting), eye.certainty(luma, fit) > Looker.findCertainty else {
+                    continue
+                }
                 let track = Track(id: nextID, fit, votes: sighting.votes, at: seconds)
                 if tracks.contains(where: { $0.covers(track.head) }) { continue }
                 nextID += 1
