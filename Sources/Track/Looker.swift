@@ -21,13 +21,13 @@ struct Fit: Sendable {
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
 public struct Looker: ~Copyable {
-    /// The side of the cascade's window, pixels.
-    static let window = 20
     /// Windows that must agree for a find to be looked at more closely.
     static let findVotes = 1
     /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
     /// cascade.
-    static let findCertainty: Float = 1
+    static let findCertainty: Float = 0.5
+    /// The same for photos, which have no second frame to ask, and whose faces are smaller.
+    static let photoCertainty: Float = -0.2
     static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136
