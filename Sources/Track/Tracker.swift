@@ -55,7 +55,7 @@ public struct Tracker: ~Copyable {
         dropDoubles()
         let hold = settings.hold
         tracks.removeAll { track in
-            track.isShown ? seconds - track.lastSeen > hold : !track.seen
+            track.isShown ? seconds - track.lastSeen > hold || track.isRefuted : !track.seen
         }
         search(luma, slices: slices(at: seconds), seconds)
         show()
@@ -106,7 +106,7 @@ public struct Tracker: ~Copyable {
         } else {
             return
         }
-        if !track.isShown {
+        if track.isOnTrial {
             track.judge(eye.certainty(luma, Fit(landmarks: track.landmarks, disagreement: track.disagreement)))
         }
     }
@@ -173,8 +173,14 @@ struct Track: Sendable {
     /// Frames for which good landmarks alone keep a face that the cascade no longer sees (profiles, strong tilts).
     static let mostUnconfirmed = 45
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
-    static let needed = 2
-    static let shownCertainty: Float = 1
+    static let needed: Float = 2
+    static let shownCertainty: Float = 1.2
+    /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
+    static let refutedCertainty: Float = 0
+    static let trustedCertainty: Float = 3
+    /// Judgements that the mean remembers, and frames from one to the next.
+    static let memory: Float = 4
+    static let trialInterval = 6
 
     var id: Int
     /// As fitted, unsmoothed, in the last frame that showed it.
@@ -183,11 +189,14 @@ struct Track: Sendable {
     /// Pixels per second.
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
-    /// The mean over the frames that were judged, and their number.
+    /// The mean over the frames that were judged, the last ones counting most, and their number.
     private(set) var certainty: Float
     private var judged: Float = 1
-    /// Sure enough to be given out. Never taken back: a face that turns away is still one.
+    /// Sure enough to be given out.
     var isShown = false
+    /// Beyond doubt: no longer judged, for a face that turns away is still one.
+    private var isTrusted = false
+    private var frames = 0
     private var unconfirmed = 0
     private(set) var disagreement: Float
     private var smooth: Smoothing
@@ -206,11 +215,18 @@ struct Track: Sendable {
 
     var mayGoUnconfirmed: Bool { unconfirmed < Self.mostUnconfirmed }
 
+    /// True for a face that is to be judged in this frame: a new one always, one that was never quite sure at times.
+    var isOnTrial: Bool { !isShown || (!isTrusted && frames % Self.trialInterval == 0) }
+
+    /// True where a find that was taken for a face turned out to be none.
+    var isRefuted: Bool { !isTrusted && certainty < Self.refutedCertainty }
+
     /// Another frame's certainty that this is a face.
     mutating func judge(_ next: Float) {
-        certainty = (certainty * judged + next) / (judged + 1)
-        judged += 1
-        isShown = judged >= Float(Self.needed) && certainty > Self.shownCertainty
+        judged = min(judged + 1, Self.memory)
+        certainty += (next - certainty) / judged
+        if judged >= Self.needed && certainty > Self.shownCertainty { isShown = true }
+        if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
     }
 
     /// Where the landmarks should be now, if the face went on as it moved.
@@ -229,6 +245,7 @@ struct Track: Sendable {
         smooth.update(fit.landmarks, eyeDistance: head.scale, at: seconds)
         (landmarks, self.head, disagreement, lastSeen, seen) = (fit.landmarks, head, fit.disagreement, seconds, true)
         unconfirmed = confirmed ? 0 : unconfirmed + 1
+        frames += 1
     }
 
     /// True where a sighting shows this very face.
@@ -241,8 +258,7 @@ struct Track: Sendable {
     }
 
     mutating func inherit(_ older: Track) {
-        id = older.id
-        isShown = true
+        (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
     }
 
     var face: Face {
