@@ -120,14 +120,16 @@ extension Loopback {
         return FrameLayout(width: granted.width, height: granted.height, format: format)
     }
 
-    /// 0.12 lets a second writer mix its frames with the first one's, and shows nothing but its capabilities.
+    /// 0.12 lets a second writer mix its frames with the first one's, and shows nothing but its capabilities: without
+    /// VIDEO_OUTPUT somebody writes, or wrote without VIDIOC_STREAMON and left a reader behind. Where nobody holds the
+    /// device it is free.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let path = device.path
-        let showsWriters = FileManager.default.fileExists(
-            atPath: "/sys/class/video4linux/\(Device.node(of: path))/state")
-        if !showsWriters && device.capabilities.isCapture && !device.capabilities.isOutput {
-            throw device.problem(EBUSY, "could not write to \(path)")
-        }
+        let state = "/sys/class/video4linux/\(Device.node(of: path))/state"
+        let showsWriters = FileManager.default.fileExists(atPath: state)
+        let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput
+        guard !showsWriters, isTaken, !Device.holders(of: path).isEmpty else { return }
+        throw device.problem(EBUSY, "could not write to \(path)")
     }
 
     private static var noLoopback: Problem {
