@@ -43,23 +43,24 @@ let package = Package(
         .target(
             name: "Capture",
             dependencies: [
-                "Frames", "V4L2", "CLinux", "CArt",
+                "Frames", "V4L2", "CLinux", "CArt", "CVision",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON", "CVision"], swiftSettings: swiftSettings),
-        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt"], swiftSettings: swiftSettings),
+        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [
                 "Frames", "V4L2", "Capture", "CLinux", "CArt",
                 .product(name: "FlyingFox", package: "FlyingFox"),
+                .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
             swiftSettings: swiftSettings),
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "CLinux",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

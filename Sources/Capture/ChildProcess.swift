@@ -43,7 +43,7 @@ import Glibc
     /// - Parameter input: a descriptor that becomes the child's standard input when we read from it; nil: nothing.
     /// - Throws: `missing` where the program is not installed, else `system`.
     public init(_ arguments: [String], _ direction: Direction, input: CInt? = nil) throws(Problem) {
-        name = arguments.first ?? ""
+        let name = arguments.first ?? ""
         var child = clinux_child()
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe strings.forEach { unsafe free($0) } }
@@ -56,7 +56,7 @@ import Glibc
             }
             throw Problem(.system, "cannot start \(name): \(errorText(-result))")
         }
-        (pid, pipe, errors) = (child.pid, child.pipe, child.errors)
+        (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
     }
 
     deinit {
@@ -155,13 +155,14 @@ import Glibc
     }
 
     /// Waits until there is something to read.
-    private func wait() {
+    func wait() {
         var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
     }
 }
 
 extension ChildProcess.Exit: CustomStringConvertible {
+    /// "exit status 1", "killed by signal 9".
     public var description: String {
         switch self {
         case .status(let status): "exit status \(status)"

@@ -6,11 +6,13 @@ import Glibc
 /// Clips come as I420, limited range; photos as I444, full range. Both are BT.601 and upright: what the file says of
 /// rotation is obeyed. Each coded frame comes once; times follow from the mean rate.
 public struct Clip: FrameSource, ~Copyable {
+    /// I420, limited range, for clips; I444, full range, for photos.
     public let layout: FrameLayout
     /// Frames per second; nil for photos.
     public let rate: Double?
     /// Of the decoder at work: another one after a clip has started again, nil after the end.
     public private(set) var descriptor: CInt?
+    /// Frames at a clip's end that were cut off.
     public private(set) var damaged = 0
     /// What was wrong with a clip that could be read in part; nil: nothing known.
     public private(set) var warning: String?
@@ -31,10 +33,11 @@ public struct Clip: FrameSource, ~Copyable {
     public init(path: String, loop: Bool = false) throws(Problem) {
         let file = try MediaFile(path: path)
         let decoder = try ChildProcess(file.decoder, .reading, input: file.descriptor)
-        rate = file.rate
-        layout = FrameLayout(
+        let layout = FrameLayout(
             width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
             range: file.isPhoto ? .full : .limited)
+        self.layout = layout
+        rate = file.rate
         frame = Frame(layout)
         descriptor = decoder.pipe
         self.loop = loop
@@ -42,16 +45,21 @@ public struct Clip: FrameSource, ~Copyable {
         self.decoder = consume decoder
     }
 
+    /// "talk.mp4, h264 1280x720 at 30.0 fps".
     public var description: String {
         let rate = rate.map { " at \(($0 * 100).rounded() / 100) fps" } ?? ""
         return "\(file.path), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
     }
 
+    /// False: frames come as fast as they are read.
     public var isLive: Bool { false }
 
     /// True where the file is one picture.
     public var isPhoto: Bool { file.isPhoto }
 
+    /// Lends the next frame once it is whole. Does not block.
+    /// - Throws: `gone` when the decoder was killed, `unusable` when not one frame came out of the file, and what `body`
+    ///   throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Arrival {
@@ -74,6 +82,9 @@ public struct Clip: FrameSource, ~Copyable {
         try give(body)
         return .frame
     }
+
+    /// Waits until `withFrame` has something to do.
+    public func wait() { decoder?.wait() }
 
     private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         // A photo has no rate; looped it stands for a camera of 30 frames a second.

@@ -24,6 +24,7 @@ public enum Anchor: String, CaseIterable, Sendable {
     case rightCheek = "cheek_right"
     case leftCheek = "cheek_left"
     case forehead
+    case hat
     case crown
     case rightTemple = "temple_right"
     case leftTemple = "temple_left"
@@ -35,15 +36,15 @@ public enum Anchor: String, CaseIterable, Sendable {
     public func position(on face: borrowing Face) -> Point {
         let p = face.landmarks
         switch self {
-        case .rightEye: return mean(p, 36...41)
-        case .leftEye: return mean(p, 42...47)
-        case .eyes: return (mean(p, 36...41) + mean(p, 42...47)) / 2
+        case .rightEye: return face[.rightEye]
+        case .leftEye: return face[.leftEye]
+        case .eyes: return (face[.rightEye] + face[.leftEye]) / 2
         case .rightBrow: return p[19]
         case .leftBrow: return p[24]
         case .noseBridge: return p[27]
         case .nose: return p[30]
         case .noseBase: return p[33]
-        case .mouth: return (p[48] + p[54]) / 2
+        case .mouth: return face[.mouth]
         case .rightMouth: return p[48]
         case .leftMouth: return p[54]
         case .upperLip: return p[51]
@@ -53,18 +54,24 @@ public enum Anchor: String, CaseIterable, Sendable {
         case .leftJaw: return p[12]
         case .rightEar: return p[0]
         case .leftEar: return p[16]
-        case .rightCheek: return (mean(p, 36...41) + p[0] + p[48]) / 3
-        case .leftCheek: return (mean(p, 42...47) + p[16] + p[54]) / 3
+        case .rightCheek: return (face[.rightEye] + p[0] + p[48]) / 3
+        case .leftCheek: return (face[.leftEye] + p[16] + p[54]) / 3
         case .forehead: return face.head([0, -1.1, -0.1])
+        case .hat: return hat(face.head)
         case .crown: return face.head([0, -1.85, 0.6])
         case .rightTemple: return face.head([-1.15, -0.35, 0.4])
         case .leftTemple: return face.head([1.15, -0.35, 0.4])
         }
     }
 
-    private func mean(_ points: Face.Landmarks, _ range: ClosedRange<Int>) -> Point {
-        var sum = Point.zero
-        for i in range { sum += points[i] }
-        return sum / Float(range.count)
+    /// The forehead, moved along the face's own horizontal as the skull behind it moves when the head turns: hats and
+    /// ears sit on the skull, 0.6 eye distances behind the hairline. Nodding does not lift them off the brow.
+    private func hat(_ head: HeadPlacement) -> Point {
+        let forehead = head([0, -1.1, -0.1])
+        let back = Point(head.x.z, head.y.z) * 0.6
+        let across = Point(head.x.x, head.y.x)
+        let length = max(across.length, 1e-6)
+        let along = (back.x * across.x + back.y * across.y) / length
+        return forehead + across / length * along
     }
 }

@@ -54,3 +54,17 @@ public func realPath(of path: String) -> String? {
     defer { unsafe free(real) }
     return unsafe String(cString: real)
 }
+
+/// The names in a folder, without the hidden ones, sorted; none where it is no folder.
+public func entries(of folder: String) -> [String] {
+    guard let stream = unsafe opendir(folder) else { return [] }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+        let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
+            unsafe $0.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+        }
+        if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted()
+}

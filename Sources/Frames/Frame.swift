@@ -1,5 +1,7 @@
 /// A frame that owns its bytes; they are freed with it. Everything else borrows: spans and views end with the borrow.
-@safe public struct Frame: ~Copyable {
+///
+/// May change threads: it has one owner at a time, and what it points to belongs to it alone.
+@safe public struct Frame: ~Copyable, @unchecked Sendable {
     public let layout: FrameLayout
     private let storage: UnsafeMutableBufferPointer<UInt8>
 

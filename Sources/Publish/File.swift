@@ -8,7 +8,9 @@ import Glibc
 /// takes its real name in `finish`, so that a run that fails never leaves half a file, nor harms an older one.
 /// Unlike live sinks, `publish` waits while the encoder is busy.
 public struct FileSink: FrameSink, ~Copyable {
+    /// "out.mp4, 1280x720".
     public let description: String
+    /// The layout that frames must have.
     public let layout: FrameLayout
 
     private let path: String

@@ -2,7 +2,9 @@ import Frames
 
 /// Takes frames and forgets them: for measuring and for trying a camera out.
 public struct NullSink: FrameSink, ~Copyable {
+    /// The layout that frames must have.
     public let layout: FrameLayout
+    /// "nowhere".
     public let description = "nowhere"
     /// Frames taken so far.
     public private(set) var frames = 0

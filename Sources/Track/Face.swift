@@ -42,7 +42,37 @@ public struct Pose: Equatable, Sendable {
     public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
 }
 
+/// The points of a face that everything else is measured by. Right and left are the subject's own.
+public enum FacePoint: Sendable {
+    /// The middle of the lids' outline.
+    case rightEye
+    /// The middle of the lids' outline.
+    case leftEye
+    /// The tip.
+    case nose
+    /// The middle between the corners.
+    case mouth
+    case chin
+}
+
 extension Face {
+    /// Pixels of the frame.
+    public subscript(point: FacePoint) -> Point {
+        switch point {
+        case .rightEye: mean(36...41)
+        case .leftEye: mean(42...47)
+        case .nose: landmarks[30]
+        case .mouth: (landmarks[48] + landmarks[54]) / 2
+        case .chin: landmarks[8]
+        }
+    }
+
+    private func mean(_ range: ClosedRange<Int>) -> Point {
+        var sum = Point.zero
+        for i in range { sum += landmarks[i] }
+        return sum / Float(range.count)
+    }
+
     /// A mean head that faces the camera, its eyes one pixel apart at the origin: for measuring, not for drawing.
     public static let mean = Face(
         id: 0, kind: .human, state: .predicted, box: Rect(x: -1, y: -1, width: 2, height: 3),

@@ -8,7 +8,7 @@ import Frames
 ///
 /// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
 public struct Tracker: ~Copyable {
-    public struct Settings: Sendable {
+    public struct Settings: Equatable, Sendable {
         /// Faces followed at once.
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
@@ -25,6 +25,9 @@ public struct Tracker: ~Copyable {
     public let settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
+
+    /// CPU time that the last frame spent on landmarks, nanoseconds.
+    public var landmarkTime: UInt64 { eye.landmarkTime }
 
     private var eye: Looker
     private var tracks: [Track] = []
@@ -67,6 +70,7 @@ public struct Tracker: ~Copyable {
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
+        eye.landmarkTime = 0
         guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         let smallest = max(Float(Looker.window), settings.smallest * Float(min(luma.width, luma.height)))
@@ -80,13 +84,13 @@ public struct Tracker: ~Copyable {
         let guess = track.guess(at: seconds)
         if let fit = eye.fit(luma, from: guess) {
             let seen = eye.confirms(luma, fit.landmarks)
-            if seen || (fit.score > Looker.keepScore && track.unconfirmed < Track.mostUnconfirmed) {
+            if seen || (fit.disagreement < Looker.keepDisagreement && track.unconfirmed < Track.mostUnconfirmed) {
                 track.take(fit, at: seconds, confirmed: seen)
                 return
             }
         }
-        guard let sighting = eye.search(luma, near: guess), let fit = eye.fit(luma, at: sighting),
-            fit.score > Looker.keepScore
+        guard let sighting = eye.sighting(luma, near: guess), let fit = eye.fit(luma, at: sighting),
+            fit.disagreement < Looker.keepDisagreement
         else { return }
         track.take(fit, at: seconds, confirmed: true)
     }
@@ -120,7 +124,7 @@ public struct Tracker: ~Copyable {
             for sighting in eye.seen {
                 guard tracks.count < settings.most else { return }
                 if tracks.contains(where: { $0.covers(sighting) }) { continue }
-                guard let fit = eye.fit(luma, at: sighting), fit.score > Looker.findScore,
+                guard let fit = eye.fit(luma, at: sighting), fit.disagreement < Looker.findDisagreement,
                     eye.confirms(luma, fit.landmarks)
                 else { continue }
                 let track = Track(id: nextID, fit, votes: sighting.votes, at: seconds)
@@ -154,7 +158,7 @@ struct Track: Sendable {
     /// Frames that agreed so far.
     var agreed = 1
     private(set) var unconfirmed = 0
-    private(set) var score: Float
+    private(set) var disagreement: Float
     private var smooth: Smoothing
     /// In this frame.
     var seen = true
@@ -163,7 +167,7 @@ struct Track: Sendable {
         self.id = id
         landmarks = fit.landmarks
         head = HeadPlacement(fitting: fit.landmarks)
-        score = fit.score
+        disagreement = fit.disagreement
         lastSeen = seconds
         smooth = Smoothing(fit.landmarks, at: seconds)
     }
@@ -184,7 +188,7 @@ struct Track: Sendable {
         let elapsed = Float(seconds - lastSeen)
         if elapsed > 0 { velocity = (head.origin - self.head.origin) / elapsed }
         smooth.update(fit.landmarks, eyeDistance: head.scale, at: seconds)
-        (landmarks, self.head, score, lastSeen, seen) = (fit.landmarks, head, fit.score, seconds, true)
+        (landmarks, self.head, disagreement, lastSeen, seen) = (fit.landmarks, head, fit.disagreement, seconds, true)
         agreed += 1
         unconfirmed = confirmed ? 0 : unconfirmed + 1
     }
@@ -213,6 +217,6 @@ struct Track: Sendable {
         return Face(
             id: id, kind: .human, state: seen ? .tracked : .predicted,
             box: Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y), landmarks: points,
-            head: HeadPlacement(fitting: points), confidence: score)
+            head: HeadPlacement(fitting: points), confidence: max(0, 1 - disagreement / Looker.keepDisagreement))
     }
 }

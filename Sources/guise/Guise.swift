@@ -1,8 +1,33 @@
 import ArgumentParser
+import Foundation
+import Frames
 
 @main
 struct Guise: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "guise", abstract: "Hats, beards and masks on the faces in your webcam, live, in any video call.",
-        subcommands: [TrackCommand.self])
+        commandName: "guise",
+        abstract: "Hats, beards and masks on the faces in your webcam, live, in any video call.",
+        subcommands: [
+            RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
+            BenchCommand.self,
+        ])
+
+    /// The edge: every problem is shown here, once, in one line. Exit code 1 for problems, 64 for wrong options.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let problem as Problem {
+            complain(problem)
+            exit(withError: ExitCode.failure)
+        } catch {
+            exit(withError: error)
+        }
+    }
 }
+
+/// One line on standard error.
+func complain(_ what: any Error) { tell("guise: \(what)") }
+
+/// One line on standard error, without a name before it.
+func tell(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }

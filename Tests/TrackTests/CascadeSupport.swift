@@ -40,7 +40,8 @@ struct Gray {
             }
         }
         let noise = 1 + random(24)
-        var picture = Gray(width: width, height: height, pixels: values.map { UInt8(max(0, min(255, $0 + random(noise)))) })
+        var picture = Gray(
+            width: width, height: height, pixels: values.map { UInt8(max(0, min(255, $0 + random(noise)))) })
         for y in 0..<min(40, height) { for x in 0..<min(40, width) { picture.pixels[y * width + x] = 90 } }
         return picture
     }
@@ -117,7 +118,10 @@ enum TestPhotos {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let scale = height.map { ["-vf", "scale=-2:\($0)"] } ?? []
-        process.arguments = ["ffmpeg", "-v", "error", "-i", path] + scale + ["-pix_fmt", "gray", "-c:v", "pgm", "-f", "image2pipe", "-"]
+        process.arguments =
+            ["ffmpeg", "-v", "error", "-i", path] + scale + [
+                "-pix_fmt", "gray", "-c:v", "pgm", "-f", "image2pipe", "-",
+            ]
         let pipe = Pipe()
         process.standardOutput = pipe
         guard (try? process.run()) != nil else { return nil }
@@ -136,6 +140,7 @@ enum TestPhotos {
             fields.append(value)
         }
         guard fields.count == 3, data.count >= at + 1 + fields[0] * fields[1] else { return nil }
-        return Gray(width: fields[0], height: fields[1], pixels: Array(data[(at + 1)..<(at + 1 + fields[0] * fields[1])]))
+        return Gray(
+            width: fields[0], height: fields[1], pixels: Array(data[(at + 1)..<(at + 1 + fields[0] * fields[1])]))
     }
 }

@@ -22,4 +22,16 @@ int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, i
                   size_t error_size);
 /// Writes a PNG file from RGBA with premultiplied alpha.
 int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size);
+
+struct cart_encoder;
+
+/// An encoder of JPEG frames; NULL where memory is short.
+struct cart_encoder *cart_encoder_open(void);
+void cart_encoder_close(struct cart_encoder *encoder);
+/// The most bytes that a 4:2:0 frame of that size can take.
+size_t cart_encoder_capacity(int width, int height);
+/// Encodes planes of 4:2:0, full range. Returns the size of the JPEG, or -1.
+ptrdiff_t cart_encoder_encode(struct cart_encoder *encoder, const uint8_t *y, size_t y_stride, const uint8_t *u,
+                              const uint8_t *v, size_t chroma_stride, int width, int height, int quality,
+                              uint8_t *jpeg, size_t capacity);
 #endif

@@ -44,6 +44,22 @@ int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma
                             double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
                             char *error, size_t error_size);
 
+/// One plane of 8-bit samples; `target` planes are written to.
+struct cvision_plane {
+    uint8_t *samples;
+    int width, height;
+    size_t stride;
+};
+
+/// Scales a plane to the other's size: by averages where it becomes much smaller, else bilinearly. Returns 0 or -1.
+int cvision_resize(struct cvision_plane source, struct cvision_plane target, char *error, size_t error_size);
+
+/// Fills the target by `map`, six numbers row by row that lead from its pixels to the source's (whole numbers are pixel
+/// centres). Outside of the source its edge goes on, or, where `keep` is not 0, the target stays as it is. Returns 0
+/// or -1.
+int cvision_warp(struct cvision_plane source, struct cvision_plane target, const double map[6], int keep, char *error,
+                 size_t error_size);
+
 #ifdef __cplusplus
 }
 #endif

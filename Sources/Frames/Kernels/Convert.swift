@@ -26,6 +26,9 @@ public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
     }
 }
 
+/// The same from an owned frame.
+public func convert(_ source: borrowing Frame, into frame: inout Frame) { convert(source.view, into: &frame) }
+
 @unsafe private func copyRows(
     _ source: UnsafePointer<UInt8>, _ from: FrameLayout, _ target: UnsafeMutablePointer<UInt8>, _ to: FrameLayout
 ) {

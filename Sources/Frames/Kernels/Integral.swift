@@ -4,9 +4,9 @@
 /// left of column x and above row y, so each plane is one column and one row larger than the level. The tilted sum's
 /// entry (x, y) covers the samples of the triangle whose lower corner is the sample (x - 1, y - 1) and whose sides
 /// rise at 45 degrees (Lienhart and Maydt, 2002). All sums wrap at 32 bits, and differences of them do not care.
-@safe public struct Integral: ~Copyable {
+@safe package struct Integral: ~Copyable {
     /// Which planes a cascade reads.
-    public enum Planes: Int, Sendable {
+    package enum Planes: Int, Sendable {
         /// LBP: the sum alone.
         case sum = 1
         /// Haar: the sum, and the squares for the contrast of a window.
@@ -15,37 +15,46 @@
         case tilted = 3
     }
 
-    public let planes: Planes
+    package let planes: Planes
     /// The largest level, in samples.
-    public let maxWidth: Int
-    public let maxHeight: Int
+    package let maxWidth: Int
+    package let maxHeight: Int
     /// Entries from one row to the next, the same for every level, so that a cascade's offsets are made once.
-    public let stride: Int
+    package let stride: Int
     /// Entries from one plane to the next.
-    public let planeSize: Int
+    package let planeSize: Int
     /// The level that was filled last, in samples.
-    public private(set) var width = 0
-    public private(set) var height = 0
+    package private(set) var width = 0
+    package private(set) var height = 0
 
     let entries: UnsafeMutablePointer<Int32>
-    private let rows: UnsafeMutablePointer<Int16>
+    private let rows: UnsafeMutablePointer<UInt16>
     private let columns: UnsafeMutablePointer<Column>
     private let pixels: UnsafeMutablePointer<UInt8>
 
     /// Groups of windows are read together, so some entries behind the last one are read and not used.
     private static let overrun = 64
 
-    /// Where a level's column lies in its picture: two samples and the second's weight of 2048.
+    /// Where a level's column or row lies in its picture: two samples and the second's weight of 256.
     private struct Column {
         var left: Int32
         var right: Int32
         var weight: Int32
+
+        init(_ index: Int = 0, scale: Double = 1, limit: Int = 1) {
+            let at = scale * (Double(index) + 0.5) - 0.5
+            let first = at.rounded(.down)
+            let inside = first >= 0 && Int(first) < limit - 1
+            left = Int32(max(0, min(Int(first), limit - 1)))
+            right = inside ? left + 1 : left
+            weight = inside ? Int32(((at - first) * 256).rounded(.toNearestOrEven)) : 0
+        }
     }
 
     /// - Parameters:
     ///   - maxWidth: the widest level, samples, at least 1.
     ///   - maxHeight: the highest level, samples, at least 1.
-    public init(maxWidth: Int, maxHeight: Int, planes: Planes) {
+    package init(maxWidth: Int, maxHeight: Int, planes: Planes) {
         precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
         (self.maxWidth, self.maxHeight, self.planes) = (maxWidth, maxHeight, planes)
         stride = maxWidth + 1
@@ -56,7 +65,7 @@
         unsafe rows = .allocate(capacity: maxWidth * 2)
         unsafe rows.initialize(repeating: 0, count: maxWidth * 2)
         unsafe columns = .allocate(capacity: maxWidth)
-        unsafe columns.initialize(repeating: Column(left: 0, right: 0, weight: 0), count: maxWidth)
+        unsafe columns.initialize(repeating: Column(), count: maxWidth)
         unsafe pixels = .allocate(capacity: maxWidth * 2)
         unsafe pixels.initialize(repeating: 0, count: maxWidth * 2)
     }
@@ -70,11 +79,11 @@
 
     /// Fills the sums from a part of a picture that is scaled to a level of `levelWidth` x `levelHeight` samples.
     ///
-    /// Scaled bilinearly in fixed point with weights of 2048 steps, as OpenCV scales 8-bit pictures (INTER_LINEAR),
-    /// to the last bit.
+    /// Scaled bilinearly in fixed point with weights of 256 steps, to the last bit as OpenCV's cascades scale
+    /// (INTER_LINEAR_EXACT).
     /// - Parameter part: the part of the level to fill, in level samples; it becomes the whole of this integral.
     /// - Returns: false where the part is empty, leaves the level or is larger than this integral can hold.
-    public mutating func fill(
+    package mutating func fill(
         from picture: borrowing LumaView, levelWidth: Int, levelHeight: Int, part: PixelRect
     ) -> Bool {
         guard part.width > 0, part.height > 0, part.width <= maxWidth, part.height <= maxHeight,
@@ -86,7 +95,6 @@
         if !same { placeColumns(of: part, in: levelWidth, from: picture.width) }
         let scaleY = 1 / (Double(levelHeight) / Double(picture.height))
         let (rowStride, pixelStride) = (picture.rowStride, picture.pixelStride)
-        let lastRow = picture.height - 1
         unsafe picture.samples.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return }
             // Which of the picture's rows the two scratch rows hold.
@@ -97,12 +105,8 @@
                     let source = unsafe base + (part.y + y) * rowStride + part.x * pixelStride
                     for x in 0..<part.width { unsafe now[x] = source[x * pixelStride] }
                 } else {
-                    let at = Float((Double(part.y + y) + 0.5) * scaleY - 0.5)
-                    let first = Int(at.rounded(.down))
-                    let weight = Int32(((at - Float(first)) * 2048).rounded(.toNearestOrEven))
-                    let other = Int32(((1 - (at - Float(first))) * 2048).rounded(.toNearestOrEven))
-                    let top = max(0, min(first, lastRow))
-                    let bottom = max(0, min(first + 1, lastRow))
+                    let place = Column(part.y + y, scale: scaleY, limit: picture.height)
+                    let (top, bottom) = (Int(place.left), Int(place.right))
                     // A row that was the lower one is the upper one further down: scratch rows are kept by parity.
                     if held.top != top && held.bottom != top {
                         unsafe spread(base + top * rowStride, pixelStride, into: slot(top))
@@ -111,7 +115,7 @@
                         unsafe spread(base + bottom * rowStride, pixelStride, into: slot(bottom))
                     }
                     held = (top, bottom)
-                    unsafe blend(slot(top), slot(bottom), other, weight, into: now)
+                    unsafe blend(slot(top), slot(bottom), UInt32(place.weight), into: now)
                 }
                 unsafe add(row: y, now, above: pixels + ((y + 1) & 1) * maxWidth)
             }
@@ -119,7 +123,13 @@
         return true
     }
 
-    private func slot(_ row: Int) -> UnsafeMutablePointer<Int16> { unsafe rows + (row & 1) * maxWidth }
+    /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside what was filled.
+    package func entry(plane: Int, x: Int, y: Int) -> Int? {
+        guard plane >= 0, plane < planes.rawValue, x >= 0, y >= 0, x <= width, y <= height else { return nil }
+        return unsafe Int(entries[plane * planeSize + y * stride + x])
+    }
+
+    private func slot(_ row: Int) -> UnsafeMutablePointer<UInt16> { unsafe rows + (row & 1) * maxWidth }
 
     /// The first row and column of every plane are empty sums; a level of another width leaves others' there.
     private func clearEdges() {
@@ -132,34 +142,26 @@
 
     private func placeColumns(of part: PixelRect, in levelWidth: Int, from pictureWidth: Int) {
         let scale = 1 / (Double(levelWidth) / Double(pictureWidth))
-        for x in 0..<part.width {
-            let at = Float((Double(part.x + x) + 0.5) * scale - 0.5)
-            let first = Int(at.rounded(.down))
-            let inside = first >= 0 && first < pictureWidth - 1
-            let left = max(0, min(first, pictureWidth - 1))
-            let weight = inside ? Int32(((at - Float(first)) * 2048).rounded(.toNearestOrEven)) : 0
-            unsafe columns[x] = Column(left: Int32(left), right: Int32(inside ? left + 1 : left), weight: weight)
-        }
+        for x in 0..<part.width { unsafe columns[x] = Column(part.x + x, scale: scale, limit: pictureWidth) }
     }
 
-    /// One row of the picture, scaled across, as sixteenths of 2048.
-    private func spread(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<Int16>) {
+    /// One row of the picture, scaled across, in 256 steps a level of brightness.
+    private func spread(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
         for x in 0..<width {
             let column = unsafe columns[x]
             let left = unsafe Int32(source[Int(column.left) * step])
             let right = unsafe Int32(source[Int(column.right) * step])
-            unsafe row[x] = Int16(truncatingIfNeeded: (left &* (2048 &- column.weight) &+ right &* column.weight) >> 4)
+            unsafe row[x] = UInt16(truncatingIfNeeded: left &* (256 &- column.weight) &+ right &* column.weight)
         }
     }
 
     private func blend(
-        _ top: UnsafeMutablePointer<Int16>, _ bottom: UnsafeMutablePointer<Int16>, _ topWeight: Int32,
-        _ bottomWeight: Int32, into out: UnsafeMutablePointer<UInt8>
+        _ top: UnsafeMutablePointer<UInt16>, _ bottom: UnsafeMutablePointer<UInt16>, _ weight: UInt32,
+        into out: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<width {
-            let upper = unsafe (Int32(top[x]) &* topWeight) >> 16
-            let lower = unsafe (Int32(bottom[x]) &* bottomWeight) >> 16
-            unsafe out[x] = UInt8(truncatingIfNeeded: (upper &+ lower &+ 2) >> 2)
+            let sum = unsafe UInt32(top[x]) &* (256 &- weight) &+ UInt32(bottom[x]) &* weight
+            unsafe out[x] = UInt8(truncatingIfNeeded: (sum &+ 32768) >> 16)
         }
     }
 

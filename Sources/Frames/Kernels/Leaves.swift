@@ -6,6 +6,7 @@
 public enum Trees {
     /// Splits of a tree, and the unused first word.
     public static let words = 16
+    /// Leaves of a tree.
     public static let leaves = 16
     /// The most pixels that a split's 9 bits can tell apart.
     public static let maxPixels = 512
@@ -17,6 +18,32 @@ public enum Trees {
         // Differences lie in -255...255: beyond -256 and 255 the answer is always, or never, left.
         let limit = Int32(max(-256, min(255, threshold.rounded(.down))))
         return UInt32(first & 511) | UInt32(second & 511) << 9 | UInt32(bitPattern: limit) << 22
+    }
+
+    /// Reads brightness at `places[anchor] + across * delta.x + down * delta.y`, to the nearest pixel; 0 outside.
+    /// - Parameters:
+    ///   - places: where the landmarks are, picture pixels.
+    ///   - deltas: the way from its anchor to each sample; `across` and `down` are what its x and y mean in the picture.
+    ///   - pixels: its first `deltas.count` values are filled.
+    public static func sample(
+        _ picture: borrowing LumaView, places: Span<SIMD2<Double>>, anchors: Span<UInt8>, deltas: Span<Point>,
+        across: SIMD2<Double>, down: SIMD2<Double>, into pixels: inout MutableSpan<UInt8>
+    ) {
+        precondition(anchors.count == deltas.count && deltas.count <= pixels.count && places.count == 68)
+        let (dx, dy) = (picture.pixelStride, picture.rowStride)
+        let (width, height) = (Double(picture.width), Double(picture.height))
+        unsafe picture.samples.withUnsafeBufferPointer { samples in
+            for i in deltas.indices {
+                let delta = unsafe deltas[unchecked: i]
+                let place = unsafe places[unchecked: min(67, Int(anchors[unchecked: i]))]
+                // Half a pixel more, so that cutting off the fraction rounds to the nearest.
+                let p = place + across * Double(delta.x) + down * Double(delta.y) + 0.5
+                // Written so that what is not a number counts as outside.
+                let inside = p.x >= 0 && p.y >= 0 && p.x < width && p.y < height
+                let at = inside ? Int(p.y) * dy + Int(p.x) * dx : 0
+                unsafe pixels[unchecked: i] = inside ? samples[at] : 0
+            }
+        }
     }
 
     /// Finds the leaf that each tree's splits lead to.
@@ -43,6 +70,19 @@ public enum Trees {
                 }
             }
         }
+    }
+
+    /// Reads a byte of each chosen row, so that all of them are on their way from memory before they are added: the
+    /// reads do not wait for each other.
+    /// - Returns: a value to be kept somewhere, so that the reads are done at all.
+    public static func touch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) -> UInt8 {
+        let count = UInt32(leaves.count / max(1, width))
+        var touched: UInt8 = 0
+        for i in rows.indices where rows[i] < count {
+            let start = Int(rows[i]) * width
+            for line in stride(from: start, to: start + width, by: block) { touched &+= unsafe leaves[unchecked: line] }
+        }
+        return touched
     }
 
     /// Adds the chosen rows, byte by byte.

@@ -44,6 +44,7 @@ import Glibc
 
     deinit { unsafe munmap(base, max(1, count)) }
 
+    /// All of them, where they lie.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self) get { table(of: UInt8.self, at: 0, count: count) }
     }

@@ -5,6 +5,7 @@ import Frames
 /// Immutable; read once, made ready for a stride by `program(for:)`. Stages run in a plain chain; a file whose stages
 /// once formed a tree (haarcascade_frontalface_alt_tree.xml) holds its chain alone, and is run as OpenCV runs it.
 public struct Cascade: Sendable {
+    /// What a cascade looks at.
     public enum Features: String, Sendable { case haar = "HAAR", patterns = "LBP" }
 
     /// One feature, in samples of the trained window.
@@ -24,12 +25,17 @@ public struct Cascade: Sendable {
         var right: Int32
     }
 
+    /// Its name, for messages.
     public let file: String
+    /// What it looks at.
     public let features: Features
-    /// The trained window, samples.
+    /// The trained window, samples across.
     public let windowWidth: Int
+    /// The trained window, samples down.
     public let windowHeight: Int
+    /// How many stages a window must pass to be a find.
     public var stageCount: Int { stages.count }
+    /// Whether some features are turned by 45 degrees.
     public let hasTiltedFeatures: Bool
 
     let stages: [CascadeStage]
@@ -60,7 +66,7 @@ public struct Cascade: Sendable {
     }
 
     /// What an integral must hold for this cascade.
-    public var planes: Integral.Planes {
+    package var planes: Integral.Planes {
         switch features {
         case .patterns: .sum
         case .haar: hasTiltedFeatures ? .tilted : .squares
@@ -68,7 +74,7 @@ public struct Cascade: Sendable {
     }
 
     /// The cascade with its features' corners as offsets into integrals of one stride.
-    public func program(for integral: borrowing Integral) -> CascadeProgram {
+    package func program(for integral: borrowing Integral) -> CascadeProgram {
         precondition(integral.planes.rawValue >= planes.rawValue, "the integral holds what the cascade reads")
         let (stride, plane) = (Int32(integral.stride), Int32(integral.planeSize))
         var haar: [HaarNode] = []

@@ -1,31 +1,21 @@
 import Frames
 
 /// One window that a cascade let through, in pixels of the picture that was searched.
-public struct CascadeWindow: BitwiseCopyable, Equatable, Sendable {
-    public var x: Float
-    public var y: Float
-    public var width: Float
-    public var height: Float
+public struct CascadeWindow: Equatable, Sendable {
+    /// Its place and size, pixels.
+    public var rect: Rect
+    /// What the cascade says of it.
     public var verdict: Verdict
-
-    public init(x: Float, y: Float, width: Float, height: Float, verdict: Verdict) {
-        (self.x, self.y, self.width, self.height, self.verdict) = (x, y, width, height, verdict)
-    }
 }
 
 /// Windows that agree.
-public struct CascadeFind: BitwiseCopyable, Equatable, Sendable {
+public struct CascadeFind: Equatable, Sendable {
     /// The windows' mean place and size, pixels of the picture.
-    public var x: Float
-    public var y: Float
-    public var width: Float
-    public var height: Float
+    public var rect: Rect
     /// How many windows agreed.
     public var count: Int
     /// The largest confidence among them.
     public var confidence: Float
-
-    public var rect: Rect { Rect(x: x, y: y, width: width, height: height) }
 }
 
 /// Gathers windows and groups them as OpenCV's groupRectangles does. Sized once; neither step allocates.
@@ -33,7 +23,9 @@ public struct CascadeGroups: Sendable {
     /// Two windows agree where each side differs by at most this part of the smaller one's mean side.
     public static let tolerance: Float = 0.2
 
+    /// The most windows that are kept.
     public let capacity: Int
+    /// In the order in which they were found.
     public private(set) var windows: [CascadeWindow] = []
     /// Strongest confidence first.
     public private(set) var finds: [CascadeFind] = []
@@ -51,12 +43,14 @@ public struct CascadeGroups: Sendable {
         members.reserveCapacity(capacity)
     }
 
+    /// Forgets windows and finds.
     public mutating func removeAll() {
         windows.removeAll(keepingCapacity: true)
         finds.removeAll(keepingCapacity: true)
         dropped = 0
     }
 
+    /// Adds a window, or counts it as dropped where there is no room.
     public mutating func add(_ window: CascadeWindow) {
         guard windows.count < capacity else {
             dropped += 1
@@ -71,31 +65,22 @@ public struct CascadeGroups: Sendable {
         join()
         members.removeAll(keepingCapacity: true)
         for i in windows.indices {
-            let window = windows[i]
             let root = self.root(i)
             if root == i {
                 // The first of its group in the list; its label now tells where the sums are.
-                members.append(CascadeFind(x: 0, y: 0, width: 0, height: 0, count: 0, confidence: -.infinity))
+                let nothing = Rect(x: 0, y: 0, width: 0, height: 0)
+                members.append(CascadeFind(rect: nothing, count: 0, confidence: -.infinity))
                 labels[i] = ~(members.count - 1)
             }
-            let at = ~labels[root]
-            members[at].x += window.x
-            members[at].y += window.y
-            members[at].width += window.width
-            members[at].height += window.height
-            members[at].count += 1
-            members[at].confidence = max(members[at].confidence, window.verdict.confidence)
+            members[~labels[root]].take(windows[i])
         }
-        for i in members.indices {
-            let n = Float(members[i].count)
-            members[i].x /= n
-            members[i].y /= n
-            members[i].width /= n
-            members[i].height /= n
-        }
+        for i in members.indices { members[i].divide() }
         finds.removeAll(keepingCapacity: true)
-        for i in members.indices where members[i].count >= atLeast && !isInside(i, atLeast) { finds.append(members[i]) }
-        finds.sort { ($0.confidence, $0.count) > ($1.confidence, $1.count) }
+        for i in members.indices where members[i].count >= atLeast && !isInside(i, atLeast) {
+            // Put in its place, since sorting a long list would allocate.
+            let at = finds.firstIndex { ($0.confidence, $0.count) < (members[i].confidence, members[i].count) }
+            finds.insert(members[i], at: at ?? finds.endIndex)
+        }
     }
 
     /// Labels every window with an earlier one of its group; the first of each group carries its own number.
@@ -116,23 +101,41 @@ public struct CascadeGroups: Sendable {
         return at
     }
 
-    private func agree(_ a: CascadeWindow, _ b: CascadeWindow) -> Bool {
+    private func agree(_ first: CascadeWindow, _ second: CascadeWindow) -> Bool {
+        let (a, b) = (first.rect, second.rect)
         let limit = Self.tolerance * (min(a.width, b.width) + min(a.height, b.height)) / 2
         return abs(a.x - b.x) <= limit && abs(a.y - b.y) <= limit
             && abs(a.x + a.width - b.x - b.width) <= limit && abs(a.y + a.height - b.y - b.height) <= limit
     }
 
     private func isInside(_ index: Int, _ atLeast: Int) -> Bool {
-        let small = members[index]
+        let (small, few) = (members[index].rect, members[index].count)
         for i in members.indices where i != index && members[i].count >= atLeast {
-            let large = members[i]
+            let (large, many) = (members[i].rect, members[i].count)
             let (dx, dy) = (large.width * Self.tolerance, large.height * Self.tolerance)
             let inside =
                 small.x >= large.x - dx && small.y >= large.y - dy
                 && small.x + small.width <= large.x + large.width + dx
                 && small.y + small.height <= large.y + large.height + dy
-            if inside && (large.count > max(3, small.count) || small.count < 3) { return true }
+            if inside && (many > max(3, few) || few < 3) { return true }
         }
         return false
+    }
+}
+
+extension CascadeFind {
+    fileprivate mutating func take(_ window: CascadeWindow) {
+        rect.x += window.rect.x
+        rect.y += window.rect.y
+        rect.width += window.rect.width
+        rect.height += window.rect.height
+        count += 1
+        confidence = max(confidence, window.verdict.confidence)
+    }
+
+    /// From sums to means.
+    fileprivate mutating func divide() {
+        let n = Float(count)
+        rect = Rect(x: rect.x / n, y: rect.y / n, width: rect.width / n, height: rect.height / n)
     }
 }

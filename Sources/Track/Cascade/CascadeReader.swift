@@ -144,7 +144,9 @@ struct CascadeReader {
                 return Int32(to > 0 ? firstNode + to : ~(firstLeaf - to))
             }
             let at = node * step
-            guard let feature = Int(exactly: numbers[at + 2]) else { throw text.damaged("a feature's number is broken") }
+            guard let feature = Int(exactly: numbers[at + 2]) else {
+                throw text.damaged("a feature's number is broken")
+            }
             var subset = SIMD8<UInt32>()
             if features == .patterns {
                 for word in 0..<8 {

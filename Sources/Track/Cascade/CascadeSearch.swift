@@ -2,13 +2,14 @@ import Frames
 
 /// Searches pictures with one cascade: round a place where a face was, or whole pictures in slices.
 ///
-/// Owns its integrals and lists; sized once, nothing is allocated by a search. Work is counted in trees evaluated
-/// (summing up a sample counts as `CascadeSearch.fillWork` of one), never in time, so the same picture gives the same
+/// Owns its integrals and lists; sized once, nothing is allocated by a search. Work is counted in stumps evaluated
+/// (trees, and summing up a sample, at what they cost in stumps), never in time, so the same picture gives the same
 /// result everywhere.
 public struct CascadeSearch: ~Copyable {
-    /// What one sample of a level costs, in trees: measured, with scaling.
+    /// What one sample of a level costs, scaling and summing, in stumps: measured.
     static let fillWork = 1
 
+    /// What is sought.
     public let cascade: Cascade
     /// Windows found since they were last cleared, and their groups.
     public var groups: CascadeGroups
@@ -70,10 +71,10 @@ public struct CascadeSearch: ~Copyable {
         let (width, height) = (Float(cascade.windowWidth), Float(cascade.windowHeight))
         for i in 0..<count {
             let hit = hits[i]
-            groups.add(
-                CascadeWindow(
-                    x: (Float(hit.x) + Float(level.x)) * level.scaleX, y: (Float(hit.y) + Float(level.y)) * level.scaleY,
-                    width: width * level.scaleX, height: height * level.scaleY, verdict: hit.verdict))
+            let rect = Rect(
+                x: (Float(hit.x) + Float(level.x)) * level.scaleX, y: (Float(hit.y) + Float(level.y)) * level.scaleY,
+                width: width * level.scaleX, height: height * level.scaleY)
+            groups.add(CascadeWindow(rect: rect, verdict: hit.verdict))
         }
     }
 
@@ -104,6 +105,7 @@ extension CascadeSearch {
         /// Windows that must agree for the search to end early.
         public var agree: Int
 
+        /// Sought at the same size, then a tenth larger and smaller, until three windows agree.
         public init(rect: Rect, reach: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], stage: Int, agree: Int = 3) {
             (self.rect, self.reach, self.sizes, self.stage, self.agree) = (rect, reach, sizes, stage, agree)
         }
@@ -125,7 +127,9 @@ extension CascadeSearch {
             let size = levelSize(of: picture, window: window)
             let scale = window / Float(cascade.windowWidth)
             let center = near.rect.center
-            guard size.width < 1 << 14, size.height < 1 << 14, abs(center.x) < 1e6, abs(center.y) < 1e6 else { continue }
+            guard size.width < 1 << 14, size.height < 1 << 14, abs(center.x) < 1e6, abs(center.y) < 1e6 else {
+                continue
+            }
             // The expected window's first sample in the level.
             let x = Int((center.x / scale - Float(cascade.windowWidth) / 2).rounded())
             let y = Int((center.y / scale - Float(cascade.windowHeight) / 2).rounded())
@@ -158,6 +162,7 @@ extension CascadeSearch {
     public struct Sweep: Sendable {
         /// Window widths, pixels of the picture; the largest is searched first.
         public let smallest: Float
+        /// Not larger than the picture's shorter side, or its levels are empty.
         public let largest: Float
         /// Each size is this many times the next smaller one.
         public let factor: Float
@@ -167,11 +172,14 @@ extension CascadeSearch {
         public let step: Int
         /// Stages that a window must pass to be listed.
         public let stage: Int
-        /// The size that is next, counted from the largest, and the next row of its level.
+        /// The size that is next, counted from the largest.
         public internal(set) var size = 0
+        /// The next row of its level.
         public internal(set) var row = 0
+        /// Whether all is swept.
         public internal(set) var isDone = false
 
+        /// A sweep from its start; one with no sizes is done at once.
         public init(
             smallest: Float, largest: Float, factor: Float = 1.1, region: Rect? = nil, step: Int = 1, stage: Int
         ) {
@@ -204,7 +212,7 @@ extension CascadeSearch {
         while work < budget, !sweep.isDone {
             let window = sweep.window(sweep.size)
             let size = levelSize(of: picture, window: window)
-            let origins = self.origins(sweep, size, scale: window / Float(cascade.windowWidth))
+            let origins = self.origins(sweep, size, of: picture)
             let first = max(origins.y, sweep.row)
             let last = origins.y + origins.height
             let strip = min(last - first, integral.maxHeight - cascade.windowHeight + 1)
@@ -235,15 +243,18 @@ extension CascadeSearch {
     }
 
     /// First samples of the windows that lie in the sweep's region, in the level.
-    private func origins(_ sweep: Sweep, _ size: (width: Int, height: Int), scale: Float) -> PixelRect {
+    private func origins(
+        _ sweep: Sweep, _ size: (width: Int, height: Int), of picture: borrowing LumaView
+    ) -> PixelRect {
+        let scale = (x: Float(picture.width) / Float(size.width), y: Float(picture.height) / Float(size.height))
         var (left, top, right, bottom) = (0, 0, size.width, size.height)
         if let region = sweep.region, region.width > 0, region.height > 0, abs(region.x) < 1e6, abs(region.y) < 1e6,
             region.width < 1e6, region.height < 1e6
         {
-            left = max(0, Int((region.x / scale).rounded(.down)))
-            top = max(0, Int((region.y / scale).rounded(.down)))
-            right = min(right, Int(((region.x + region.width) / scale).rounded(.up)))
-            bottom = min(bottom, Int(((region.y + region.height) / scale).rounded(.up)))
+            left = max(0, Int((region.x / scale.x).rounded(.down)))
+            top = max(0, Int((region.y / scale.y).rounded(.down)))
+            right = min(right, Int(((region.x + region.width) / scale.x).rounded(.up)))
+            bottom = min(bottom, Int(((region.y + region.height) / scale.y).rounded(.up)))
         }
         return PixelRect(
             x: left, y: top, width: max(0, right - left - cascade.windowWidth + 1),

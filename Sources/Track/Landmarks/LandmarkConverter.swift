@@ -3,8 +3,9 @@ import Frames
 /// Makes the bytes of a `LandmarkFile` from a dlib model. Reads the model twice, level by level, so that little of it
 /// is in memory at any time.
 struct LandmarkConverter {
-    /// Every so manyth leaf is enough to find the space that they all lie near.
-    private static let sampling = 4
+    /// Every so manyth leaf is enough to find the space that they all lie near; no divisor of a tree's leaves, so that
+    /// each of them has its turn.
+    private static let sampling = 13
 
     static func convert(_ path: String) throws(Problem) -> [UInt8] {
         var model = try DlibModel.read(path)

@@ -5,10 +5,10 @@ import Frames
 /// All leaves of all levels lie near one space of few dimensions, since they are differences of face shapes. A leaf is
 /// stored by its coordinates along the first `wide + narrow` eigenvectors of the leaves' second moment ("basis"): the
 /// first `wide` in 16 bits, low byte first, the others in 8, all biased to be positive, in steps that each level has
-/// for each coordinate ("steps"). So a leaf is one or two cache lines, and sums of leaves are sums of bytes.
+/// for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
 struct LandmarkFile: Equatable {
     /// To be raised with every change of the layout or of what the numbers mean.
-    static let version: UInt64 = 1
+    static let version: UInt64 = 2
     static let magic: UInt64 = 0x004d_4c45_5349_5547  // "GUISELM\0" as bytes
     static let headerWords = 16
 
@@ -79,7 +79,8 @@ struct LandmarkFile: Equatable {
         // Right sums over wrong numbers would be our own fault; even then nothing may trap.
         let anchors = file.table(of: UInt8.self, at: anchors.offset, count: anchors.count)
         for i in anchors.indices where anchors[i] > 67 { return nil }
-        let floats = file.table(of: Float.self, at: reference.offset, count: (self.anchors.offset - reference.offset) / 4)
+        let end = self.anchors.offset
+        let floats = file.table(of: Float.self, at: reference.offset, count: (end - reference.offset) / 4)
         for i in floats.indices where !floats[i].isFinite { return nil }
     }
 

@@ -1,80 +1,115 @@
 import Frames
 
-/// Fits landmarks. Holds all that a fit needs, so that fitting allocates nothing; one fitter per thread.
+/// Fits the 68 landmarks of a face by a cascade of regression trees. Holds all that a fit needs, so that fitting
+/// allocates nothing; one fitter per thread.
 public struct LandmarkFitter: ~Copyable {
+    /// The trees, shared with other fitters.
     public let model: LandmarkModel
     private var pixels = [512 of UInt8](repeating: 0)
     private var rows = [512 of UInt32](repeating: 0)
     private var sums = [64 of UInt32](repeating: 0)
+    /// Keeps alive the reads that bring leaves from memory; means nothing.
+    private var touched: UInt8 = 0
 
+    /// A fitter with its scratch memory, about 3 KB.
     public init(_ model: LandmarkModel) { self.model = model }
 
-    /// Fits the 68 points of a face.
+    /// Fits from the mean shape in a box.
     /// - Parameters:
-    ///   - picture: any picture; brightness outside is taken as 0.
-    ///   - box: from the unit box to the picture's pixels. The box of dlib's frontal detector: a square from the brows
-    ///     to the chin; `LandmarkModel.box(around:)` gives it for a known shape.
-    ///   - shape: where the points are thought to be, picture pixels; nil: the mean shape in the box.
-    ///   - firstLevel: the cascade level to begin with, from 0; later ones correct less.
-    /// - Returns: the points in picture pixels; nil where `box` or `shape` is not finite or folds the plane.
-    public mutating func fit(
-        _ picture: borrowing LumaView, in box: Affine, from shape: Face.Landmarks? = nil, firstLevel: Int = 0
-    ) -> LandmarkFit? {
-        guard let back = box.inverse, box.tx.isFinite, box.ty.isFinite else { return nil }
-        var current = model.meanShape
-        if let shape {
-            for i in 0..<68 {
-                current[i] = back(shape[i])
-                guard current[i].x.isFinite, current[i].y.isFinite else { return nil }
+    ///   - picture: any picture; brightness outside is taken as 0, as dlib does.
+    ///   - box: from the unit box to the picture's pixels; may turn, and may lie outside. Its shape is that of dlib's
+    ///     frontal detector, a square from above the brows to the chin; `LandmarkModel.box(around:)` gives the one
+    ///     that fits a known shape, such as the last frame's.
+    /// - Returns: picture pixels; nil where `box` is not finite or folds the plane.
+    public mutating func fit(_ picture: borrowing LumaView, in box: Affine) -> Face.Landmarks? {
+        guard box.inverse != nil, box.tx.isFinite, box.ty.isFinite else { return nil }
+        let (model, levels) = (model, model.file.levels)
+        var shape = model.meanShape
+        for level in 0..<levels {
+            guard let turn = model.frame.similarity(to: shape) else { return nil }
+            sample(model.tables, picture, box, shape, turn: (Double(turn.a), Double(turn.b)), level: level)
+            correct(model.tables, &shape, level: level)
+        }
+        for i in 0..<68 { shape[i] = box(shape[i]) }
+        return shape
+    }
+
+    /// How the two starts of a pair lie about a box.
+    public enum Pair: Sendable {
+        /// One a little above it, one a little below.
+        case height
+        /// One smaller, one larger.
+        case size
+
+        /// How far, as a share of the box's side. Wide enough that a slope which is no face carries the fits apart.
+        private static let shift: Float = 0.08
+        private static let growth: Float = 0.10
+
+        fileprivate func starts(_ box: Affine) -> (Affine, Affine) {
+            switch self {
+            case .height: (Self.move(box, by: Self.shift, size: 1), Self.move(box, by: -Self.shift, size: 1))
+            case .size: (Self.move(box, by: 0, size: 1 - Self.growth), Self.move(box, by: 0, size: 1 + Self.growth))
             }
         }
-        let (model, file) = (model, model.file)
-        for level in max(0, firstLevel)..<max(0, firstLevel, file.levels) {
-            read(model.tables, picture, box, current, level: level)
-            correct(model.tables, &current, level: level)
+
+        private static func move(_ box: Affine, by shift: Float, size: Float) -> Affine {
+            let margin = (1 - size) / 2
+            return box.after(Affine(a: size, b: 0, c: 0, d: size, tx: margin, ty: margin + shift))
         }
-        for i in 0..<68 { current[i] = box(current[i]) }
-        return LandmarkFit(landmarks: current)
+    }
+
+    /// Fits twice from opposite sides of a box. On a face both fits slide to the same shape; elsewhere they do not,
+    /// which tells a face from what a cascade took for one.
+    /// - Parameter box: a box that has settled, that is one from `LandmarkModel.box(around:)`.
+    /// - Returns: the mean of the two shapes, and their mean distance as a share of the box's side; nil as for `fit`.
+    public mutating func fit(
+        _ picture: borrowing LumaView, around box: Affine, _ pair: Pair
+    ) -> (landmarks: Face.Landmarks, disagreement: Float)? {
+        let starts = pair.starts(box)
+        guard let first = fit(picture, in: starts.0), let second = fit(picture, in: starts.1) else { return nil }
+        var mean = first
+        var distance: Float = 0
+        for i in 0..<68 {
+            mean[i] = (first[i] + second[i]) / 2
+            distance += (first[i] - second[i]).length
+        }
+        guard let side = model.box(around: mean)?.determinant.squareRoot() else { return nil }
+        return (mean, distance / 68 / side)
     }
 
     /// Reads the level's pixels, each placed relative to a landmark of the current shape.
-    private mutating func read(
-        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine,
-        _ shape: borrowing Face.Landmarks, level: Int
+    private mutating func sample(
+        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ shape: borrowing Face.Landmarks,
+        turn: (a: Double, b: Double), level: Int
     ) {
         let file = model.file
-        guard let turn = model.frame.similarity(to: shape) else { return }
         let first = level * file.pixels
         let deltas = tables.table(of: Point.self, at: file.deltas.offset + first * 8, count: file.pixels)
         let anchors = tables.table(of: UInt8.self, at: file.anchors.offset + first, count: file.pixels)
-        // Half a pixel is added, so that cutting off the fraction rounds to the nearest pixel.
-        let origin = SIMD2<Double>(Double(box.tx), Double(box.ty)) + 0.5
-        let (right, down) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
-        let limit = SIMD2(Double(picture.width), Double(picture.height))
-        for i in deltas.indices {
-            let delta = deltas[i]
-            let p = shape[Int(anchors[i])] + Point(turn.a * delta.x - turn.b * delta.y, turn.b * delta.x + turn.a * delta.y)
-            let q = origin + right * Double(p.x) + down * Double(p.y)
-            if q.x >= 0 && q.y >= 0 && q.x < limit.x && q.y < limit.y {
-                pixels[i] = picture.samples[Int(q.y) * picture.rowStride + Int(q.x) * picture.pixelStride]
-            } else {
-                pixels[i] = 0
-            }
-        }
+        // In double precision, as in dlib: a sample that rounds to the other pixel can change a tree's answer.
+        let (right, below) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
+        let origin = SIMD2(Double(box.tx), Double(box.ty))
+        var places = [68 of SIMD2<Double>](repeating: SIMD2())
+        for i in 0..<68 { places[i] = origin + right * Double(shape[i].x) + below * Double(shape[i].y) }
+        var values = pixels.mutableSpan
+        Trees.sample(
+            picture, places: places.span, anchors: anchors, deltas: deltas, across: right * turn.a + below * turn.b,
+            down: below * turn.a - right * turn.b, into: &values)
     }
 
     /// Adds what the level's trees say.
     private mutating func correct(_ tables: borrowing MappedFile, _ shape: inout Face.Landmarks, level: Int) {
         let file = model.file
-        let splits = tables.table(
-            of: UInt32.self, at: file.splits.offset + level * file.trees * Trees.words * 4,
-            count: file.trees * Trees.words)
+        let words = file.trees * Trees.words
+        let splits = tables.table(of: UInt32.self, at: file.splits.offset + level * words * 4, count: words)
         let size = file.trees * Trees.leaves * file.bytesPerLeaf
         let leaves = tables.table(of: UInt8.self, at: file.leaves.offset + level * size, count: size)
         var chosen = rows.mutableSpan
         Trees.descend(splits, pixels: pixels.span, rows: &chosen)
+        let finds = rows.span.extracting(first: file.trees)
+        touched &+= Trees.touch(leaves, rows: finds, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
-        Trees.sum(leaves, rows: rows.span.extracting(first: file.trees), into: &totals)
+        Trees.sum(leaves, rows: finds, into: &totals)
 
         let n = file.coordinates
         let steps = tables.table(of: Float.self, at: file.steps.offset + level * n * 4, count: n)
@@ -92,10 +127,4 @@ public struct LandmarkFitter: ~Copyable {
             for j in 0..<4 { shape[i * 4 + j] += Point(change[i][2 * j], change[i][2 * j + 1]) }
         }
     }
-}
-
-/// A fitted face.
-public struct LandmarkFit: Sendable {
-    /// Picture pixels.
-    public var landmarks: Face.Landmarks
 }

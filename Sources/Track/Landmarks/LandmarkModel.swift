@@ -71,8 +71,10 @@ public final class LandmarkModel: Sendable {
     /// is known, the last frame's. nil where the points are all one or not finite.
     public func box(around shape: borrowing Face.Landmarks) -> Affine? {
         guard let turn = frame.similarity(to: shape), turn.a * turn.a + turn.b * turn.b > 1e-12 else { return nil }
-        let shift = turn.mean - Point(turn.a * frame.mean.x - turn.b * frame.mean.y, turn.b * frame.mean.x + turn.a * frame.mean.y)
-        return Affine(a: turn.a, b: -turn.b, c: turn.b, d: turn.a, tx: shift.x, ty: shift.y)
+        var box = Affine(a: turn.a, b: -turn.b, c: turn.b, d: turn.a, tx: 0, ty: 0)
+        let shift = turn.mean - box.linear(frame.mean)
+        (box.tx, box.ty) = (shift.x, shift.y)
+        return box
     }
 }
 

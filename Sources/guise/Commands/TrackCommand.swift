@@ -17,33 +17,58 @@ struct TrackCommand: ParsableCommand {
     var landmarks = false
 
     func run() throws {
+        let session = try Session()
         var clip = try Clip(path: input)
-        let model = try LandmarkModel(cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
-        let looker = try Looker(catalogue: try Catalogue(folder: "Cascades"), landmarks: model)
-        var tracker = Tracker(looker)
-        let isPhoto = clip.layout.format == .i444
-        var line = ""
+        var tracker = try session.tracker()
+        let isPhoto = clip.isPhoto
         while true {
             let arrival = try clip.withFrame { view, time in
                 if isPhoto { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
-                line = Self.json(tracker.faces, time)
+                print(json ? jsonLine(tracker.faces, time) : wordLine(tracker.faces, time))
             }
             switch arrival {
-            case .frame: print(line)
-            case .nothing: usleep(500)
-            case .end: return
+            case .frame: break
+            case .nothing: clip.wait()
+            case .end:
+                if let warning = clip.warning { tell("guise: \(warning)") }
+                return
             }
         }
     }
 
-    static func json(_ faces: [Face], _ time: FrameTime) -> String {
-        func xy(_ p: Point) -> String { String(format: "[%.2f, %.2f]", p.x, p.y) }
-        let list = faces.map { f in
-            let p = f.landmarks
-            let e = (36...41).reduce(Point.zero) { $0 + p[$1] } / 6
-            let l = (42...47).reduce(Point.zero) { $0 + p[$1] } / 6
-            return "{\"id\": \(f.id), \"points\": {\"right_eye\": \(xy(e)), \"left_eye\": \(xy(l)), \"nose\": \(xy(p[30])), \"mouth\": \(xy((p[48] + p[54]) / 2)), \"chin\": \(xy(p[8]))}, \"state\": \"\(f.state.rawValue)\"}"
+    private func wordLine(_ faces: [Face], _ time: FrameTime) -> String {
+        let words = faces.map { face in
+            let (box, pose) = (face.box, face.pose)
+            return String(
+                format: "face %d %@ at %.0f,%.0f size %.0fx%.0f roll %.0f yaw %.0f pitch %.0f", face.id,
+                face.state.rawValue, box.x, box.y, box.width, box.height, pose.roll, pose.yaw, pose.pitch)
         }
-        return "{\"frame\": \(time.number), \"time\": \(time.seconds), \"faces\": [\(list.joined(separator: ", "))]}"
+        return String(format: "%6d %8.3f s  ", time.number, time.seconds)
+            + (words.isEmpty ? "no face" : words.joined(separator: "; "))
     }
+
+    private func jsonLine(_ faces: [Face], _ time: FrameTime) -> String {
+        let list = faces.map(json).joined(separator: ", ")
+        return "{\"frame\": \(time.number), \"time\": \(number(time.seconds, 4)), \"faces\": [\(list)]}"
+    }
+
+    private func json(_ face: Face) -> String {
+        let points: [(String, FacePoint)] = [
+            ("right_eye", .rightEye), ("left_eye", .leftEye), ("nose", .nose), ("mouth", .mouth), ("chin", .chin),
+        ]
+        let named = points.map { "\"\($0)\": \(pair(face[$1]))" }.joined(separator: ", ")
+        let (box, pose) = (face.box, face.pose)
+        let corners = [box.x, box.y, box.width, box.height].map { number(Double($0), 2) }.joined(separator: ", ")
+        let angles = "\"roll\": \(number(Double(pose.roll), 2)), \"yaw\": \(number(Double(pose.yaw), 2))"
+        var text = "{\"id\": \(face.id), \"box\": [\(corners)], \"points\": {\(named)}, "
+        text += "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\""
+        if landmarks {
+            text += ", \"landmarks\": [\((0..<68).map { pair(face.landmarks[$0]) }.joined(separator: ", "))]"
+        }
+        return text + "}"
+    }
+
+    private func pair(_ p: Point) -> String { "[\(number(Double(p.x), 2)), \(number(Double(p.y), 2))]" }
+
+    private func number(_ value: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", value) }
 }

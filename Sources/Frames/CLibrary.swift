@@ -9,3 +9,15 @@ public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 public func arcSine(_ s: Float) -> Float { asinf(s) }
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
 public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }
+
+/// CPU time of this thread, nanoseconds.
+public func threadTime() -> UInt64 { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
+
+/// The monotonic clock, nanoseconds.
+public func monotonicTime() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
+
+private func nanoseconds(_ clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(clock, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}

@@ -1,0 +1,38 @@
+#include "CVision.h"
+
+#include <cstdio>
+#include <opencv2/imgproc.hpp>
+
+static int fail(char *error, size_t size, const char *text) {
+    if (error && size) std::snprintf(error, size, "%s", text);
+    return -1;
+}
+
+static cv::Mat mat(const cvision_plane &plane) {
+    return cv::Mat(plane.height, plane.width, CV_8UC1, plane.samples, plane.stride);
+}
+
+int cvision_resize(struct cvision_plane source, struct cvision_plane target, char *error, size_t error_size) try {
+    cv::Mat out = mat(target);
+    // Down to half, two samples a side are all that there is to average; averages of areas cost five times as much.
+    const bool small = 2 * target.width <= source.width || 2 * target.height <= source.height;
+    cv::resize(mat(source), out, out.size(), 0, 0, small ? cv::INTER_AREA : cv::INTER_LINEAR);
+    return 0;
+} catch (const std::exception &e) {
+    return fail(error, error_size, e.what());
+} catch (...) {
+    return fail(error, error_size, "unknown failure");
+}
+
+int cvision_warp(struct cvision_plane source, struct cvision_plane target, const double map[6], int keep, char *error,
+                 size_t error_size) try {
+    cv::Mat out = mat(target);
+    const cv::Mat matrix(2, 3, CV_64F, const_cast<double *>(map));
+    cv::warpAffine(mat(source), out, matrix, out.size(), cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
+                   keep ? cv::BORDER_TRANSPARENT : cv::BORDER_REPLICATE);
+    return 0;
+} catch (const std::exception &e) {
+    return fail(error, error_size, e.what());
+} catch (...) {
+    return fail(error, error_size, "unknown failure");
+}

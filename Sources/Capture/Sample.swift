@@ -1,0 +1,147 @@
+import CVision
+import Frames
+import Glibc
+
+/// A portrait that moves, turns and comes nearer before a blurred background, for those who have no camera at hand and
+/// for tests. Frames depend on their number alone; there is no end.
+///
+/// The unsafe calls to the C shim are in this file alone.
+public struct Sample: FrameSource, ~Copyable {
+    /// I420, limited range.
+    public let layout: FrameLayout
+    /// Frames per second that the motion is made for.
+    public let rate: Double? = 30
+    /// Nil: a frame is always ready.
+    public let descriptor: CInt? = nil
+    /// False: frames come as fast as they are read.
+    public let isLive = false
+    /// None ever.
+    public let damaged = 0
+    /// "sample (astronaut.png), I420 1280x720 at 30 fps".
+    public let description: String
+
+    /// I444.
+    private let portrait: Frame
+    private let background: Frame
+    private var frame: Frame
+    private var number = 0
+
+    /// The motion repeats after so many frames: all its periods go into 160 s.
+    private static let period = 4800
+    /// Where the face of a portrait mostly is, in parts of its size; the motion turns about it.
+    private static let pivot = Point(0.44, 0.3)
+    /// Samples on a side that the portrait is boiled down to for the background.
+    private static let blurred = 12
+
+    /// - Parameter path: a portrait, as large as the frame or not; a head and shoulders look best.
+    /// - Throws: what `Clip` throws for the file.
+    public init(path: String, width: Int = 1280, height: Int = 720) throws {
+        var photo = try Clip(path: path)
+        var portrait = Frame(
+            FrameLayout(width: photo.layout.width, height: photo.layout.height, format: .i444, range: .limited))
+        var arrival = Arrival.nothing
+        while arrival == .nothing {
+            arrival = try photo.withFrame { view, _ in convert(view, into: &portrait) }
+            if arrival == .nothing { photo.wait() }
+        }
+        let layout = FrameLayout(width: width, height: height, format: .i420)
+        let background = try Self.background(of: portrait, layout)
+        self.layout = layout
+        self.background = background
+        self.portrait = portrait
+        frame = Frame(layout)
+        description = "sample (\(path)), \(layout) at 30 fps"
+    }
+
+    /// Draws the next frame and lends it.
+    /// - Throws: `system` where OpenCV has no memory, and what `body` throws.
+    public mutating func withFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Arrival {
+        convert(background, into: &frame)
+        guard let map = place(number).inverse else { return .nothing }
+        for plane in 0..<3 {
+            try warp(portrait, into: &frame, plane, map, keep: true)
+        }
+        defer { number += 1 }
+        try body(frame.view, FrameTime(number: number, seconds: Double(number) / 30))
+        return .frame
+    }
+
+    /// From the portrait's pixels to the frame's, for one frame.
+    ///
+    /// Pans by a quarter of the width, rolls by 25 degrees, and grows from 0.7 to 1.5 times the frame's height, each at
+    /// a pace of its own.
+    func place(_ number: Int) -> Affine {
+        let seconds = Float(number % Self.period) / 30
+        func wave(_ period: Float) -> Float { sine(2 * .pi * seconds / period) }
+        let size = Point(Float(layout.width), Float(layout.height))
+        let source = Point(Float(portrait.layout.width), Float(portrait.layout.height))
+        // 1.025 is the geometric mean of 0.7 and 1.5, 0.381 the logarithm of what leads from it to either.
+        let scale = size.y / source.y * 1.025 * exp(0.381 * wave(10))
+        let center = Point(size.x * (0.5 + 0.25 * wave(8)), size.y * (0.45 + 0.1 * wave(5)))
+        let turn = Affine(scale: scale, angle: radians(25) * wave(6.4), origin: center)
+        let pivot = source * Self.pivot
+        return turn.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -pivot.x, ty: -pivot.y))
+    }
+
+    /// The portrait boiled down to a few samples and stretched over the whole frame.
+    private static func background(of portrait: borrowing Frame, _ layout: FrameLayout) throws(Problem) -> Frame {
+        let side = min(blurred, portrait.layout.width, portrait.layout.height)
+        var few = Frame(FrameLayout(width: side, height: side, format: .i444))
+        let (from, to) = (portrait.layout, few.layout)
+        let source = portrait.bytes
+        var target = few.mutableBytes
+        for (a, b) in zip(from.planes, to.planes) {
+            for row in 0..<side {
+                for column in 0..<side {
+                    var (sum, count) = (0, 0)
+                    for y in row * from.height / side..<(row + 1) * from.height / side {
+                        for x in column * from.width / side..<(column + 1) * from.width / side {
+                            sum += Int(source[a.offset + y * a.stride + x])
+                            count += 1
+                        }
+                    }
+                    target[b.offset + row * b.stride + column] = UInt8(sum / max(1, count))
+                }
+            }
+        }
+        var frame = Frame(layout)
+        let x = Float(side) / Float(layout.width)
+        let y = Float(side) / Float(layout.height)
+        let map = Affine(a: x, b: 0, c: 0, d: y, tx: x / 2 - 0.5, ty: y / 2 - 0.5)
+        for plane in 0..<3 { try warp(few, into: &frame, plane, map, keep: false) }
+        return frame
+    }
+}
+
+/// Fills one plane of an I420 frame from one of an I444 frame.
+/// - Parameter map: from the frame's luma pixels to the source's.
+/// - Throws: `system` where OpenCV has no memory.
+private func warp(
+    _ source: borrowing Frame, into frame: inout Frame, _ index: Int, _ map: Affine, keep: Bool
+) throws(Problem) {
+    // A chroma sample of 4:2:0 lies amid four pixels.
+    let half = Affine(a: 2, b: 0, c: 0, d: 2, tx: 0.5, ty: 0.5)
+    let map = index == 0 ? map : map.after(half)
+    let numbers: [6 of Double] = [
+        Double(map.a), Double(map.b), Double(map.tx), Double(map.c), Double(map.d), Double(map.ty),
+    ]
+    let (from, to) = (source.layout.planes[index], frame.layout.planes[index])
+    var target = frame.mutableBytes
+    let result = unsafe source.bytes.withUnsafeBufferPointer { source in
+        unsafe target.withUnsafeMutableBufferPointer { target in
+            unsafe numbers.span.withUnsafeBufferPointer { numbers in
+                // The shim does not write to a source.
+                let from = unsafe cvision_plane(
+                    samples: UnsafeMutablePointer(mutating: source.baseAddress.map { unsafe $0 + from.offset }),
+                    width: CInt(from.rowBytes), height: CInt(from.rows), stride: from.stride)
+                let to = unsafe cvision_plane(
+                    samples: target.baseAddress.map { unsafe $0 + to.offset }, width: CInt(to.rowBytes),
+                    height: CInt(to.rows), stride: to.stride)
+                return unsafe cvision_warp(from, to, numbers.baseAddress, keep ? 1 : 0, nil, 0)
+            }
+        }
+    }
+    guard result == 0 else { throw Problem(.system, "cannot draw the sample: OpenCV has no memory") }
+}

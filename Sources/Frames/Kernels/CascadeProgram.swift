@@ -1,0 +1,213 @@
+/// One node of a Haar tree: up to three weighted rectangle sums against a threshold.
+package struct HaarNode: BitwiseCopyable, Sendable {
+    /// Entries of the integral, from the window's first, of each rectangle's corners (+, -, -, +).
+    package var first: SIMD4<Int32>
+    package var second: SIMD4<Int32>
+    package var third: SIMD4<Int32>
+    /// Weights of the three; 0: there is no third. OpenCV's are small whole numbers, so sums of them are exact.
+    package var weights: SIMD4<Float>
+    /// Of the weighted sum over the window's contrast. Below it the way goes left.
+    package var threshold: Float
+    /// The next node where 0 or more, else the leaf `~left`.
+    package var left: Int32
+    package var right: Int32
+
+    package init(
+        first: SIMD4<Int32>, second: SIMD4<Int32>, third: SIMD4<Int32>, weights: SIMD4<Float>, threshold: Float,
+        left: Int32, right: Int32
+    ) {
+        (self.first, self.second, self.third, self.weights) = (first, second, third, weights)
+        (self.threshold, self.left, self.right) = (threshold, left, right)
+    }
+}
+
+/// One node of a tree of local binary patterns: nine cells' sums, the eight outer against the middle one.
+package struct PatternNode: BitwiseCopyable, Sendable {
+    /// Entries of the integral, from the window's first, of the 4 x 4 corners of the cells, row by row.
+    package var corners: SIMD16<Int32>
+    /// One bit for each pattern; set: the way goes left.
+    package var subset: SIMD8<UInt32>
+    package var left: Int32
+    package var right: Int32
+
+    package init(corners: SIMD16<Int32>, subset: SIMD8<UInt32>, left: Int32, right: Int32) {
+        (self.corners, self.subset, self.left, self.right) = (corners, subset, left, right)
+    }
+}
+
+/// One stage: the window goes on where its trees' leaves add up to the threshold.
+package struct CascadeStage: BitwiseCopyable, Sendable {
+    package var firstTree: Int32
+    package var treeCount: Int32
+    package var threshold: Float
+    /// By how much the largest possible sum exceeds the threshold: what a margin is measured against.
+    package var headroom: Float
+
+    package init(firstTree: Int, treeCount: Int, threshold: Float, headroom: Float) {
+        (self.firstTree, self.treeCount) = (Int32(firstTree), Int32(treeCount))
+        (self.threshold, self.headroom) = (threshold, headroom)
+    }
+}
+
+/// What a cascade says of one window.
+public struct Verdict: BitwiseCopyable, Equatable, Sendable {
+    /// Stages passed; -1: the window is too flat to be judged.
+    public var passed: Int32 = -1
+    /// The last evaluated stage's sum less its threshold: negative where the window fell there.
+    public var margin: Float = 0
+    /// The margins of the passed stages, 0 (each just passed) to 1 (no window could pass better).
+    public var strength: Float = 0
+
+    /// A window too flat to be judged, where nothing is given.
+    public init(passed: Int32 = -1, margin: Float = 0, strength: Float = 0) {
+        (self.passed, self.margin, self.strength) = (passed, margin, strength)
+    }
+
+    /// Depth first, strength second: grows with both, so that one number finds (high) and keeps (lower).
+    public var confidence: Float { Float(passed) + strength }
+}
+
+/// A verdict and the window's first column and row in the level.
+package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
+    package var x: Int32
+    package var y: Int32
+    package var verdict: Verdict
+
+    package init(x: Int32 = 0, y: Int32 = 0, verdict: Verdict = Verdict()) {
+        (self.x, self.y, self.verdict) = (x, y, verdict)
+    }
+}
+
+/// A cascade made ready for integrals of one stride. Immutable once made.
+///
+/// All sums are those of OpenCV: whole-number rectangle sums weighted in Float, a stage's leaves added in Double in
+/// the trees' order, so that each window ends where it ends there.
+@safe package struct CascadeProgram: ~Copyable {
+    let stages: UnsafeMutableBufferPointer<CascadeStage>
+    let haar: UnsafeMutableBufferPointer<HaarNode>
+    let patterns: UnsafeMutableBufferPointer<PatternNode>
+    let leaves: UnsafeMutableBufferPointer<Float>
+    /// Each tree's first node.
+    let roots: UnsafeMutableBufferPointer<Int32>
+    package let windowWidth: Int
+    package let windowHeight: Int
+    let stride: Int
+    let planeSize: Int
+    /// The inner window whose contrast scales the features: one sample in from each side.
+    let area: Double
+    let corners: SIMD4<Int32>
+    /// Nodes of the largest tree.
+    let treeSize: Int
+    let headroom: Float
+    let stageCount: Int
+    let isHaar: Bool
+    /// Whether all trees have one node, or all have two that follow each other.
+    let groupable: Bool
+    /// Fewer live windows than this are finished one at a time: what a group costs in single windows, measured.
+    let fewest: Int
+    /// What a tree costs in stumps, measured.
+    let treeWork: Int
+
+    /// - Parameters:
+    ///   - haar: all nodes of a Haar cascade, or none.
+    ///   - patterns: all nodes of an LBP cascade, or none.
+    /// - Precondition: `roots`, nodes and leaves refer to each other inside their arrays and every node's successors
+    ///   lie behind it; offsets stay inside a window of the given size. `Cascade` checks this when it reads a file.
+    package init(
+        stages: [CascadeStage], haar: [HaarNode], patterns: [PatternNode], leaves: [Float], roots: [Int32],
+        windowWidth: Int, windowHeight: Int, treeSize: Int, for integral: borrowing Integral
+    ) {
+        unsafe self.stages = Self.copy(stages)
+        unsafe self.haar = Self.copy(haar)
+        unsafe self.patterns = Self.copy(patterns)
+        unsafe self.leaves = Self.copy(leaves)
+        unsafe self.roots = Self.copy(roots)
+        (self.windowWidth, self.windowHeight, self.treeSize) = (windowWidth, windowHeight, treeSize)
+        (stride, planeSize) = (integral.stride, integral.planeSize)
+        area = Double((windowWidth - 2) * (windowHeight - 2))
+        let top = stride + 1
+        let bottom = (windowHeight - 1) * stride + 1
+        corners = SIMD4(Int32(top), Int32(top + windowWidth - 2), Int32(bottom), Int32(bottom + windowWidth - 2))
+        headroom = max(stages.reduce(0) { $0 + $1.headroom }, .leastNormalMagnitude)
+        stageCount = stages.count
+        isHaar = !haar.isEmpty
+        fewest = treeSize == 1 ? 3 : 2
+        treeWork = isHaar && treeSize == 1 ? 1 : 3
+        groupable =
+            isHaar
+            && (treeSize == 1
+                || roots.indices.allSatisfy {
+                    let (root, end) = (roots[$0], $0 + 1 < roots.count ? roots[$0 + 1] : Int32(haar.count))
+                    let node = haar[Int(root)]
+                    return end - root == 2 && (node.left == root + 1) != (node.right == root + 1)
+                })
+    }
+
+    deinit {
+        unsafe stages.deallocate()
+        unsafe haar.deallocate()
+        unsafe patterns.deallocate()
+        unsafe leaves.deallocate()
+        unsafe roots.deallocate()
+    }
+
+    private static func copy<T: BitwiseCopyable>(_ values: [T]) -> UnsafeMutableBufferPointer<T> {
+        let buffer = UnsafeMutableBufferPointer<T>.allocate(capacity: max(1, values.count))
+        _ = unsafe buffer.initialize(from: values)
+        return unsafe buffer
+    }
+
+    /// How many windows a level has, across and down; 0 where it is smaller than one.
+    package func windows(of integral: borrowing Integral) -> (columns: Int, rows: Int) {
+        guard integral.width >= windowWidth, integral.height >= windowHeight else { return (0, 0) }
+        return (integral.width - windowWidth + 1, integral.height - windowHeight + 1)
+    }
+
+    /// Judges the window whose first sample is (x, y); nil outside the level.
+    /// - Parameter work: grows by the trees evaluated, in stumps.
+    package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> Verdict? {
+        let (columns, rows) = windows(of: integral)
+        precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
+        guard x >= 0, y >= 0, x < columns, y < rows else { return nil }
+        let window = unsafe UnsafePointer(integral.entries + y * stride + x)
+        guard let scale = unsafe contrast(window) else { return Verdict() }
+        return unsafe finish(window, scale, from: 0, gained: 0, work: &work)
+    }
+
+    /// Judges the windows of one row and lists those that pass `stage` stages or more.
+    /// - Parameters:
+    ///   - columns: first samples, every `step`-th of them; those outside the level are left out.
+    ///   - hits: room for the list; `count` of them are taken, and more are dropped once it is full.
+    ///   - work: grows by the trees evaluated, in stumps; groups at what they cost.
+    package func scan(
+        _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, stage: Int,
+        hits: inout MutableSpan<CascadeHit>, count: inout Int, work: inout Int
+    ) {
+        let size = windows(of: integral)
+        precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
+        let last = min(columns.upperBound, size.columns)
+        var x = max(columns.lowerBound, 0)
+        guard y >= 0, y < size.rows, step > 0 else { return }
+        let row = unsafe UnsafePointer(integral.entries + y * stride)
+        while x < last {
+            if step == 1 && last - x >= 4 && groupable {
+                unsafe group(row + x, x, y, min(8, last - x), stage, &hits, &count, &work)
+                x += 8
+                continue
+            }
+            if let scale = unsafe contrast(row + x) {
+                let verdict = unsafe finish(row + x, scale, from: 0, gained: 0, work: &work)
+                if verdict.passed >= stage { Self.put(verdict, x, y, &hits, &count) }
+            }
+            x += step
+        }
+    }
+
+    static func put(
+        _ verdict: Verdict, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
+    ) {
+        guard count < hits.count else { return }
+        hits[count] = CascadeHit(x: Int32(x), y: Int32(y), verdict: verdict)
+        count += 1
+    }
+}

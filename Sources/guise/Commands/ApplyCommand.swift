@@ -1,0 +1,44 @@
+import ArgumentParser
+import Capture
+import Compose
+import Frames
+import Publish
+
+/// `guise apply`: a photo to a photo, a clip to a clip.
+struct ApplyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apply", abstract: "Dress the faces of a photo or clip and write the result.")
+
+    @Argument(help: "A photo or clip.")
+    var input: String
+    @Option(name: .shortAndLong, help: "The file to write; its ending says what it becomes.")
+    var output: String
+    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
+    var masks: [String] = []
+
+    func run() throws {
+        let session = try Session()
+        var clip = try Clip(path: input)
+        let isPhoto = clip.isPhoto
+        let worn = try session.masks(masks.isEmpty ? session.configuration.masks : masks, for: clip.layout)
+        var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: clip.layout)
+        var sink = try FileSink(
+            path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input)
+        var faces = 0
+        loop: while true {
+            let arrival = try clip.withFrame { view, time in
+                try pipeline.dress(view, at: time, whole: isPhoto)
+                faces += pipeline.tracker.faces.count
+                try sink.publish(pipeline.canvas.frame.view)
+            }
+            switch arrival {
+            case .frame: break
+            case .nothing: clip.wait()
+            case .end: break loop
+            }
+        }
+        try sink.finish(card: pipeline.canvas.frame.view)
+        if let warning = clip.warning { tell("guise: \(warning)") }
+        if faces == 0 { tell("guise: no face was found in \(input); \(output) is as it was") }
+    }
+}

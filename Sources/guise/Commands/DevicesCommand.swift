@@ -1,0 +1,14 @@
+import ArgumentParser
+import V4L2
+
+/// `guise devices`: cameras and loopbacks.
+struct DevicesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "devices", abstract: "List cameras and virtual cameras with their formats, sizes and rates.")
+
+    func run() throws {
+        let devices = listDevices()
+        for device in devices { print(device) }
+        if devices.isEmpty { tell("no video devices: plug in a camera; for the virtual one load v4l2loopback") }
+    }
+}

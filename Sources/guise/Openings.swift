@@ -1,0 +1,124 @@
+import Capture
+import Compose
+import Frames
+import Publish
+import V4L2
+
+/// A new source or sink is a new file in Capture or Publish, and a case here.
+extension Session {
+    /// - Parameter spec: `camera`, `/dev/videoN`, `sample`, or a file.
+    /// - Throws: `Problem` with the cure.
+    func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
+        let wanted = configuration.camera
+        switch spec {
+        case "camera":
+            return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        case let node where node.hasPrefix("/dev/video"):
+            return try Camera(path: node, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        case "sample":
+            return try openSample()
+        default:
+            return try Clip(path: spec, loop: loop)
+        }
+    }
+
+    func openSample() throws -> Sample {
+        guard isReadable(places.sample) else {
+            throw Problem(.missing, "the sample picture \(places.sample) is not there", cure: "run `make sample`")
+        }
+        return try Sample(path: places.sample, width: configuration.output.width, height: configuration.output.height)
+    }
+
+    /// - Parameters:
+    ///   - spec: `loopback`, `/dev/videoN`, `page`, `null`, or a file.
+    ///   - layout: what the other sinks get, or would get from this one.
+    /// - Throws: `Problem` with the cure.
+    func openSink(_ spec: String, _ layout: FrameLayout, rate: Double) throws -> any FrameSink & ~Copyable {
+        switch spec {
+        case "loopback":
+            return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
+        case let node where node.hasPrefix("/dev/video"):
+            return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
+        case "page":
+            throw Problem(.missing, "page")
+        case "null":
+            return NullSink(layout: layout)
+        default:
+            return try FileSink(path: spec, layout: layout, rate: rate)
+        }
+    }
+
+    /// What `auto` means on this machine, and the lines that say so and how to get the rest.
+    func choose(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
+        let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
+        var notes: [String] = []
+        var source = source
+        if source == "auto" {
+            let camera = devices.contains { $0.isCamera && !$0.isLoopback }
+            source = camera ? "camera" : "sample"
+            notes.append(
+                camera
+                    ? "source: the camera (another: --source /dev/videoN, `guise devices` lists them)"
+                    : "source: the sample, for there is no camera (plug one in, or name a clip: --source FILE)")
+        }
+        var sinks = sinks
+        if let place = sinks.firstIndex(of: "auto") {
+            let loopback = devices.contains { $0.isLoopback }
+            sinks[place] = loopback ? "loopback" : "page"
+            notes.append(
+                loopback
+                    ? "sink: the virtual camera (see it in a browser too: --sink loopback --sink page)"
+                    : "sink: a page, for there is no v4l2loopback (get it: sudo apt install v4l2loopback-dkms; "
+                        + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
+        }
+        return (source, sinks, notes)
+    }
+}
+
+/// A sink with what brings the dressed frame into its layout.
+final class Output {
+    private var sink: (any FrameSink & ~Copyable)?
+    private var fitter: Fitter?
+    private var frame: Frame
+    private let isDirect: Bool
+    let description: String
+    let layout: FrameLayout
+
+    /// - Parameter canvas: the layout of the frames to come; nil: this sink's own.
+    init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
+        layout = sink.layout
+        description = sink.description
+        isDirect = canvas == nil || canvas == sink.layout
+        frame = Frame(isDirect ? FrameLayout(width: 1, height: 1, format: .gray) : sink.layout)
+        if let canvas, !isDirect { fitter = Fitter(from: canvas, to: sink.layout) }
+        self.sink = consume sink
+    }
+
+    func publish(_ dressed: borrowing FrameView) throws {
+        guard !isDirect else {
+            try sink?.publish(dressed)
+            return
+        }
+        try fitter?.fit(dressed, into: &frame)
+        try publishFitted()
+    }
+
+    private func publishFitted() throws {
+        // Taken out for the call: a frame of this object may not be lent to another part of it otherwise.
+        guard var taken = sink.take() else { return }
+        do { try taken.publish(frame.view) } catch {
+            sink = consume taken
+            throw error
+        }
+        sink = consume taken
+    }
+
+    /// Ends the output; a device keeps a plain card as its last picture, not a face.
+    func finish() throws {
+        guard let ending = sink.take() else { return }
+        var card = Frame(layout)
+        // A dark blue-grey, by BT.601.
+        card.fill(y: 48, u: 138, v: 124)
+        try ending.finish(card: card.view)
+    }
+}

@@ -1,0 +1,48 @@
+import Compose
+import Frames
+import Capture
+import Track
+
+/// A frame's way from the source's picture to the dressed one: track -> compose. What comes before is the source, what
+/// comes after the sinks.
+struct Pipeline: ~Copyable {
+    /// CPU time of one frame, by stage, nanoseconds of this thread.
+    struct Cost {
+        var search: UInt64 = 0
+        var landmarks: UInt64 = 0
+        var fit: UInt64 = 0
+        var compose: UInt64 = 0
+    }
+
+    let masks: [Mask]
+    private(set) var tracker: Tracker
+    private(set) var canvas: Canvas
+    private(set) var cost = Cost()
+    private var fitter: Fitter?
+
+    init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
+        self.tracker = tracker
+        self.masks = masks
+        canvas = Canvas(output)
+    }
+
+    /// Tracks the frame's faces and leaves the dressed frame in `canvas`: each pose is drawn on the very frame that it
+    /// was measured on.
+    /// - Parameter whole: searches the whole picture at once: for photos.
+    mutating func dress(_ view: borrowing FrameView, at time: FrameTime, whole: Bool = false) throws {
+        let start = threadTime()
+        if whole { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
+        let tracked = threadTime()
+        // A camera's layout may change with its first frame: MJPEG says its chroma only then.
+        if fitter?.input != view.layout { fitter = Fitter(from: view.layout, to: canvas.frame.layout) }
+        canvas.placement = fitter?.map ?? .identity
+        try fitter?.fit(view, into: &canvas.frame)
+        let fitted = threadTime()
+        for i in tracker.faces.indices {
+            for mask in masks { mask.draw(on: &canvas, face: tracker.faces[i]) }
+        }
+        cost = Cost(
+            search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime, fit: fitted - tracked,
+            compose: threadTime() - fitted)
+    }
+}

@@ -1,0 +1,38 @@
+import Compose
+import Frames
+import Track
+
+/// What every command that looks at faces needs: the files, the tracker, the masks.
+struct Session {
+    let places: Places
+    let configuration: Configuration
+
+    init(configuration path: String? = nil) throws {
+        places = try Places()
+        configuration = try Configuration.load(named: path, places: places)
+    }
+
+    var wardrobe: Wardrobe { Wardrobe(places: places.masks) }
+
+    /// - Throws: `Problem` where cascades are missing or damaged.
+    func tracker() throws -> Tracker {
+        let catalogue = try Catalogue(folder: places.cascades)
+        return Tracker(try Looker(catalogue: catalogue, cache: places.cache), settings: configuration.faces)
+    }
+
+    /// Loads masks in the given order. One that is broken is told on standard error and left out, unless none is left.
+    func masks(_ names: [String], for layout: FrameLayout) throws -> [Mask] {
+        var masks: [Mask] = []
+        var first: (any Error)?
+        for name in names {
+            do {
+                masks.append(try wardrobe.load(name, for: ArtTarget(layout)))
+            } catch {
+                first = first ?? error
+                if names.count > 1 { complain(error) }
+            }
+        }
+        if let first, masks.isEmpty { throw first }
+        return masks
+    }
+}

@@ -1,0 +1,166 @@
+import CVision
+import Frames
+import Testing
+
+@testable import Track
+
+struct CascadeSearchTests {
+    /// Blobs on which the first stages of the cascade pass many windows.
+    private let picture = Gray.synthetic(width: 203, height: 151, seed: 9)
+
+    private func sweep(_ search: inout CascadeSearch, _ plan: CascadeSearch.Sweep, budget: Int) -> (
+        slices: Int, work: Int
+    ) {
+        picture.view { view in
+            var plan = plan
+            var (slices, work) = (0, 0)
+            search.groups.removeAll()
+            while !plan.isDone {
+                work += search.sweep(view, &plan, budget: budget)
+                slices += 1
+            }
+            return (slices, work)
+        }
+    }
+
+    @Test(arguments: [21, 26, 33, 40, 55, 79])
+    func `a scaled picture gives OpenCV's windows`(window: Int) throws {
+        // The first four stages alone, so that many windows pass.
+        let part = OpenCVData.cut(try OpenCVData.read("haarcascade_frontalface_alt2"), stages: 4)
+        let cascade = try Cascade(xml: part.span, file: "alt2")
+        let other = try #require(OpenCVCascade(part))
+        // One size: the second step of the search, since OpenCV starts at the trained window.
+        let scale = Double(window) / 20
+        let theirs = other.judge(picture, step: scale, minSize: window, maxSize: window)
+        var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 60, capacity: 20_000)
+        let plan = CascadeSearch.Sweep(
+            smallest: Float(window), largest: Float(window), step: scale < 2 ? 2 : 1, stage: cascade.stageCount)
+        _ = sweep(&search, plan, budget: .max)
+        let ours = search.groups.windows
+        // OpenCV multiplies places by the size asked for and rounds them; ours go by the level's true size. It
+        // leaves out neighbours of poor windows. Sums tell windows apart.
+        let last = try #require(cascade.stages.last)
+        let missing = theirs.filter { other in
+            !ours.contains {
+                abs($0.rect.x - Float(other.x)) < 2 && abs($0.rect.y - Float(other.y)) < 2
+                    && $0.verdict.margin == Float(other.sum - Double(last.threshold))
+            }
+        }
+        print("window \(window): OpenCV \(theirs.count), ours \(ours.count), missing \(missing.count)")
+        #expect(theirs.count > 5)
+        #expect(missing.isEmpty)
+        #expect(ours.count < theirs.count * 3 / 2 + 5)
+    }
+
+    @Test func `a sweep in slices finds what a sweep at once finds`() throws {
+        let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
+        var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 44, capacity: 20_000)
+        let plan = CascadeSearch.Sweep(smallest: 24, largest: 120, factor: 1.2, stage: 4)
+        let whole = sweep(&search, plan, budget: .max)
+        let windows = search.groups.windows
+        let sliced = sweep(&search, plan, budget: 20_000)
+        #expect(windows.count > 20)
+        #expect(search.groups.windows == windows)
+        #expect(whole.slices == 1 && sliced.slices > 5)
+        let again = sweep(&search, plan, budget: 20_000)
+        #expect(again == sliced, "work is counted, so a second run counts the same")
+    }
+
+    @Test func `a region keeps windows inside it`() throws {
+        let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
+        var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
+        let region = Rect(x: 60, y: 40, width: 100, height: 80)
+        _ = sweep(&search, .init(smallest: 24, largest: 90, region: region, stage: 2), budget: .max)
+        #expect(search.groups.windows.count > 5)
+        for window in search.groups.windows {
+            // To a sample of the level, a twentieth of a window.
+            let rect = window.rect
+            let slack = rect.width / 20
+            #expect(rect.x > 60 - slack && rect.x + rect.width < 160 + slack)
+            #expect(rect.y > 40 - slack && rect.y + rect.height < 120 + slack)
+        }
+    }
+
+    @Test func `a search round a place finds a window that a sweep finds`() throws {
+        let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
+        var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
+        _ = sweep(&search, .init(smallest: 40, largest: 40, stage: 5), budget: .max)
+        let best = try #require(search.groups.windows.max { $0.verdict.confidence < $1.verdict.confidence })
+        let stage = Int(best.verdict.passed)
+        // Expected a little beside its place.
+        let rect = Rect(x: best.rect.x + 3, y: best.rect.y - 3, width: 40, height: 40)
+        var work = 0
+        let near = CascadeSearch.Near(rect: rect, stage: stage, agree: 1)
+        let find = try #require(picture.view { search.find($0, near: near, work: &work) })
+        #expect(abs(find.rect.x - best.rect.x) < 3 && abs(find.rect.y - best.rect.y) < 3)
+        #expect(work > 0 && work < 60_000)
+        let far = CascadeSearch.Near(
+            rect: Rect(x: .nan, y: 0, width: 30, height: 30), stage: stage, agree: 1)
+        #expect(picture.view { search.find($0, near: far, work: &work) } == nil)
+        let outside = CascadeSearch.Near(
+            rect: Rect(x: 4000, y: -900, width: 30, height: 30), stage: stage, agree: 1)
+        #expect(picture.view { search.find($0, near: outside, work: &work) } == nil)
+    }
+
+    @Test func `windows that agree are one find, and the strongest comes first`() {
+        var groups = CascadeGroups(capacity: 16)
+        func add(_ x: Float, _ width: Float, _ passed: Int32) {
+            groups.add(
+                CascadeWindow(rect: Rect(x: x, y: 10, width: width, height: width), verdict: Verdict(passed: passed)))
+        }
+        // A chain whose ends do not agree directly, a second place, a lone window, and a weak one inside the chain's.
+        for x: Float in [100, 107, 114] { add(x, 40, 12) }
+        for x: Float in [10, 12] { add(x, 40, 20) }
+        add(200, 40, 22)
+        groups.group(atLeast: 2)
+        #expect(groups.finds.map(\.count) == [2, 3])
+        #expect(groups.finds.map(\.confidence) == [20, 12])
+        #expect(groups.finds[1].rect.x == 107)
+        groups.group(atLeast: 1)
+        #expect(groups.finds.map(\.count) == [1, 2, 3])
+    }
+
+    @Test func `a full list drops windows and says so`() {
+        var groups = CascadeGroups(capacity: 2)
+        for x in 0..<5 {
+            groups.add(CascadeWindow(rect: Rect(x: Float(x), y: 0, width: 20, height: 20), verdict: Verdict()))
+        }
+        #expect(groups.windows.count == 2 && groups.dropped == 3)
+    }
+
+    @Test func `the tilted sum is the sum of its triangle`() throws {
+        let small = Gray.synthetic(width: 13, height: 11, seed: 3)
+        let cascade = try OpenCVData.cascade("haarcascade_eye_tree_eyeglasses")
+        #expect(cascade.planes == .tilted)
+        var integral = Integral(maxWidth: 20, maxHeight: 14, planes: .tilted)
+        // A larger level before: what it left behind must not show.
+        for size in [(20, 14), (13, 11)] {
+            let filled = small.view {
+                integral.fill(
+                    from: $0, levelWidth: size.0, levelHeight: size.1,
+                    part: PixelRect(x: 0, y: 0, width: size.0, height: size.1))
+            }
+            #expect(filled)
+        }
+        for y in 0...11 {
+            for x in 0...13 {
+                var sum = 0
+                for py in 0..<y {
+                    for px in 0..<13 where abs(px - x + 1) <= y - py - 1 { sum += Int(small.pixels[py * 13 + px]) }
+                }
+                #expect(integral.entry(plane: 2, x: x, y: y) == sum, "at \(x), \(y)")
+            }
+        }
+    }
+
+    @Test func `parts that leave the level are refused`() {
+        var integral = Integral(maxWidth: 32, maxHeight: 32, planes: .squares)
+        for part in [
+            PixelRect(x: -1, y: 0, width: 8, height: 8), PixelRect(x: 0, y: 0, width: 33, height: 8),
+            PixelRect(x: 96, y: 0, width: 8, height: 8), PixelRect(x: 0, y: 0, width: 0, height: 8),
+        ] {
+            let filled = picture.view { integral.fill(from: $0, levelWidth: 100, levelHeight: 75, part: part) }
+            #expect(!filled)
+        }
+    }
+}

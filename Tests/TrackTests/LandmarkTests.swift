@@ -1,0 +1,156 @@
+import Foundation
+import Frames
+import Testing
+
+@testable import Track
+
+private let box = Affine(scale: 90, angle: 0.2, origin: Point(40, 20))
+
+private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
+    (0..<68).reduce(0) { $0 + (a[$1] - b[$1]).length } / 68
+}
+
+@Test func `the compact trees find the same points as the plain method on floats`() throws {
+    let scratch = try Scratch()
+    let plain = ModelFile()
+    let model = try LandmarkModel(path: try scratch.write(plain.bytes, "model.dat"), cache: nil)
+    var fitter = LandmarkFitter(model)
+    for width in [200, 90] {
+        let picture = Picture(width: width, height: 160)
+        let found = try #require(picture.withView { fitter.fit($0, in: box) })
+        let wanted = plain.fit(picture, in: box)
+        #expect(distance(found, wanted) < 0.003 * 90)
+        #expect((0..<68).contains { (wanted[$0] - box(model.meanShape[$0])).length > 1 })
+        let packed = try #require(picture.withView(pixelStride: 2) { fitter.fit($0, in: box) })
+        #expect(distance(packed, (0..<68).map { found[$0] }) == 0)
+    }
+}
+
+@Test func `a missing model is named with the package that brings it`() throws {
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: "/nowhere/model.dat", cache: nil) }
+    #expect(problem?.kind == .missing)
+    #expect(problem?.what.contains("/nowhere/model.dat") == true)
+    #expect(problem?.cure.contains("libdlib-data") == true)
+}
+
+@Test func `a model cut short anywhere is refused with its name`() throws {
+    let scratch = try Scratch()
+    let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
+    for length in [1, 2, 3, 400, whole.count / 2, whole.count - 2, whole.count - 1] {
+        let path = try scratch.write(Array(whole.prefix(length)), "cut.dat")
+        let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
+        #expect(problem?.kind == .unusable && problem?.what.contains(path) == true)
+    }
+    let empty = try scratch.write([], "empty.dat")
+    #expect(throws: Problem.self) { try LandmarkModel(path: empty, cache: nil) }
+    let longer = try scratch.write(whole + [1, 1], "longer.dat")
+    #expect(throws: Problem.self) { try LandmarkModel(path: longer, cache: nil) }
+}
+
+@Test func `a damaged model is refused or fits, and never ends the program`() throws {
+    let scratch = try Scratch()
+    let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
+    var random = Numbers()
+    var refused = 0
+    for _ in 0..<16 {
+        var bytes = whole
+        bytes[Int(random.next(0...Float(whole.count - 1)))] ^= UInt8(random.next(1...255))
+        let path = try scratch.write(bytes, "damaged.dat")
+        guard let model = try? LandmarkModel(path: path, cache: nil) else {
+            refused += 1
+            continue
+        }
+        var fitter = LandmarkFitter(model)
+        _ = Picture(width: 50, height: 50).withView { fitter.fit($0, in: box) }
+    }
+    #expect(refused > 0)
+}
+
+@Test func `a box outside the picture gives points, and one that is none gives none`() throws {
+    let scratch = try Scratch()
+    let model = try LandmarkModel(path: try scratch.write(ModelFile().bytes, "model.dat"), cache: nil)
+    var fitter = LandmarkFitter(model)
+    let picture = Picture(width: 1, height: 1)
+    for origin in [Point(-30, 5), Point(-1e9, 1e9), Point(1e30, 0)] {
+        let shape = picture.withView { fitter.fit($0, in: Affine(scale: 60, angle: 0, origin: origin)) }
+        #expect(try #require(shape)[0].x.isFinite)
+    }
+    for broken in [
+        Affine(scale: 0, angle: 0, origin: Point()), Affine(scale: .nan, angle: 0, origin: Point()),
+        Affine(scale: 60, angle: 0, origin: Point(.infinity, 0)), Affine(scale: .infinity, angle: 0, origin: Point()),
+    ] {
+        #expect(picture.withView { fitter.fit($0, in: broken) } == nil)
+        #expect(picture.withView { fitter.fit($0, around: broken, .size) } == nil)
+    }
+}
+
+@Test func `the box around the mean shape in a box is that box`() throws {
+    let scratch = try Scratch()
+    let model = try LandmarkModel(path: try scratch.write(ModelFile().bytes, "model.dat"), cache: nil)
+    var shape = model.meanShape
+    for i in 0..<68 { shape[i] = box(shape[i]) }
+    let around = try #require(model.box(around: shape))
+    for corner in [Point(0, 0), Point(1, 0), Point(1, 1)] { #expect((around(corner) - box(corner)).length < 0.01) }
+    #expect(model.box(around: Face.Landmarks(repeating: Point(3, 4))) == nil)
+    #expect(model.box(around: Face.Landmarks(repeating: Point(.nan, 4))) == nil)
+}
+
+@Test func `the second start reads the cache, and a damaged, cut or outdated cache is made anew`() throws {
+    let scratch = try Scratch()
+    let path = try scratch.write(ModelFile().bytes, "model.dat")
+    let cache = scratch.path + "/cache/deep"
+    func open() throws -> [Point] {
+        var fitter = LandmarkFitter(try LandmarkModel(path: path, cache: cache))
+        let found = Picture(width: 200, height: 160).withView { fitter.fit($0, in: box) }
+        return try (0..<68).map { try #require(found)[$0] }
+    }
+    let first = try open()
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: cache).first)
+    let kept = "\(cache)/\(name)"
+    func number() throws -> UInt64 {
+        try #require(try FileManager.default.attributesOfItem(atPath: kept)[.systemFileNumber] as? UInt64)
+    }
+    let whole = try Data(contentsOf: URL(fileURLWithPath: kept))
+    let before = try number()
+    #expect(try open() == first)
+    #expect(try number() == before)
+
+    for position in [0, 8, 32, 127, 128, whole.count / 2] {
+        var bytes = whole
+        bytes[position] ^= 0x11
+        try bytes.write(to: URL(fileURLWithPath: kept))
+        #expect(try open() == first)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: kept)) == whole)
+    }
+    for length in [0, 128, whole.count - 64] {
+        try whole.prefix(length).write(to: URL(fileURLWithPath: kept))
+        #expect(try open() == first)
+    }
+    // Another model under the same name.
+    _ = try scratch.write(ModelFile(levels: 2).bytes, "model.dat")
+    #expect(try open() != first)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: cache) == [name])
+}
+
+@Test func `where the cache cannot be written the model works from memory`() throws {
+    let scratch = try Scratch()
+    let plain = ModelFile()
+    let path = try scratch.write(plain.bytes, "model.dat")
+    let model = try LandmarkModel(path: path, cache: path + "/below-a-file")
+    var fitter = LandmarkFitter(model)
+    let picture = Picture(width: 200, height: 160)
+    let found = try #require(picture.withView { fitter.fit($0, in: box) })
+    #expect(distance(found, plain.fit(picture, in: box)) < 0.003 * 90)
+}
+
+@Test func `many starts at once leave one whole cache file`() async throws {
+    let scratch = try Scratch()
+    let path = try scratch.write(ModelFile().bytes, "model.dat")
+    let cache = scratch.path + "/cache"
+    let opened = await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<8 { group.addTask { (try? LandmarkModel(path: path, cache: cache)) != nil } }
+        return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+    }
+    #expect(opened == 8)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: cache).count == 1)
+}
