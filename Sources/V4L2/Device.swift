@@ -92,7 +92,11 @@ public struct Device: ~Copyable {
         unsafe format.fmt.pix.pixelformat = fourCC.rawValue
         unsafe format.fmt.pix.field = V4L2_FIELD_ANY.rawValue
         let code = unsafe control(clinux_s_fmt, &format)
-        guard code == 0 else { throw problem(code, "could not set \(path) to \(fourCC) \(width)x\(height)") }
+        // A loopback of 0.14 and later takes back its output side while somebody writes.
+        let isTaken = code == EINVAL && direction == .output && capabilities.isLoopback
+        guard code == 0 else {
+            throw problem(isTaken ? EBUSY : code, "could not set \(path) to \(fourCC) \(width)x\(height)")
+        }
         return unsafe StreamFormat(format.fmt.pix)
     }
 
