@@ -100,6 +100,13 @@ public struct Device: ~Copyable {
         return unsafe StreamFormat(format.fmt.pix)
     }
 
+    /// The format that is set (VIDIOC_G_FMT); nil where there is none.
+    public func format(for direction: Direction) -> StreamFormat? {
+        var format = unsafe v4l2_format()
+        unsafe format.type = direction.bufferType
+        return unsafe control(clinux_g_fmt, &format) == 0 ? StreamFormat(format.fmt.pix) : nil
+    }
+
     /// Asks for a rate in frames per second and returns what was granted; nil where the device has none to set.
     @discardableResult
     public func setRate(_ rate: Double, for direction: Direction) -> Double? {
