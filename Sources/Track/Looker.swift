@@ -25,9 +25,9 @@ public struct Looker: ~Copyable {
     static let findVotes = 1
     /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
     /// cascade.
-    static let findCertainty: Float = 0.5
+    static let findCertainty: Float = 0.2
     /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.2
+    static let photoCertainty: Float = -0.4
     static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136

@@ -174,9 +174,9 @@ struct Track: Sendable {
     static let mostUnconfirmed = 45
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
-    static let shownCertainty: Float = 1.2
+    static let shownCertainty: Float = 0.6
     /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
-    static let refutedCertainty: Float = 0
+    static let refutedCertainty: Float = -1
     static let trustedCertainty: Float = 3
     /// Judgements that the mean remembers, and frames from one to the next.
     static let memory: Float = 4

@@ -43,12 +43,12 @@ public func resample(
 private let tileSide = 32
 /// Cells on a side that may lie under a tile: a side of it is at most 1.5 cells a pixel long, along each axis, and the
 /// rest is for the cells that are cut.
-private let cellSide = 100
+private let cellSide = 128
 
 /// Picture pixels on a cell's side: how much the map shrinks along the axis that it shrinks most.
 private func cellFactor(_ map: Affine) -> Int {
     let longest = max(map.a * map.a + map.c * map.c, map.b * map.b + map.d * map.d).squareRoot()
-    return max(1, Int(longest.rounded()))
+    return max(1, Int((longest * 0.65).rounded()))
 }
 
 /// The picture under one tile, brought down by a whole factor.
@@ -61,7 +61,7 @@ private struct Cells {
     /// Cell (0, 0)'s first picture pixel. A multiple of `factor`, so that tiles meet without a seam.
     private var origin = (x: 0, y: 0)
     private var count = (x: 0, y: 0)
-    private var samples = [10_000 of UInt8](repeating: 0)
+    private var samples = [16_384 of UInt8](repeating: 0)
     /// Sums of a cell row's columns; a part of it at a time, where cells are large.
     private var sums = [2048 of UInt16](repeating: 0)
 
