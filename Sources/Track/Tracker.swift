@@ -26,6 +26,8 @@ public struct Tracker: ~Copyable {
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
 
+    /// What is lost on this machine and how to get it; nil: nothing.
+    public var warning: String? { eye.warning }
     /// CPU time that the last frame spent on landmarks, nanoseconds.
     public var landmarkTime: UInt64 { eye.landmarkTime }
 
