@@ -64,7 +64,9 @@ public struct Catalogue: Sendable {
     /// - Throws: `Problem` where the catalogue has none.
     public func entry(_ role: Role) throws -> Entry {
         guard let entry = entries.first(where: { $0.role == role }) else {
-            throw Problem(.missing, "the cascade catalogue has none of role '\(role.rawValue)'", cure: "restore Cascades/catalogue.json")
+            throw Problem(
+                .missing, "the cascade catalogue has none of role '\(role.rawValue)'",
+                cure: "restore Cascades/catalogue.json")
         }
         return entry
     }

@@ -28,6 +28,9 @@ public struct Looker: ~Copyable {
     static let findCertainty: Float = 0.2
     /// The same for photos, which have no second frame to ask, and whose faces are smaller.
     static let photoCertainty: Float = -0.4
+    /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
+    static let tinyEyes: Float = 20
+    static let tinyPenalty: Float = 0.6
     static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136

@@ -119,7 +119,7 @@ public struct Tracker: ~Copyable {
         while i < tracks.count {
             var j = i + 1
             while j < tracks.count {
-                if tracks[i].covers(tracks[j].head) {
+                if tracks[i].covers(tracks[j]) {
                     // One that is only predicted gives way to one that is seen, and hands it its name.
                     if !tracks[i].seen && tracks[j].seen {
                         tracks[j].inherit(tracks[i])
@@ -151,9 +151,10 @@ public struct Tracker: ~Copyable {
             if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { continue }
             guard let fit = eye.fit(luma, at: sighting) else { continue }
             let certainty = eye.certainty(luma, fit)
-            guard certainty > needed else { continue }
+            let isTiny = sighting.eyeDistance < Looker.tinyEyes
+            guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { continue }
             var track = Track(id: nextID, fit, certainty: certainty, at: seconds)
-            if let rival = tracks.firstIndex(where: { $0.covers(track.head) }) {
+            if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
                 guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { continue }
                 track.id = tracks[rival].id
                 tracks[rival] = track
@@ -250,29 +251,36 @@ struct Track: Sendable {
         frames += 1
     }
 
-    /// True where a sighting shows this very face.
+    /// True where a sighting lies on this very face.
     func covers(_ sighting: Sighting) -> Bool {
         (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
     }
 
-    func covers(_ other: HeadPlacement) -> Bool {
-        (other.origin - head.origin).length < 0.7 * max(head.scale, other.scale)
+    /// True where both are one face: no two faces share a quarter of the smaller one's box.
+    func covers(_ other: Track) -> Bool {
+        box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
     }
 
     mutating func inherit(_ older: Track) {
         (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
     }
 
-    var face: Face {
-        let points = smooth.landmarks
+    /// Round the unsmoothed landmarks.
+    private var box: Rect { Self.box(landmarks) }
+
+    private static func box(_ points: borrowing Face.Landmarks) -> Rect {
         var (low, high) = (points[0], points[0])
         for i in 1..<68 {
             low = pointwiseMin(low, points[i])
             high = pointwiseMax(high, points[i])
         }
+        return Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y)
+    }
+
+    var face: Face {
+        let points = smooth.landmarks
         return Face(
-            id: id, kind: .human, state: seen ? .tracked : .predicted,
-            box: Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y), landmarks: points,
+            id: id, kind: .human, state: seen ? .tracked : .predicted, box: Self.box(points), landmarks: points,
             head: HeadPlacement(fitting: points), confidence: max(0, 1 - disagreement / Looker.keepDisagreement))
     }
 }

@@ -25,7 +25,8 @@ struct Sprite: Layer {
             let at = try pin.numbers("art", count: 2)
             let face = try pin.string("face")
             guard let anchor = Anchor(rawValue: face) else {
-                let hint = nearest(to: face, among: Anchor.allCases.map(\.rawValue)).map { "did you mean '\($0)'? " } ?? ""
+                let hint =
+                    nearest(to: face, among: Anchor.allCases.map(\.rawValue)).map { "did you mean '\($0)'? " } ?? ""
                 throw pin.wrong(
                     "face", "'\(face)', which is no landmark",
                     allowed: hint + Anchor.allCases.map(\.rawValue).joined(separator: ", "))
