@@ -110,9 +110,9 @@ private struct Picture {
 
     var pixels: [UInt32] {
         samples.map {
-            let p = SIMD4<UInt32>(
-                pointwiseMin(pointwiseMax($0.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
-            return p.x | p.y << 8 | p.z << 16 | p.w << 24
+            // Lane by lane: the vector's own conversion to integers is a slow generic one.
+            let p = pointwiseMin(pointwiseMax($0, .zero), SIMD4(repeating: 255)) + 0.5
+            return UInt32(p.x) | UInt32(p.y) << 8 | UInt32(p.z) << 16 | UInt32(p.w) << 24
         }
     }
 
@@ -121,8 +121,7 @@ private struct Picture {
         var half = Picture(width: (width + 1) / 2 + 2, height: (height + 1) / 2 + 2)
         for y in 0..<(height + 1) / 2 {
             for x in 0..<(width + 1) / 2 {
-                let sum =
-                    self[2 * x, 2 * y] + self[2 * x + 1, 2 * y] + self[2 * x, 2 * y + 1] + self[2 * x + 1, 2 * y + 1]
+                let sum = self[2 * x, 2 * y] + self[2 * x + 1, 2 * y] + self[2 * x, 2 * y + 1] + self[2 * x + 1, 2 * y + 1]
                 half[x + 1, y + 1] = sum / 4
             }
         }

@@ -7,12 +7,15 @@ import Frames
 public struct HeadPlacement: Sendable {
     /// Head space to picture: the first two rows of the rotation, in pixels per unit.
     public var x: SIMD3<Float>
+    /// The second row.
     public var y: SIMD3<Float>
     /// Where head space's origin lies, pixels.
     public var origin: Point
 
+    /// Upright at the origin, one pixel a unit.
     public static let nowhere = HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero)
 
+    /// From its parts.
     public init(x: SIMD3<Float>, y: SIMD3<Float>, origin: Point) { (self.x, self.y, self.origin) = (x, y, origin) }
 
     /// Pixels per eye distance, as if the head faced the camera.

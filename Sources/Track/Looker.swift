@@ -4,6 +4,7 @@ import Frames
 public struct Sighting: Sendable {
     /// The middle between the eyes.
     public var eyes: Point
+    /// Pixels.
     public var eyeDistance: Float
     /// Degrees.
     public var roll: Float

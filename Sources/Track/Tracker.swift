@@ -8,20 +8,24 @@ import Frames
 ///
 /// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
 public struct Tracker: ~Copyable {
+    /// What a user may choose.
     public struct Settings: Equatable, Sendable {
         /// Faces followed at once.
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one second while no face is known, and while one is.
+        /// Slices of the sweep in one second while no face is known.
         public var slicesAlone = 90.0
-        public var slicesBeside = 30.0
+        /// Slices in one second while one is: less than half as many as frames, so that most frames carry none.
+        public var slicesBeside = 14.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
 
+        /// The defaults.
         public init() {}
     }
 
+    /// As given.
     public let settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
@@ -37,7 +41,10 @@ public struct Tracker: ~Copyable {
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
     private var lastTime = 0.0
+    /// Slices that are due, the broken part of one included.
+    private var due = 0.0
 
+    /// Begins without any face.
     public init(_ looker: consuming Looker, settings: Settings = Settings()) {
         eye = looker
         self.settings = settings
@@ -73,11 +80,14 @@ public struct Tracker: ~Copyable {
         show()
     }
 
-    /// Slices for this frame: as many a second whatever the frame rate, at least one and at most a third of a second's.
+    /// Slices for this frame: as many a second whatever the frame rate; at least one while no face is known.
     private mutating func slices(at seconds: Double) -> Int {
         let elapsed = max(0, min(seconds - lastTime, 1.0 / 3))
         lastTime = seconds
-        return max(1, Int(elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside) + 0.5))
+        due = min(due + elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside), 30)
+        let whole = max(tracks.isEmpty ? 1 : 0, Int(due))
+        due -= Double(whole)
+        return whole
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {

@@ -63,7 +63,7 @@ struct Sprite: Layer {
         let scale = abs(map.determinant).squareRoot()
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
-        blend(level.stamp, by: map.after(toArt), opacity: opacity, onto: &canvas.frame, rows: &canvas.rows)
+        blend(level.stamp, by: map.after(toArt), opacity: opacity, onto: &canvas.frame)
     }
 
     /// From art units to the pixels in which the face was found; nil where the pins fall together.
