@@ -17,7 +17,8 @@ public struct Face: Sendable {
     /// Whose face.
     public enum Kind: String, Sendable { case human, cat }
 
-    /// Stays with the person for as long as the face is followed; never used again.
+    /// Stays with the person while the face is followed, and when it comes back near the place within seconds; never
+    /// given to another.
     public var id: Int
     /// Whose face.
     public var kind: Kind

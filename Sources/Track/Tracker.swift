@@ -14,8 +14,12 @@ public struct Tracker: ~Copyable {
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one second while no face is known.
-        public var slicesAlone = 90.0
+        /// Slices of the sweep in one second while no face is known but one was `alert` seconds ago, or the first frame.
+        public var slicesAlert = 90.0
+        /// Seconds.
+        public var alert = 3.0
+        /// Slices in one second once nobody has been there for longer.
+        public var slicesAlone = 30.0
         /// Slices in one second while one is: less than half as many as frames, so that most frames carry none.
         public var slicesBeside = 14.0
         /// Seconds for which a lost face is carried on.
@@ -43,12 +47,22 @@ public struct Tracker: ~Copyable {
     private var lastTime = 0.0
     /// Slices that are due, the broken part of one included.
     private var due = 0.0
+    /// When a face was last there, seconds.
+    private var lastPresence = 0.0
+    /// Faces that were lost of late, to be known again.
+    private var lost: [Track] = []
+
+    /// No frame carries more slices than this, however slowly frames come.
+    private static let mostSlices = 5
+    /// A face that is found again near where it was lost, within so many seconds, gets its name back.
+    private static let recall = 3.0
 
     /// Begins without any face.
     public init(_ looker: consuming Looker, settings: Settings = Settings()) {
         eye = looker
         self.settings = settings
         faces.reserveCapacity(settings.most)
+        lost.reserveCapacity(settings.most)
         tracks.reserveCapacity(settings.most + 1)
     }
 
@@ -62,10 +76,7 @@ public struct Tracker: ~Copyable {
             tracks[i] = track
         }
         dropDoubles()
-        let hold = settings.hold
-        tracks.removeAll { track in
-            track.isShown ? seconds - track.lastSeen > hold || track.isRefuted : !track.seen
-        }
+        forget(at: seconds)
         search(luma, slices: slices(at: seconds), seconds)
         show()
     }
@@ -80,14 +91,34 @@ public struct Tracker: ~Copyable {
         show()
     }
 
-    /// Slices for this frame: as many a second whatever the frame rate; at least one while no face is known.
+    /// Drops what was lost for too long, and what turned out to be no face.
+    private mutating func forget(at seconds: Double) {
+        var i = 0
+        while i < tracks.count {
+            let track = tracks[i]
+            let isGone = track.isShown && seconds - track.lastSeen > settings.hold
+            if isGone {
+                if lost.count == settings.most { lost.removeFirst() }
+                lost.append(track)
+                // It may come back at any size.
+                sweep?.restart()
+            }
+            if isGone || track.isRefuted || !(track.isShown || track.seen) { tracks.remove(at: i) } else { i += 1 }
+        }
+        lost.removeAll { seconds - $0.lastSeen > Self.recall }
+    }
+
+    /// Slices for this frame: as many a second whatever the frame rate.
     private mutating func slices(at seconds: Double) -> Int {
-        let elapsed = max(0, min(seconds - lastTime, 1.0 / 3))
+        let elapsed = max(0, seconds - lastTime)
         lastTime = seconds
-        due = min(due + elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside), 30)
-        let whole = max(tracks.isEmpty ? 1 : 0, Int(due))
-        due -= Double(whole)
-        return whole
+        let isBeside = tracks.contains { $0.isShown }
+        if isBeside { lastPresence = seconds }
+        let isAlert = seconds - lastPresence < settings.alert
+        due += elapsed * (isBeside ? settings.slicesBeside : isAlert ? settings.slicesAlert : settings.slicesAlone)
+        let whole = min(Int(due), Self.mostSlices)
+        due = min(due - Double(whole), 1)
+        return seconds == 0 ? Self.mostSlices : whole
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
@@ -169,7 +200,11 @@ public struct Tracker: ~Copyable {
                 track.id = tracks[rival].id
                 tracks[rival] = track
             } else if tracks.count < settings.most {
-                nextID += 1
+                if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
+                    track.id = lost.remove(at: known).id
+                } else {
+                    nextID += 1
+                }
                 tracks.append(track)
             }
         }
@@ -269,6 +304,12 @@ struct Track: Sendable {
     /// True where both are one face: no two faces share a quarter of the smaller one's box.
     func covers(_ other: Track) -> Bool {
         box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
+    }
+
+    /// True where another track may be this face, come back: near, and of about its size.
+    func mayBe(_ other: Track) -> Bool {
+        let ratio = head.scale / max(other.head.scale, 1e-3)
+        return (other.head.origin - head.origin).length < 4 * head.scale && (0.6...1.67).contains(ratio)
     }
 
     mutating func inherit(_ older: Track) {
