@@ -34,6 +34,8 @@ let package = Package(
                 // Named one by one: the pkg-config file pulls in 375 shared libraries.
                 .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"), .linkedLibrary("opencv_objdetect"),
             ]),
+        // Counts what a program asks of malloc: for `guise bench` and the tests.
+        .target(name: "CAllocations"),
         .systemLibrary(name: "CRSVG", pkgConfig: "librsvg-2.0"),
         .target(name: "CArt", dependencies: ["CRSVG"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
@@ -61,13 +63,14 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux", "CVision",
+                "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
 
-        .testTarget(name: "FramesTests", dependencies: ["Frames"], swiftSettings: swiftSettings),
+        .testTarget(name: "FramesTests", dependencies: ["Frames", "CAllocations"], swiftSettings: swiftSettings),
         .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: swiftSettings),
         .testTarget(
             name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision"],

@@ -5,6 +5,8 @@ public func cosine(_ radians: Float) -> Float { cosf(radians) }
 public func sine(_ radians: Float) -> Float { sinf(radians) }
 /// The angle of the vector (x, y) in radians, -pi...pi.
 public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
+/// The natural logarithm.
+public func logarithm(_ x: Float) -> Float { logf(x) }
 /// The angle whose sine is `s`, radians, -pi/2...pi/2.
 public func arcSine(_ s: Float) -> Float { asinf(s) }
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }

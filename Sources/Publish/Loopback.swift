@@ -53,7 +53,7 @@ public struct Loopback: FrameSink, ~Copyable {
         }
         let lock = try DeviceLock(device: path, folder: folder)
         try Self.refuseForeignWriter(device)
-        let granted = try device.setFormat("YUYV", width: width, height: height, for: .output)
+        let granted = try Self.format(device, width: width, height: height)
         guard let layout = Self.layout(of: granted) else {
             throw Problem(
                 .unusable, "could not write to \(path): it is fixed at \(granted)",
@@ -120,13 +120,25 @@ extension Loopback {
         return FrameLayout(width: granted.width, height: granted.height, format: format)
     }
 
-    /// 0.12 lets a second writer mix its frames with the first one's, and shows nothing but its capabilities.
+    /// Before 0.14 a second writer's frames mix with the first one's, and only what the driver shows tells of it: no
+    /// VIDEO_OUTPUT, or a stream. Either may also be left by a writer that has ended; where nobody holds the device it
+    /// is free.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
-        let path = device.path
-        let showsWriters = FileManager.default.fileExists(
-            atPath: "/sys/class/video4linux/\(Device.node(of: path))/state")
-        if !showsWriters && device.capabilities.isCapture && !device.capabilities.isOutput {
-            throw device.problem(EBUSY, "could not write to \(path)")
+        let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput || device.hasStream
+        guard device.mixesWriters, isTaken, !Device.holders(of: device.path).isEmpty else { return }
+        throw device.problem(EBUSY, "could not write to \(device.path)")
+    }
+
+    /// Asks for YUYV. A writer that has ended may have left its format behind; 0.13 calls that busy instead of granting
+    /// what it has, and grants that when asked for it.
+    private static func format(_ device: borrowing Device, width: Int, height: Int) throws(Problem) -> StreamFormat {
+        do throws(Problem) {
+            return try device.setFormat("YUYV", width: width, height: height, for: .output)
+        } catch {
+            guard error.kind == .busy, Device.holders(of: device.path).isEmpty,
+                let kept = device.format(for: .output)
+            else { throw error }
+            return try device.setFormat(kept.fourCC, width: kept.width, height: kept.height, for: .output)
         }
     }
 

@@ -5,7 +5,7 @@ import JSON
 /// for every cascade frames a face differently.
 public struct Catalogue: Sendable {
     public enum Role: String, CaseIterable, Sendable {
-        case face, eye
+        case face, witness, eye
         case catFace = "cat-face"
         case profile, smile
     }
@@ -56,6 +56,9 @@ public struct Catalogue: Sendable {
         }
         try fields.finish()
     }
+
+    /// All cascades of that role, in the file's order.
+    public func all(_ role: Role) -> [Entry] { entries.filter { $0.role == role } }
 
     /// The first cascade of that role.
     /// - Throws: `Problem` where the catalogue has none.

@@ -61,8 +61,10 @@ extension Face {
         switch point {
         case .rightEye: mean(36...41)
         case .leftEye: mean(42...47)
-        case .nose: landmarks[30]
-        case .mouth: (landmarks[48] + landmarks[54]) / 2
+        // The mark-up's point 30 lies on the ridge, a little above the tip.
+        case .nose: landmarks[30] * 0.9 + landmarks[33] * 0.1
+        // Inner and outer corners: stiller than the outer ones alone.
+        case .mouth: (landmarks[48] + landmarks[54] + landmarks[60] + landmarks[64]) / 4
         case .chin: landmarks[8]
         }
     }

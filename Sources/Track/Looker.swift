@@ -21,114 +21,83 @@ struct Fit: Sendable {
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
 public struct Looker: ~Copyable {
-    /// The side of the cascade's window, pixels.
-    static let window = 20
-    /// The side of a window in the patch in which a known face is sought, pixels.
-    static let seekWindow = 30
-    /// Windows that must agree on a new face.
-    static let findVotes = 3
-    /// The most that two fits may disagree on a new face, and on one that is known.
-    static let findDisagreement: Float = 0.02
+    /// Windows that must agree for a find to be looked at more closely.
+    static let findVotes = 1
+    /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
+    /// cascade.
+    static let findCertainty: Float = 0.5
+    /// The same for photos, which have no second frame to ask, and whose faces are smaller.
+    static let photoCertainty: Float = -0.2
     static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136
     static let fitEyes: Float = 40
 
-    private var search: CascadeSearch
-    private let entry: Catalogue.Entry
+    private var finder: Witness
+    /// Two more cascades, of other features and training: asked about new faces only.
+    private var second: Witness
+    private var third: Witness
     private var fitter: LandmarkFitter
     private var patch: [UInt8]
-    /// Work done so far, in the cascade's unit: evaluated stumps.
-    private(set) var work = 0
     /// CPU time spent on landmarks since it was last set, nanoseconds.
     var landmarkTime: UInt64 = 0
     /// What the last look at a slice saw, the surest first.
     private(set) var seen: [Sighting] = []
 
     /// - Parameter cache: where the landmark trees' compact file is kept; nil: nowhere.
-    /// - Throws: `Problem` where the cascade or the landmark data is missing or damaged.
+    /// - Throws: `Problem` where a cascade or the landmark data is missing or damaged.
     public init(catalogue: Catalogue, cache: String?) throws {
-        let landmarks = try LandmarkModel(cache: cache)
-        let face = try catalogue.entry(.face)
-        let xml = try contents(of: face.path)
-        let cascade = try Cascade(xml: xml.span, file: face.path)
-        search = CascadeSearch(cascade, maxWidth: Sweep.side, maxHeight: Sweep.side)
-        entry = face
-        fitter = LandmarkFitter(landmarks)
-        patch = Array(repeating: 0, count: max(Sweep.side, Self.fitSide) * max(Sweep.side, Self.fitSide))
+        let finder = try Witness(try catalogue.entry(.face), side: Sweep.side)
+        let witnesses = catalogue.all(.witness)
+        guard witnesses.count == 2 else {
+            throw Problem(
+                .invalid, "the cascade catalogue has \(witnesses.count) of role 'witness', two are needed",
+                cure: "restore Cascades/catalogue.json")
+        }
+        let second = try Witness(witnesses[0], side: Sweep.side)
+        let third = try Witness(witnesses[1], side: Sweep.side)
+        let fitter = LandmarkFitter(try LandmarkModel(cache: cache))
+        self.finder = finder
+        self.second = second
+        self.third = third
+        self.fitter = fitter
+        patch = Array(repeating: 0, count: Self.fitSide * Self.fitSide)
     }
 
     /// Looks at one slice of the frame; what is there is in `seen`.
     mutating func sightings(_ luma: borrowing LumaView, in region: Region) {
         seen.removeAll(keepingCapacity: true)
-        let map = cut(luma, region, side: Sweep.side)
-        var sweep = CascadeSearch.Sweep(
-            smallest: Float(Sweep.sizes.lowerBound), largest: Float(Sweep.sizes.upperBound), factor: Float(Sweep.step),
-            stage: search.cascade.stageCount)
-        search.groups.removeAll()
-        work += Self.sweep(&search, patch, side: Sweep.side, &sweep)
-        search.groups.group(atLeast: Self.findVotes)
-        for find in search.groups.finds { seen.append(sighting(find, region, map)) }
+        let map = finder.sweep(luma, region, votes: Self.findVotes)
+        for i in finder.search.groups.finds.indices {
+            seen.append(finder.sighting(finder.search.groups.finds[i], region, map))
+        }
     }
 
     /// Looks round a place where a face should be; nil where none is seen.
     mutating func sighting(_ luma: borrowing LumaView, near guess: borrowing Face.Landmarks) -> Sighting? {
-        seek(luma, guess, reach: 14, sizes: [1, 1.2, 0.83], stage: search.cascade.stageCount, agree: 3)
+        finder.look(
+            luma, at: Self.eyes(guess), reach: 14, sizes: [1, 1.2, 0.83], stage: finder.stages, agree: 3)?.sighting
     }
 
     /// True where the cascade agrees that a face is where the landmarks say.
     mutating func confirms(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
-        seek(luma, landmarks, reach: 3, sizes: [1, 1.1, 0.9], stage: search.cascade.stageCount - 5, agree: 2) != nil
+        let look = finder.look(
+            luma, at: Self.eyes(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: finder.stages - 5, agree: 2)
+        return (look?.votes ?? 0) >= 2
     }
 
-    /// - Parameter reach: how far the window may be off, in twentieths of it.
-    private mutating func seek(
-        _ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks, reach: Int, sizes: [3 of Float], stage: Int,
-        agree: Int
-    ) -> Sighting? {
-        let eyes = Self.eyes(landmarks)
-        let side = Self.seekWindow + Self.seekWindow * 2 * reach / Self.window + 12
-        let window = Float(Self.seekWindow)
-        let scale = eyes.distance / entry.eyeDistance / window
-        var region = Region(center: eyes.middle, scale: scale, roll: eyes.roll)
-        // The window's own middle, not the eyes', goes to the patch's middle.
-        let offset = (Point(0.5, 0.5) - entry.eyes) * window
-        region.center += Affine(scale: scale, angle: radians(eyes.roll), origin: .zero).linear(offset)
-        let map = cut(luma, region, side: side)
-        let corner = (Float(side) - window) / 2
-        let near = CascadeSearch.Near(
-            rect: Rect(x: corner, y: corner, width: window, height: window), reach: reach, sizes: sizes, stage: stage,
-            agree: agree)
-        guard let find = Self.find(&search, patch, side: side, near, &work) else { return nil }
-        return sighting(find, region, map)
-    }
-
-    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int) -> Affine {
-        let map = region.map(side: side)
-        var samples = patch.mutableSpan
-        resample(luma, by: map, into: &samples, width: side, height: side)
-        return map
-    }
-
-    private func sighting(_ find: CascadeFind, _ region: Region, _ map: Affine) -> Sighting {
-        Sighting(
-            eyes: map(Point(find.rect.x + entry.eyes.x * find.rect.width, find.rect.y + entry.eyes.y * find.rect.height)),
-            eyeDistance: find.rect.width * entry.eyeDistance * region.scale, roll: region.roll, votes: find.count)
-    }
-
-    private static func sweep(
-        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ sweep: inout CascadeSearch.Sweep
-    ) -> Int {
-        search.sweep(
-            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &sweep, budget: Int.max)
-    }
-
-    private static func find(
-        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ near: CascadeSearch.Near,
-        _ work: inout Int
-    ) -> CascadeFind? {
-        search.find(
-            LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near, work: &work)
+    /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are equally likely.
+    ///
+    /// A logistic regression on the two fits' disagreement and the windows of two further cascades that pass there,
+    /// over some 700 finds on faces and 600 on none (cross-validated by picture; see docs/tracker.md).
+    mutating func certainty(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
+        let eyes = Self.eyes(fit.landmarks)
+        let sizes: [3 of Float] = [1, 1.1, 0.9]
+        let (a, b) = (second.stages, third.stages)
+        let alt = second.look(luma, at: eyes, reach: 3, sizes: sizes, stage: a, agree: .max)?.votes ?? 0
+        let lbp = third.look(luma, at: eyes, reach: 4, sizes: sizes, stage: b, agree: .max)?.votes ?? 0
+        return -6.68 - 1.24 * logarithm(max(fit.disagreement, 0.002)) + 1.15 * logarithm(Float(1 + min(alt, 40)))
+            + 1.41 * logarithm(Float(1 + min(lbp, 40)))
     }
 
     /// Fits landmarks to a face that was just seen.

@@ -13,9 +13,9 @@ public struct Tracker: ~Copyable {
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one frame while no face is known, and while one is.
-        public var slicesAlone = 3
-        public var slicesBeside = 1
+        /// Slices of the sweep in one second while no face is known, and while one is.
+        public var slicesAlone = 90.0
+        public var slicesBeside = 30.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
 
@@ -34,6 +34,7 @@ public struct Tracker: ~Copyable {
     private var sweep: Sweep?
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
+    private var lastTime = 0.0
 
     public init(_ looker: consuming Looker, settings: Settings = Settings()) {
         eye = looker
@@ -54,9 +55,9 @@ public struct Tracker: ~Copyable {
         dropDoubles()
         let hold = settings.hold
         tracks.removeAll { track in
-            track.isShown ? seconds - track.lastSeen > hold : !track.seen
+            track.isShown ? seconds - track.lastSeen > hold || track.isRefuted : !track.seen
         }
-        search(luma, slices: tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside, seconds)
+        search(luma, slices: slices(at: seconds), seconds)
         show()
     }
 
@@ -64,35 +65,50 @@ public struct Tracker: ~Copyable {
     public mutating func searchWhole(_ luma: borrowing LumaView) {
         prepare(luma)
         tracks.removeAll()
-        search(luma, slices: sweep?.regions.count ?? 0, 0)
-        for i in tracks.indices { tracks[i].agreed = Track.needed }
+        let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
+        for region in all.regions { search(luma, region, atLeast: Looker.photoCertainty, 0) }
+        for i in tracks.indices { tracks[i].isShown = true }
         show()
+    }
+
+    /// Slices for this frame: as many a second whatever the frame rate, at least one and at most a third of a second's.
+    private mutating func slices(at seconds: Double) -> Int {
+        let elapsed = max(0, min(seconds - lastTime, 1.0 / 3))
+        lastTime = seconds
+        return max(1, Int(elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside) + 0.5))
+    }
+
+    private func smallest(_ luma: borrowing LumaView) -> Float {
+        max(Float(Sweep.sizes.lowerBound), settings.smallest * Float(min(luma.width, luma.height)))
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
         eye.landmarkTime = 0
         guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
-        let smallest = max(Float(Looker.window), settings.smallest * Float(min(luma.width, luma.height)))
-        sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest, rolls: [0, 40, -40])
+        sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         tracks.removeAll(keepingCapacity: true)
     }
 
-    /// Looks for a known face where it should be now.
+    /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
         let guess = track.guess(at: seconds)
-        if let fit = eye.fit(luma, from: guess) {
-            let seen = eye.confirms(luma, fit.landmarks)
-            if seen || (fit.disagreement < Looker.keepDisagreement && track.unconfirmed < Track.mostUnconfirmed) {
-                track.take(fit, at: seconds, confirmed: seen)
-                return
-            }
-        }
-        guard let sighting = eye.sighting(luma, near: guess), let fit = eye.fit(luma, at: sighting),
+        let near = eye.fit(luma, from: guess)
+        if let near, eye.confirms(luma, near.landmarks) {
+            track.take(near, at: seconds, confirmed: true)
+        } else if let sighting = eye.sighting(luma, near: guess), let fit = eye.fit(luma, at: sighting),
             fit.disagreement < Looker.keepDisagreement
-        else { return }
-        track.take(fit, at: seconds, confirmed: true)
+        {
+            track.take(fit, at: seconds, confirmed: true)
+        } else if let near, near.disagreement < Looker.keepDisagreement, track.mayGoUnconfirmed {
+            track.take(near, at: seconds, confirmed: false)
+        } else {
+            return
+        }
+        if track.isOnTrial {
+            track.judge(eye.certainty(luma, Fit(landmarks: track.landmarks, disagreement: track.disagreement)))
+        }
     }
 
     /// Two tracks on one face: the older stays.
@@ -120,15 +136,26 @@ public struct Tracker: ~Copyable {
     private mutating func search(_ luma: borrowing LumaView, slices: Int, _ seconds: Double) {
         for _ in 0..<slices {
             guard let region = sweep?.advance() else { return }
-            eye.sightings(luma, in: region)
-            for sighting in eye.seen {
-                guard tracks.count < settings.most else { return }
-                if tracks.contains(where: { $0.covers(sighting) }) { continue }
-                guard let fit = eye.fit(luma, at: sighting), fit.disagreement < Looker.findDisagreement,
-                    eye.confirms(luma, fit.landmarks)
-                else { continue }
-                let track = Track(id: nextID, fit, votes: sighting.votes, at: seconds)
-                if tracks.contains(where: { $0.covers(track.head) }) { continue }
+            search(luma, region, atLeast: Looker.findCertainty, seconds)
+        }
+    }
+
+    /// Searches one slice. Of two finds on one new face the surer one stays.
+    private mutating func search(
+        _ luma: borrowing LumaView, _ region: Region, atLeast needed: Float, _ seconds: Double
+    ) {
+        eye.sightings(luma, in: region)
+        for sighting in eye.seen {
+            if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { continue }
+            guard let fit = eye.fit(luma, at: sighting) else { continue }
+            let certainty = eye.certainty(luma, fit)
+            guard certainty > needed else { continue }
+            var track = Track(id: nextID, fit, certainty: certainty, at: seconds)
+            if let rival = tracks.firstIndex(where: { $0.covers(track.head) }) {
+                guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { continue }
+                track.id = tracks[rival].id
+                tracks[rival] = track
+            } else if tracks.count < settings.most {
                 nextID += 1
                 tracks.append(track)
             }
@@ -145,8 +172,15 @@ public struct Tracker: ~Copyable {
 struct Track: Sendable {
     /// Frames for which good landmarks alone keep a face that the cascade no longer sees (profiles, strong tilts).
     static let mostUnconfirmed = 45
-    /// Frames that must agree before a find is shown.
-    static let needed = 2
+    /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
+    static let needed: Float = 2
+    static let shownCertainty: Float = 1.2
+    /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
+    static let refutedCertainty: Float = 0
+    static let trustedCertainty: Float = 3
+    /// Judgements that the mean remembers, and frames from one to the next.
+    static let memory: Float = 4
+    static let trialInterval = 6
 
     var id: Int
     /// As fitted, unsmoothed, in the last frame that showed it.
@@ -155,16 +189,23 @@ struct Track: Sendable {
     /// Pixels per second.
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
-    /// Frames that agreed so far.
-    var agreed = 1
-    private(set) var unconfirmed = 0
+    /// The mean over the frames that were judged, the last ones counting most, and their number.
+    private(set) var certainty: Float
+    private var judged: Float = 1
+    /// Sure enough to be given out.
+    var isShown = false
+    /// Beyond doubt: no longer judged, for a face that turns away is still one.
+    private var isTrusted = false
+    private var frames = 0
+    private var unconfirmed = 0
     private(set) var disagreement: Float
     private var smooth: Smoothing
     /// In this frame.
     var seen = true
 
-    init(id: Int, _ fit: Fit, votes: Int, at seconds: Double) {
+    init(id: Int, _ fit: Fit, certainty: Float, at seconds: Double) {
         self.id = id
+        self.certainty = certainty
         landmarks = fit.landmarks
         head = HeadPlacement(fitting: fit.landmarks)
         disagreement = fit.disagreement
@@ -172,7 +213,21 @@ struct Track: Sendable {
         smooth = Smoothing(fit.landmarks, at: seconds)
     }
 
-    var isShown: Bool { agreed >= Self.needed }
+    var mayGoUnconfirmed: Bool { unconfirmed < Self.mostUnconfirmed }
+
+    /// True for a face that is to be judged in this frame: a new one always, one that was never quite sure at times.
+    var isOnTrial: Bool { !isShown || (!isTrusted && frames % Self.trialInterval == 0) }
+
+    /// True where a find that was taken for a face turned out to be none.
+    var isRefuted: Bool { !isTrusted && certainty < Self.refutedCertainty }
+
+    /// Another frame's certainty that this is a face.
+    mutating func judge(_ next: Float) {
+        judged = min(judged + 1, Self.memory)
+        certainty += (next - certainty) / judged
+        if judged >= Self.needed && certainty > Self.shownCertainty { isShown = true }
+        if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
+    }
 
     /// Where the landmarks should be now, if the face went on as it moved.
     func guess(at seconds: Double) -> Face.Landmarks {
@@ -189,8 +244,8 @@ struct Track: Sendable {
         if elapsed > 0 { velocity = (head.origin - self.head.origin) / elapsed }
         smooth.update(fit.landmarks, eyeDistance: head.scale, at: seconds)
         (landmarks, self.head, disagreement, lastSeen, seen) = (fit.landmarks, head, fit.disagreement, seconds, true)
-        agreed += 1
         unconfirmed = confirmed ? 0 : unconfirmed + 1
+        frames += 1
     }
 
     /// True where a sighting shows this very face.
@@ -203,8 +258,7 @@ struct Track: Sendable {
     }
 
     mutating func inherit(_ older: Track) {
-        id = older.id
-        agreed += older.agreed
+        (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
     }
 
     var face: Face {

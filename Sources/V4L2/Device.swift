@@ -92,8 +92,19 @@ public struct Device: ~Copyable {
         unsafe format.fmt.pix.pixelformat = fourCC.rawValue
         unsafe format.fmt.pix.field = V4L2_FIELD_ANY.rawValue
         let code = unsafe control(clinux_s_fmt, &format)
-        guard code == 0 else { throw problem(code, "could not set \(path) to \(fourCC) \(width)x\(height)") }
+        // A loopback of 0.14 and later takes back its output side while somebody writes.
+        let isTaken = code == EINVAL && direction == .output && capabilities.isLoopback
+        guard code == 0 else {
+            throw problem(isTaken ? EBUSY : code, "could not set \(path) to \(fourCC) \(width)x\(height)")
+        }
         return unsafe StreamFormat(format.fmt.pix)
+    }
+
+    /// The format that is set (VIDIOC_G_FMT); nil where there is none.
+    public func format(for direction: Direction) -> StreamFormat? {
+        var format = unsafe v4l2_format()
+        unsafe format.type = direction.bufferType
+        return unsafe control(clinux_g_fmt, &format) == 0 ? StreamFormat(format.fmt.pix) : nil
     }
 
     /// Asks for a rate in frames per second and returns what was granted; nil where the device has none to set.

@@ -100,6 +100,16 @@ extension DeviceListing {
 }
 
 extension Device {
+    /// A loopback of before 0.14, which lets two writers mix their frames (`/sys/module/v4l2loopback/version`).
+    public var mixesWriters: Bool {
+        guard let version = firstLine(ofFile: "/sys/module/v4l2loopback/version") else { return true }
+        let numbers = version.split(separator: ".").map { Int($0) ?? 0 }
+        return numbers.lexicographicallyPrecedes([0, 14])
+    }
+
+    /// True while a loopback of 0.13 or later has a stream, or keeps its format (sysfs `state`).
+    public var hasStream: Bool { firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/state") == "capture" }
+
     /// The buffers that a loopback keeps; nil for other devices.
     public var bufferCount: Int? {
         firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/buffers").flatMap { Int($0) }

@@ -15,6 +15,7 @@ static const unsigned long clinux_querycap = VIDIOC_QUERYCAP;
 static const unsigned long clinux_enum_fmt = VIDIOC_ENUM_FMT;
 static const unsigned long clinux_enum_framesizes = VIDIOC_ENUM_FRAMESIZES;
 static const unsigned long clinux_enum_frameintervals = VIDIOC_ENUM_FRAMEINTERVALS;
+static const unsigned long clinux_g_fmt = VIDIOC_G_FMT;
 static const unsigned long clinux_s_fmt = VIDIOC_S_FMT;
 static const unsigned long clinux_s_parm = VIDIOC_S_PARM;
 static const unsigned long clinux_reqbufs = VIDIOC_REQBUFS;

@@ -2,52 +2,216 @@
 
 /// Fills a small upright picture from a region of a large one that may be scaled and turned.
 ///
-/// Each output pixel is the mean of `taps` x `taps` bilinear samples spread evenly over the area that it covers, so
-/// that a large face made small does not alias. Outside the picture its edge goes on.
+/// Where the region is made smaller, the large picture is first brought down by a whole factor, each cell the mean of
+/// the samples in it, so that a large face made small does not alias; what is left is done bilinearly. Outside the
+/// picture its edge goes on. Allocates nothing.
 /// - Parameters:
 ///   - picture: the large picture.
-///   - map: from the patch's pixels to the picture's.
+///   - map: from the patch's pixels to the picture's. One that is not finite, or wilder than any picture, leaves the
+///     patch as it is.
 ///   - patch: `width * height` samples, row by row.
 public func resample(
     _ picture: borrowing LumaView, by map: Affine, into patch: inout MutableSpan<UInt8>, width: Int, height: Int
 ) {
-    precondition(patch.count >= width * height)
-    guard map.a.isFinite, map.b.isFinite, map.c.isFinite, map.d.isFinite, map.tx.isFinite, map.ty.isFinite else {
-        return
-    }
-    // Beyond this the sampling positions could leave Int32 in 24.8 fixed point; no picture is that large.
-    let limit: Float = 4_000_000
-    guard abs(map.tx) < limit, abs(map.ty) < limit, abs(map.a) < 1000, abs(map.b) < 1000, abs(map.c) < 1000,
-        abs(map.d) < 1000
-    else { return }
-    let shrink = abs(map.determinant).squareRoot()
-    let taps = max(1, min(4, Int(shrink.rounded())))
-    let last = (x: picture.width - 1, y: picture.height - 1)
-    let (dx, dy) = (picture.pixelStride, picture.rowStride)
-    unsafe picture.samples.withUnsafeBufferPointer { buffer in
-        guard let base = buffer.baseAddress else { return }
-        let fixed: Float = 256
-        let step = (x: Int((map.a * fixed).rounded()), y: Int((map.c * fixed).rounded()))
-        for row in 0..<height {
-            for column in 0..<width {
-                var sum = 0
-                for i in 0..<taps * taps {
-                    // The tap's offset from the pixel's centre, in patch pixels.
-                    let u = (Float(i % taps) + 0.5) / Float(taps) - 0.5
-                    let v = (Float(i / taps) + 0.5) / Float(taps) - 0.5
-                    let p = map(Point(u, Float(row) + v))
-                    let fx = Int((p.x * fixed)) + column * step.x
-                    let fy = Int((p.y * fixed)) + column * step.y
-                    let x0 = max(0, min(fx >> 8, last.x))
-                    let y0 = max(0, min(fy >> 8, last.y))
-                    let x1 = min(x0 + 1, last.x)
-                    let y1 = min(y0 + 1, last.y)
-                    let (wx, wy) = (fx & 255, fy & 255)
-                    let top = unsafe Int(base[y0 * dy + x0 * dx]) * (256 - wx) + Int(base[y0 * dy + x1 * dx]) * wx
-                    let bottom = unsafe Int(base[y1 * dy + x0 * dx]) * (256 - wx) + Int(base[y1 * dy + x1 * dx]) * wx
-                    sum += top * (256 - wy) + bottom * wy
+    precondition(width >= 0 && height >= 0 && patch.count >= width * height, "the patch has room for all its samples")
+    let wildest = max(max(abs(map.a), abs(map.b)), max(abs(map.c), abs(map.d)))
+    // Beyond this, positions could leave what fixed point holds; no picture is that large. False for NaN.
+    guard wildest < 1000, abs(map.tx) < 4_000_000, abs(map.ty) < 4_000_000, width < 4096, height < 4096 else { return }
+    var cells = Cells(factor: cellFactor(map), rowStride: picture.rowStride, last: (picture.width - 1, picture.height - 1))
+    unsafe picture.samples.withUnsafeBufferPointer { samples in
+        unsafe patch.withUnsafeMutableBufferPointer { patch in
+            guard let samples = samples.baseAddress, let patch = patch.baseAddress else { return }
+            // Tile by tile, so that the cells under one stay on the stack and in the nearest cache.
+            for top in stride(from: 0, to: height, by: tileSide) {
+                for left in stride(from: 0, to: width, by: tileSide) {
+                    let tile = PixelRect(
+                        x: left, y: top, width: min(tileSide, width - left), height: min(tileSide, height - top))
+                    guard cells.place(under: tile, map) else { continue }
+                    switch picture.pixelStride {
+                    case 1: unsafe cells.fill(from: samples, pixelStride: 1)
+                    case 2: unsafe cells.fill(from: samples, pixelStride: 2)
+                    default: unsafe cells.fill(from: samples, pixelStride: picture.pixelStride)
+                    }
+                    unsafe cells.interpolate(into: patch + top * width + left, tile, map, patchStride: width)
                 }
-                unsafe patch[unchecked: row * width + column] = UInt8(truncatingIfNeeded: (sum / (taps * taps) + 32768) >> 16)
+            }
+        }
+    }
+}
+
+/// Pixels of the patch on a tile's side.
+private let tileSide = 32
+/// Cells on a side that may lie under a tile: a side of it is at most 1.5 cells a pixel long, along each axis, and the
+/// rest is for the cells that are cut.
+private let cellSide = 100
+
+/// Picture pixels on a cell's side: how much the map shrinks along the axis that it shrinks most.
+private func cellFactor(_ map: Affine) -> Int {
+    let longest = max(map.a * map.a + map.c * map.c, map.b * map.b + map.d * map.d).squareRoot()
+    return max(1, Int(longest.rounded()))
+}
+
+/// The picture under one tile, brought down by a whole factor.
+private struct Cells {
+    /// Picture pixels on a cell's side.
+    let factor: Int
+    let rowStride: Int
+    /// The picture's last column and row.
+    let last: (x: Int, y: Int)
+    /// Cell (0, 0)'s first picture pixel. A multiple of `factor`, so that tiles meet without a seam.
+    private var origin = (x: 0, y: 0)
+    private var count = (x: 0, y: 0)
+    private var samples = [10_000 of UInt8](repeating: 0)
+    /// Sums of a cell row's columns; a part of it at a time, where cells are large.
+    private var sums = [2048 of UInt16](repeating: 0)
+
+    init(factor: Int, rowStride: Int, last: (x: Int, y: Int)) {
+        (self.factor, self.rowStride, self.last) = (factor, rowStride, last)
+    }
+
+    /// Finds the cells that interpolation reads.
+    mutating func place(under tile: PixelRect, _ map: Affine) -> Bool {
+        let corner = map(Point(Float(tile.x), Float(tile.y)))
+        let (right, down) = (Float(tile.width - 1), Float(tile.height - 1))
+        let low = corner + Point(min(0, map.a * right) + min(0, map.b * down), min(0, map.c * right) + min(0, map.d * down))
+        let high = corner + Point(max(0, map.a * right) + max(0, map.b * down), max(0, map.c * right) + max(0, map.d * down))
+        // From a pixel's position to the cell whose centre is left of it, with a margin for rounding.
+        let margin = 0.5 + Float(factor) / 64
+        func cell(_ position: Float) -> Int {
+            Int(((position - Float(factor - 1) / 2) / Float(factor)).rounded(.down))
+        }
+        let first = (x: cell(low.x - margin), y: cell(low.y - margin))
+        count = (cell(high.x + margin) + 2 - first.x, cell(high.y + margin) + 2 - first.y)
+        origin = (first.x * factor, first.y * factor)
+        return count.x <= cellSide && count.y <= cellSide
+    }
+
+    @inline(__always)
+    mutating func fill(from picture: UnsafePointer<UInt8>, pixelStride: Int) {
+        if factor == 1 {
+            unsafe copy(from: picture, pixelStride: pixelStride)
+        } else {
+            unsafe average(from: picture, pixelStride: pixelStride)
+        }
+    }
+
+    /// The part of `count` pixels from `start` on that lies inside 0...last: where it begins among them, its first
+    /// pixel, how many there are. One pixel of the edge where all lie outside.
+    private static func inside(_ start: Int, _ count: Int, last: Int) -> (at: Int, first: Int, count: Int) {
+        let first = max(0, min(start, last))
+        let end = max(first, min(start + count - 1, last))
+        return (max(0, min(first - start, count - 1)), first, min(end - first + 1, count))
+    }
+
+    @inline(__always)
+    private mutating func copy(from picture: UnsafePointer<UInt8>, pixelStride: Int) {
+        let (at, first, within) = Self.inside(origin.x, count.x, last: last.x)
+        let (columns, rows, origin, last, rowStride) = (count.x, count.y, origin, last, rowStride)
+        var span = samples.mutableSpan
+        unsafe span.withUnsafeMutableBufferPointer { target in
+            guard let target = target.baseAddress else { return }
+            for row in 0..<rows {
+                let line = unsafe picture + max(0, min(origin.y + row, last.y)) * rowStride + first * pixelStride
+                let out = unsafe target + row * cellSide
+                for x in 0..<within { unsafe out[at + x] = line[x * pixelStride] }
+                for x in 0..<at { unsafe out[x] = out[at] }
+                for x in at + within..<max(at + within, columns) { unsafe out[x] = out[at + within - 1] }
+            }
+        }
+    }
+
+    @inline(__always)
+    private mutating func average(from picture: UnsafePointer<UInt8>, pixelStride: Int) {
+        let factor = factor
+        // Sixteen rows of a cell say enough, and leave room in 16 bits.
+        let rowStep = (factor + 15) / 16
+        let rows = (factor + rowStep - 1) / rowStep
+        let (columns, cellRows, origin, last, rowStride) = (count.x, count.y, origin, last, rowStride)
+        let weight = UInt32((Float(1 << 24) / Float(factor * rows)).rounded())
+        let atOnce = min(columns, 2048 / factor)
+        var sumSpan = sums.mutableSpan
+        var cellSpan = samples.mutableSpan
+        unsafe sumSpan.withUnsafeMutableBufferPointer { sums in
+            unsafe cellSpan.withUnsafeMutableBufferPointer { cells in
+                guard let sums = sums.baseAddress, let cells = cells.baseAddress else { return }
+                for start in stride(from: 0, to: columns, by: atOnce) {
+                    let many = min(atOnce, columns - start)
+                    let width = many * factor
+                    let (at, first, within) = Self.inside(origin.x + start * factor, width, last: last.x)
+                    for row in 0..<cellRows {
+                        unsafe (sums + at).update(repeating: 0, count: within)
+                        for y in stride(from: 0, to: factor, by: rowStep) {
+                            let pictureRow = max(0, min(origin.y + row * factor + y, last.y))
+                            let line = unsafe picture + pictureRow * rowStride + first * pixelStride
+                            for x in 0..<within { unsafe sums[at + x] &+= UInt16(line[x * pixelStride]) }
+                        }
+                        for x in 0..<at { unsafe sums[x] = sums[at] }
+                        for x in at + within..<max(at + within, width) { unsafe sums[x] = sums[at + within - 1] }
+                        let out = unsafe cells + row * cellSide + start
+                        switch factor {
+                        case 2: unsafe Self.gather(sums, 2, many, weight, into: out)
+                        case 3: unsafe Self.gather(sums, 3, many, weight, into: out)
+                        case 4: unsafe Self.gather(sums, 4, many, weight, into: out)
+                        default: unsafe Self.gather(sums, factor, many, weight, into: out)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds each `factor` sums and brings them to 8 bits.
+    @inline(__always)
+    private static func gather(
+        _ sums: UnsafePointer<UInt16>, _ factor: Int, _ count: Int, _ weight: UInt32, into out: UnsafeMutablePointer<UInt8>
+    ) {
+        for cell in 0..<count {
+            var sum: UInt32 = 0
+            for i in 0..<factor { unsafe sum &+= UInt32(sums[cell * factor + i]) }
+            unsafe out[cell] = UInt8(truncatingIfNeeded: min(255, (UInt64(sum) * UInt64(weight) + 1 << 23) >> 24))
+        }
+    }
+
+    /// Bilinear, in 16.16 fixed point with 8 bits of weight.
+    func interpolate(
+        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int
+    ) {
+        // From the tile's pixels to cells.
+        let size = Float(factor)
+        let corner = map(Point(Float(tile.x), Float(tile.y)))
+        let middle = Float(factor - 1) / 2
+        let one: Float = 65536
+        func fixed(_ cells: Float) -> Int { Int((cells * one).rounded()) }
+        let start = (
+            x: fixed((corner.x - Float(origin.x) - middle) / size), y: fixed((corner.y - Float(origin.y) - middle) / size)
+        )
+        let right = (x: fixed(map.a / size), y: fixed(map.c / size))
+        let down = (x: fixed(map.b / size), y: fixed(map.d / size))
+        // Rounding stays within the margin that `place` allows for; this makes it certain.
+        let most = ((count.x - 1) << 16 - 1, (count.y - 1) << 16 - 1)
+        func isInside(_ i: Int, _ j: Int) -> Bool {
+            let (x, y) = (start.x + i * right.x + j * down.x, start.y + i * right.y + j * down.y)
+            return x >= 0 && y >= 0 && x <= most.0 && y <= most.1
+        }
+        let (w, h) = (tile.width - 1, tile.height - 1)
+        guard isInside(0, 0), isInside(w, 0), isInside(0, h), isInside(w, h) else { return }
+        unsafe samples.span.withUnsafeBufferPointer { cells in
+            guard let cells = cells.baseAddress else { return }
+            for row in 0..<tile.height {
+                var (x, y) = (start.x + row * down.x, start.y + row * down.y)
+                let out = unsafe patch + row * patchStride
+                for column in 0..<tile.width {
+                    let p = unsafe cells + (y >> 16) * cellSide + (x >> 16)
+                    let (wx, wy) = (UInt32(truncatingIfNeeded: x >> 8) & 255, UInt32(truncatingIfNeeded: y >> 8) & 255)
+                    // The upper pixel in the low half, the lower one in the high half.
+                    let left = unsafe UInt32(p[0]) | UInt32(p[cellSide]) << 16
+                    let next = unsafe UInt32(p[1]) | UInt32(p[cellSide + 1]) << 16
+                    let both = left &* (256 &- wx) &+ next &* wx
+                    let sum = (both & 0xffff) &* (256 &- wy) &+ (both >> 16) &* wy &+ 32768
+                    unsafe out[column] = UInt8(truncatingIfNeeded: sum >> 16)
+                    x += right.x
+                    y += right.y
+                }
             }
         }
     }

@@ -1,4 +1,76 @@
 import ArgumentParser
+import CAllocations
+import Capture
+import Compose
+import Frames
+import Track
+
+/// `guise bench`: what a frame costs.
 struct BenchCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "bench", abstract: "x")
+    static let configuration = CommandConfiguration(
+        commandName: "bench",
+        abstract: "CPU milliseconds per frame and stage, memory, allocations, and the time to the first mask.",
+        discussion: """
+            Frames go the way of `guise run` as fast as they are decoded; decoding is not measured. Time is this \
+            thread's CPU time, so what else the machine does hardly counts.
+            """)
+
+    @Argument(help: "A photo or clip; else the sample. One that is shorter than --frames begins again.")
+    var input: String?
+    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times (else santa).")
+    var masks: [String] = []
+    @Option(help: "Frames to measure.")
+    var frames = 300
+    @Flag(help: "Also search whole frames by OpenCV, as is mostly done, and print the ratio (every 10th frame).")
+    var naive = false
+
+    /// Frames after which everything has grown to its size.
+    private static let warmUp = 60
+
+    func validate() throws {
+        guard (1...1_000_000).contains(frames) else { throw ValidationError("--frames takes 1 to 1000000") }
+    }
+
+    func run() throws {
+        var starting = BenchStart()
+        let session = try Session()
+        var source = try session.openSource(input ?? "sample", loop: true)
+        starting.note("source opened")
+        // As a loopback gets it.
+        let size = session.configuration.output
+        let output = FrameLayout(width: size.width, height: size.height, format: .yuyv)
+        let names = masks.isEmpty ? ["santa"] : masks
+        let worn = try session.masks(names, for: output)
+        starting.note("masks drawn")
+        var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: output)
+        starting.note("tracker ready")
+        let rival = naive ? try NaiveSearch(catalogue: Catalogue(folder: session.places.cascades)) : nil
+        print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames")
+
+        var figures = BenchFigures(frames: frames)
+        // Stands for the sink's own buffer.
+        var published = Frame(output)
+        while figures.count < frames {
+            let number = figures.count
+            let arrival = try source.withFrame { view, time in
+                let asked = callocations_count()
+                try pipeline.dress(view, at: time)
+                let dressed = threadTime()
+                convert(pipeline.canvas.frame, into: &published)
+                let copied = threadTime() - dressed
+                figures.add(
+                    pipeline.cost, copy: copied, allocations: number < Self.warmUp ? nil : callocations_count() - asked)
+                if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
+                if let rival, number % 10 == 0 { figures.add(naive: try rival.search(view)) }
+            }
+            switch arrival {
+            case .frame: break
+            case .nothing: waitUntilReadable(source.descriptor)
+            case .end: throw Problem(.unusable, "\(source.description) ended after \(number) frames")
+            }
+        }
+        figures.report()
+        starting.report()
+        print("memory: \(residentMemory())")
+    }
 }

@@ -1,0 +1,92 @@
+import Frames
+
+/// One cascade, with what it needs to look at patches. Owns its scratch, so that looking allocates nothing.
+struct Witness: ~Copyable {
+    let entry: Catalogue.Entry
+    private(set) var search: CascadeSearch
+    private var patch: [UInt8]
+    /// Work done so far, in the cascade's unit: evaluated stumps.
+    private(set) var work = 0
+
+    /// - Parameter side: of the largest patch that is looked at, pixels.
+    /// - Throws: `Problem` where the cascade cannot be read.
+    init(_ entry: Catalogue.Entry, side: Int) throws {
+        let xml = try contents(of: entry.path)
+        let cascade = try Cascade(xml: xml.span, file: entry.path)
+        self.entry = entry
+        search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)
+        patch = Array(repeating: 0, count: side * side)
+    }
+
+    var stages: Int { search.cascade.stageCount }
+
+    /// Sweeps one slice of the frame at the window's own size and the next ones; what it finds is in `search.groups`.
+    /// - Returns: the map from the patch to the frame.
+    mutating func sweep(_ luma: borrowing LumaView, _ region: Region, votes: Int) -> Affine {
+        let side = Sweep.side
+        let map = cut(luma, region, side: side)
+        var sweep = CascadeSearch.Sweep(
+            smallest: Float(Sweep.sizes.lowerBound), largest: Float(Sweep.sizes.upperBound), factor: Float(Sweep.step),
+            stage: stages)
+        search.groups.removeAll()
+        work += Self.sweep(&search, patch, side: side, &sweep)
+        search.groups.group(atLeast: votes)
+        return map
+    }
+
+    /// Looks where a face should be.
+    /// - Parameters:
+    ///   - reach: how far the window may be off, in the window's own pixels.
+    ///   - agree: windows that end the look.
+    /// - Returns: the strongest find and how many windows passed in all; nil where none did.
+    mutating func look(
+        _ luma: borrowing LumaView, at eyes: (middle: Point, distance: Float, roll: Float), reach: Int,
+        sizes: [3 of Float], stage: Int, agree: Int
+    ) -> (sighting: Sighting, votes: Int)? {
+        // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
+        let window = entry.window * 3 / 2
+        let side = window + window * 2 * reach / entry.window + window / 2
+        let scale = eyes.distance / entry.eyeDistance / Float(window)
+        // The window's own middle, not the eyes', goes to the patch's middle.
+        let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
+        let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
+        let region = Region(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
+        let map = cut(luma, region, side: side)
+        let corner = Float(side - window) / 2
+        let near = CascadeSearch.Near(
+            rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
+            stage: stage, agree: agree)
+        guard let find = Self.find(&search, patch, side: side, near, &work) else { return nil }
+        return (sighting(find, region, map), search.groups.windows.count)
+    }
+
+    func sighting(_ find: CascadeFind, _ region: Region, _ map: Affine) -> Sighting {
+        let eyes = Point(
+            find.rect.x + entry.eyes.x * find.rect.width, find.rect.y + entry.eyes.y * find.rect.height)
+        return Sighting(
+            eyes: map(eyes), eyeDistance: find.rect.width * entry.eyeDistance * region.scale, roll: region.roll,
+            votes: find.count)
+    }
+
+    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int) -> Affine {
+        let map = region.map(side: side)
+        var samples = patch.mutableSpan
+        resample(luma, by: map, into: &samples, width: side, height: side)
+        return map
+    }
+
+    private static func sweep(
+        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ sweep: inout CascadeSearch.Sweep
+    ) -> Int {
+        search.sweep(
+            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &sweep, budget: Int.max)
+    }
+
+    private static func find(
+        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ near: CascadeSearch.Near,
+        _ work: inout Int
+    ) -> CascadeFind? {
+        search.find(
+            LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near, work: &work)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+
+/// What frames cost. All room is taken at the start: measuring allocates nothing.
+struct BenchFigures {
+    private static let stages = ["luma, search", "landmarks", "fit to output", "compose", "copy to output"]
+
+    /// Frames measured so far.
+    private(set) var count = 0
+    /// One row a stage, and one for the whole frame; milliseconds.
+    private var samples: [[Double]]
+    private var naive: [Double] = []
+    /// Of the warm frames.
+    private var allocations: [UInt64] = []
+
+    init(frames: Int) {
+        samples = (0...Self.stages.count).map { _ in Array(repeating: 0, count: frames) }
+        naive.reserveCapacity(frames)
+        allocations.reserveCapacity(frames)
+    }
+
+    /// - Parameters:
+    ///   - copy: nanoseconds.
+    ///   - allocations: of the frame; nil while it is not warm.
+    mutating func add(_ cost: Pipeline.Cost, copy: UInt64, allocations: UInt64?) {
+        var whole = 0.0
+        func put(_ stage: Int, _ nanoseconds: UInt64) {
+            let milliseconds = Double(nanoseconds) / 1e6
+            samples[stage][count] = milliseconds
+            whole += milliseconds
+        }
+        put(0, cost.search)
+        put(1, cost.landmarks)
+        put(2, cost.fit)
+        put(3, cost.compose)
+        put(4, copy)
+        samples[Self.stages.count][count] = whole
+        count += 1
+        if let allocations { self.allocations.append(allocations) }
+    }
+
+    /// - Parameter nanoseconds: of one search of a whole frame.
+    mutating func add(naive nanoseconds: UInt64) { naive.append(Double(nanoseconds) / 1e6) }
+
+    func report() {
+        print("CPU ms per frame      median     95th     99th    worst")
+        for (name, row) in zip(Self.stages + ["whole frame"], samples) { print(Self.line(name, row)) }
+        if let ours = Self.median(samples[Self.stages.count]), let theirs = Self.median(naive) {
+            print(Self.line("naive search alone", naive))
+            print(
+                String(format: "naive search / whole frame: %.1f", theirs / ours)
+                    + " (the cascade over every \(count / naive.count)th whole frame by OpenCV: scale 1.1, 3 neighbours, "
+                    + "from 30x30 pixels)")
+        }
+        guard !allocations.isEmpty else {
+            print("allocations per frame: not known, the frames were too few to be warm")
+            return
+        }
+        let busy = allocations.count { $0 > 0 }
+        let total = allocations.reduce(0, +)
+        print(
+            String(format: "allocations per frame: %.2f", Double(total) / Double(allocations.count))
+                + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); every call of "
+                + "malloc and its kin by the frame loop's thread is counted, see Sources/CAllocations)")
+    }
+
+    private static func line(_ name: String, _ row: [Double]) -> String {
+        let sorted = row.sorted()
+        let columns = [0.5, 0.95, 0.99, 1].map { String(format: "%8.3f", rank(sorted, $0) ?? .nan) }
+        return name.padding(toLength: 20, withPad: " ", startingAt: 0) + columns.joined(separator: " ")
+    }
+
+    private static func median(_ row: [Double]) -> Double? { rank(row.sorted(), 0.5) }
+
+    /// The nearest-rank percentile.
+    private static func rank(_ sorted: [Double], _ part: Double) -> Double? {
+        sorted.isEmpty ? nil : sorted[max(0, Int((part * Double(sorted.count)).rounded(.up)) - 1)]
+    }
+}
