@@ -42,10 +42,9 @@ enum Program {
 
     /// Runs a program to its end; killed, and said so, after `limit` seconds.
     static func run(
-        _ path: String = Program.path, _ arguments: [String], in workshop: Workshop, limit: Double = 120
+        _ arguments: [String], of path: String = Program.path, in workshop: Workshop, limit: Double = 120
     ) throws -> Outcome {
-        let running = try Running(path, arguments, in: workshop)
-        return running.wait(limit: limit)
+        try Running(arguments, of: path, in: workshop).wait(limit: limit)
     }
 }
 
@@ -55,7 +54,7 @@ final class Running {
     private let (out, errors): (URL, URL)
     private let started = Date()
 
-    init(_ path: String = Program.path, _ arguments: [String], in workshop: Workshop) throws {
+    init(_ arguments: [String], of path: String = Program.path, in workshop: Workshop) throws {
         let name = UUID().uuidString
         (out, errors) = (workshop.folder.appending(path: "\(name).out"), workshop.folder.appending(path: "\(name).err"))
         for file in [out, errors] { try Data().write(to: file) }
@@ -82,18 +81,25 @@ final class Running {
         return false
     }
 
+    /// Waits for the end by looking again and again: Foundation's own waiting hangs now and then beside other threads.
     func wait(limit: Double = 60) -> Program.Outcome {
-        let asked = Date()
-        while process.isRunning, Date().timeIntervalSince(asked) < limit { Thread.sleep(forTimeInterval: 0.005) }
-        if process.isRunning {
-            Issue.record("it did not end within \(limit) s: \(process.arguments ?? [])")
+        if !ends(within: limit) {
+            Issue.record("it did not end within \(limit) s: \(process.arguments ?? [])\n\(said)")
             kill(process.processIdentifier, SIGKILL)
+            guard ends(within: 10) else {
+                return Program.Outcome(code: -1, out: "", errors: said, seconds: Date().timeIntervalSince(started))
+            }
         }
-        process.waitUntilExit()
         let code = process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
         return Program.Outcome(
             code: code, out: (try? String(contentsOf: out, encoding: .utf8)) ?? "", errors: said,
             seconds: Date().timeIntervalSince(started))
+    }
+
+    private func ends(within seconds: Double) -> Bool {
+        let asked = Date()
+        while process.isRunning, Date().timeIntervalSince(asked) < seconds { Thread.sleep(forTimeInterval: 0.005) }
+        return !process.isRunning
     }
 
     deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
@@ -138,7 +144,7 @@ final class Workshop {
     /// Runs a shell line, which must succeed, and returns its output.
     @discardableResult
     func shell(_ line: String) throws -> String {
-        let outcome = try Program.run("/bin/bash", ["-c", line], in: self)
+        let outcome = try Program.run(["-c", line], of: "/bin/bash", in: self)
         try #require(outcome.code == 0, "\(line): \(outcome)")
         return outcome.out
     }
