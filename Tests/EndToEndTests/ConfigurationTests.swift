@@ -62,9 +62,9 @@ extension EndToEnd {
             ("{\"sinks\": []}", 1, "'sinks' is an empty list", "at least one sink"),
             ("{\"camera\": 3}", 1, "'camera' is a number", "an object"),
             ("[]", 1, "the file is a list", "an object"),
-            ("{\"masks\": [\"cat\",]\n}", 1, "no JSON value begins with ']'", ""),
-            ("{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time", ""),
-            ("", 1, "the file ends where a value should be", ""),
+            ("{\"masks\": [\"cat\",]\n}", 1, "no JSON value begins with ']'", "correct the file"),
+            ("{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time", "correct the file"),
+            ("", 1, "the file ends where a value should be", "correct the file"),
         ])
         func `a mistake in the configuration is told with file, line, key and what is allowed`(
             text: String, line: Int, what: String, allowed: String

@@ -58,8 +58,9 @@ final class Running {
         let name = UUID().uuidString
         (out, errors) = (workshop.folder.appending(path: "\(name).out"), workshop.folder.appending(path: "\(name).err"))
         for file in [out, errors] { try Data().write(to: file) }
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
+        // The threads of tests have most signals blocked, which a child would inherit.
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["--default-signal", path] + arguments
         process.environment = workshop.environment
         process.currentDirectoryURL = workshop.folder
         process.standardInput = FileHandle.nullDevice
@@ -174,20 +175,38 @@ struct Picture {
     var height: Int
     var bytes: [UInt8]
 
-    /// Pixels that differ by more than conversion and compression explain, and the corners of the box round them.
-    func changes(from other: Picture) -> (count: Int, left: Int, top: Int, right: Int, bottom: Int) {
-        var (count, left, top, right, bottom) = (0, width, height, 0, 0)
+    /// Pixels that differ by more than conversion explains, and the corners of the box round them.
+    /// - Parameter stray: of the changed pixels, the share on each of the box's sides that a video codec may have
+    ///   changed elsewhere.
+    func changes(from other: Picture, stray: Double = 0) -> (
+        count: Int, left: Int, top: Int, right: Int, bottom: Int
+    ) {
+        var columns = [Int](repeating: 0, count: width)
+        var rows = [Int](repeating: 0, count: height)
+        var count = 0
         for y in 0..<height {
             for x in 0..<width {
                 let at = (y * width + x) * 3
                 let most = (0..<3).map { abs(Int(bytes[at + $0]) - Int(other.bytes[at + $0])) }.max() ?? 0
                 guard most > 24 else { continue }
                 count += 1
-                (left, right) = (min(left, x), max(right, x))
-                (top, bottom) = (min(top, y), max(bottom, y))
+                columns[x] += 1
+                rows[y] += 1
             }
         }
-        return (count, left, top, right, bottom)
+        func reach(_ counts: some Collection<Int>) -> Int {
+            var (passed, steps) = (0, 0)
+            for number in counts {
+                passed += number
+                if Double(passed) > stray * Double(count) { break }
+                steps += 1
+            }
+            return steps
+        }
+        return (
+            count, reach(columns), reach(rows), width - 1 - reach(columns.reversed()),
+            height - 1 - reach(rows.reversed())
+        )
     }
 }
 
