@@ -40,5 +40,3 @@ long clinux_converter_convert(
     return v4lconvert_convert(
         self->data, &self->source, &self->result, (uint8_t *)frame, (int)count, result, (int)capacity);
 }
-
-const char *clinux_converter_error(struct clinux_converter *self) { return v4lconvert_get_error_message(self->data); }

@@ -110,8 +110,9 @@ private struct Picture {
 
     var pixels: [UInt32] {
         samples.map {
-            let p = SIMD4<UInt32>(pointwiseMin(pointwiseMax($0.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
-            return p.x | p.y << 8 | p.z << 16 | p.w << 24
+            // Lane by lane: the vector's own conversion to integers is a slow generic one.
+            let p = pointwiseMin(pointwiseMax($0, .zero), SIMD4(repeating: 255)) + 0.5
+            return UInt32(p.x) | UInt32(p.y) << 8 | UInt32(p.z) << 16 | UInt32(p.w) << 24
         }
     }
 

@@ -50,7 +50,8 @@ public struct Wardrobe: Sendable {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             throw Problem(
                 .missing, "there is no mask '\(name)'",
-                cure: hint ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
+                cure: hint
+                    ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
         var fields = try Fields(try JSON(try contents(of: file), file: file), file: file)
@@ -62,7 +63,8 @@ public struct Wardrobe: Sendable {
         var layers: [any Layer] = []
         for included in try fields.strings("include", default: []) {
             guard depth < Self.includeLimit else {
-                throw fields.wrong("include", "nested too deep, perhaps in a circle", allowed: "\(Self.includeLimit) levels")
+                throw fields.wrong(
+                    "include", "nested too deep, perhaps in a circle", allowed: "\(Self.includeLimit) levels")
             }
             layers += try load(included, for: target, depth: depth + 1).layers
         }

@@ -15,7 +15,8 @@ public struct Fields {
     public init(_ json: JSON, file: String, path: String = "") throws {
         guard case .object(let members) = json.value else {
             let place = path.isEmpty ? "the file" : "'\(path)'"
-            throw Problem(.invalid, "\(file):\(json.line): \(place) is \(json.kindName)", cure: "an object {...} is wanted")
+            throw Problem(
+                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", cure: "an object {...} is wanted")
         }
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }
@@ -23,7 +24,8 @@ public struct Fields {
     private func full(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
     private func wrong(_ member: JSON.Member, _ found: String, allowed: String) -> Problem {
-        Problem(.invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", cure: "allowed: \(allowed)")
+        Problem(
+            .invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", cure: "allowed: \(allowed)")
     }
 
     /// A problem with the value of `key`, for checks of the caller's own.
@@ -81,7 +83,8 @@ public struct Fields {
         return value
     }
 
-    public mutating func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int {
+    public mutating func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int
+    {
         let value = try number(
             key, in: Double(range.lowerBound)...Double(range.upperBound), default: fallback.map(Double.init))
         guard let whole = Int(exactly: value) else { throw wrong(key, plain(value), allowed: "whole numbers") }
@@ -104,7 +107,9 @@ public struct Fields {
             throw wrong(member, member.value.kindName, allowed: "a list of texts")
         }
         return try elements.map {
-            guard case .string(let text) = $0.value else { throw wrong(member, "a list with \($0.kindName)", allowed: "a list of texts") }
+            guard case .string(let text) = $0.value else {
+                throw wrong(member, "a list with \($0.kindName)", allowed: "a list of texts")
+            }
             return text
         }
     }
@@ -117,7 +122,9 @@ public struct Fields {
             throw wrong(member, member.value.kindName, allowed: wanted)
         }
         return try elements.map {
-            guard case .number(let value) = $0.value else { throw wrong(member, "a list with \($0.kindName)", allowed: wanted) }
+            guard case .number(let value) = $0.value else {
+                throw wrong(member, "a list with \($0.kindName)", allowed: wanted)
+            }
             return value
         }
     }
@@ -148,7 +155,9 @@ public struct Fields {
             cure: hint ?? "known here: \(known.joined(separator: ", "))")
     }
 
-    private func text(_ range: ClosedRange<Double>) -> String { "\(plain(range.lowerBound)) to \(plain(range.upperBound))" }
+    private func text(_ range: ClosedRange<Double>) -> String {
+        "\(plain(range.lowerBound)) to \(plain(range.upperBound))"
+    }
 
     private func plain(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? String(value) }
 }

@@ -104,7 +104,8 @@ private struct Parser {
         case UInt8(ascii: "{"): return JSON(value: try object(depth: depth), line: start)
         case UInt8(ascii: "["): return JSON(value: try array(depth: depth), line: start)
         case UInt8(ascii: "\""): return JSON(value: .string(try string()), line: start)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return JSON(value: .number(try number()), line: start)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            return JSON(value: .number(try number()), line: start)
         default:
             if takeWord("true") { return JSON(value: .bool(true), line: start) }
             if takeWord("false") { return JSON(value: .bool(false), line: start) }
@@ -121,7 +122,9 @@ private struct Parser {
         repeat {
             skipSpace()
             let keyLine = line
-            guard at < text.count, text[at] == UInt8(ascii: "\"") else { throw wrong("a key in quotes is missing here") }
+            guard at < text.count, text[at] == UInt8(ascii: "\"") else {
+                throw wrong("a key in quotes is missing here")
+            }
             let key = try string()
             guard !members.contains(where: { $0.key == key }) else { throw wrong("'\(key)' stands here a second time") }
             skipSpace()

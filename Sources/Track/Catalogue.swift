@@ -4,14 +4,18 @@ import JSON
 /// The cascades that Guise knows, from `Cascades/catalogue.json`: each with the constants that map its box to the face,
 /// for every cascade frames a face differently.
 public struct Catalogue: Sendable {
+    /// What a cascade is for.
     public enum Role: String, CaseIterable, Sendable {
         case face, witness, eye
         case catFace = "cat-face"
         case profile, smile
     }
 
+    /// One cascade.
     public struct Entry: Sendable {
+        /// As in the catalogue.
         public let name: String
+        /// As in the catalogue.
         public let role: Role
         /// Absolute, once found.
         public let path: String
@@ -23,6 +27,7 @@ public struct Catalogue: Sendable {
         public let eyeDistance: Float
     }
 
+    /// In the file's order.
     public let entries: [Entry]
 
     /// Where Debian's opencv-data puts its cascades.
@@ -64,7 +69,9 @@ public struct Catalogue: Sendable {
     /// - Throws: `Problem` where the catalogue has none.
     public func entry(_ role: Role) throws -> Entry {
         guard let entry = entries.first(where: { $0.role == role }) else {
-            throw Problem(.missing, "the cascade catalogue has none of role '\(role.rawValue)'", cure: "restore Cascades/catalogue.json")
+            throw Problem(
+                .missing, "the cascade catalogue has none of role '\(role.rawValue)'",
+                cure: "restore Cascades/catalogue.json")
         }
         return entry
     }

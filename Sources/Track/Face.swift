@@ -6,6 +6,7 @@ public struct Face: Sendable {
     /// left, brows 17-26, nose 27-35, eyes 36-47, outer lips 48-59, inner lips 60-67.
     public typealias Landmarks = [68 of Point]
 
+    /// Whether the last frame showed it.
     public enum State: String, Sendable {
         /// Seen in this frame.
         case tracked
@@ -13,20 +14,25 @@ public struct Face: Sendable {
         case predicted
     }
 
+    /// Whose face.
     public enum Kind: String, Sendable { case human, cat }
 
     /// Stays with the person for as long as the face is followed; never used again.
     public var id: Int
+    /// Whose face.
     public var kind: Kind
+    /// Whether this frame showed it.
     public var state: State
     /// Round brows to chin: smaller than the head.
     public var box: Rect
+    /// Pixels.
     public var landmarks: Landmarks
     /// How the head lies: where things that are no landmarks (a crown, an ear) are, and the head's pose.
     public var head: HeadPlacement
     /// 0 (barely) to 1 (sure).
     public var confidence: Float
 
+    /// Degrees.
     public var pose: Pose { head.pose }
 }
 
@@ -39,6 +45,7 @@ public struct Pose: Equatable, Sendable {
     /// Positive: the face looks up.
     public var pitch: Float
 
+    /// From degrees.
     public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
 }
 

@@ -4,6 +4,7 @@ import Frames
 public struct Sighting: Sendable {
     /// The middle between the eyes.
     public var eyes: Point
+    /// Pixels.
     public var eyeDistance: Float
     /// Degrees.
     public var roll: Float
@@ -25,9 +26,12 @@ public struct Looker: ~Copyable {
     static let findVotes = 1
     /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
     /// cascade.
-    static let findCertainty: Float = 0.5
+    static let findCertainty: Float = 0.2
     /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.2
+    static let photoCertainty: Float = -0.4
+    /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
+    static let tinyEyes: Float = 20
+    static let tinyPenalty: Float = 0.6
     static let keepDisagreement: Float = 0.04
     /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
     static let fitSide = 136
@@ -37,16 +41,23 @@ public struct Looker: ~Copyable {
     /// Two more cascades, of other features and training: asked about new faces only.
     private var second: Witness
     private var third: Witness
-    private var fitter: LandmarkFitter
+    /// The regression trees; nil where their data is not installed.
+    private var fitter: LandmarkFitter?
+    /// What stands in for them then.
+    private var eyeFinder: EyeFinder?
+    /// What is lost on this machine and how to get it; nil: nothing.
+    public let warning: String?
     private var patch: [UInt8]
     /// CPU time spent on landmarks since it was last set, nanoseconds.
     var landmarkTime: UInt64 = 0
     /// What the last look at a slice saw, the surest first.
     private(set) var seen: [Sighting] = []
 
-    /// - Parameter cache: where the landmark trees' compact file is kept; nil: nowhere.
-    /// - Throws: `Problem` where a cascade or the landmark data is missing or damaged.
-    public init(catalogue: Catalogue, cache: String?) throws {
+    /// - Parameters:
+    ///   - landmarks: the landmark trees' data; where it is missing, the eye cascade stands in and `warning` says so.
+    ///   - cache: where the trees' compact file is kept; nil: nowhere.
+    /// - Throws: `Problem` where a cascade is missing or damaged, or the landmark data is damaged.
+    public init(catalogue: Catalogue, landmarks: String = LandmarkModel.debianPath, cache: String?) throws {
         let finder = try Witness(try catalogue.entry(.face), side: Sweep.side)
         let witnesses = catalogue.all(.witness)
         guard witnesses.count == 2 else {
@@ -56,11 +67,19 @@ public struct Looker: ~Copyable {
         }
         let second = try Witness(witnesses[0], side: Sweep.side)
         let third = try Witness(witnesses[1], side: Sweep.side)
-        let fitter = LandmarkFitter(try LandmarkModel(cache: cache))
+        let isComplete = isReadable(landmarks)
+        let fitter = isComplete ? LandmarkFitter(try LandmarkModel(path: landmarks, cache: cache)) : nil
+        let eyeFinder = isComplete ? nil : try EyeFinder(try catalogue.entry(.eye))
         self.finder = finder
         self.second = second
         self.third = third
         self.fitter = fitter
+        self.eyeFinder = eyeFinder
+        warning =
+            isComplete
+            ? nil
+            : "landmark data \(landmarks) is missing: masks follow place, size and tilt of a face, but neither turns nor "
+                + "the mouth; get it: sudo apt install libdlib-data"
         patch = Array(repeating: 0, count: Self.fitSide * Self.fitSide)
     }
 
@@ -102,7 +121,8 @@ public struct Looker: ~Copyable {
 
     /// Fits landmarks to a face that was just seen.
     mutating func fit(_ luma: borrowing LumaView, at sighting: Sighting) -> Fit? {
-        let mean = fitter.model.meanShape
+        if eyeFinder != nil { return eyeFinder?.fit(luma, at: (sighting.eyes, sighting.eyeDistance, sighting.roll)) }
+        guard let mean = fitter?.model.meanShape else { return nil }
         let eyes = Self.eyes(mean)
         let map = Affine(
             scale: sighting.eyeDistance / eyes.distance, angle: radians(sighting.roll), origin: .zero)
@@ -112,28 +132,32 @@ public struct Looker: ~Copyable {
         var landmarks = mean
         for i in 0..<68 { landmarks[i] = placed(mean[i]) }
         // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
-        guard let rough = fit(luma, from: landmarks), let settled = fit(luma, from: rough.landmarks),
-            let resized = fit(luma, from: settled.landmarks, .size)
+        guard let rough = fitTrees(luma, from: landmarks, .height),
+            let settled = fitTrees(luma, from: rough.landmarks, .height),
+            var resized = fitTrees(luma, from: settled.landmarks, .size)
         else { return nil }
-        var fit = resized
-        fit.disagreement = max(settled.disagreement, resized.disagreement)
-        return fit
+        resized.disagreement = max(settled.disagreement, resized.disagreement)
+        return resized
     }
 
     /// Fits landmarks, starting from where they are thought to be (pixels of the frame).
-    mutating func fit(
-        _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ pair: LandmarkFitter.Pair = .height
+    mutating func fit(_ luma: borrowing LumaView, from guess: borrowing Face.Landmarks) -> Fit? {
+        if eyeFinder != nil { return eyeFinder?.fit(luma, at: Self.eyes(guess)) }
+        return fitTrees(luma, from: guess, .height)
+    }
+
+    private mutating func fitTrees(
+        _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ pair: LandmarkFitter.Pair
     ) -> Fit? {
         let start = threadTime()
         defer { landmarkTime += threadTime() - start }
-        guard let box = fitter.model.box(around: guess) else { return nil }
+        guard let model = fitter?.model, let box = model.box(around: guess) else { return nil }
         let side = Self.fitSide
-        let roll = degrees(arcTangent(box.c, box.a))
         let size = abs(box.determinant).squareRoot()
         guard size > 8 else { return nil }
-        let meanEyes = Self.eyes(fitter.model.meanShape)
         let region = Region(
-            center: box(Point(0.5, 0.5)), scale: size * meanEyes.distance / Self.fitEyes, roll: roll)
+            center: box(Point(0.5, 0.5)), scale: size * Self.eyes(model.meanShape).distance / Self.fitEyes,
+            roll: degrees(arcTangent(box.c, box.a)))
         let map = region.map(side: side)
         guard let back = map.inverse else { return nil }
         var samples = patch.mutableSpan
@@ -145,9 +169,9 @@ public struct Looker: ~Copyable {
     }
 
     private static func run(
-        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ pair: LandmarkFitter.Pair
+        _ fitter: inout LandmarkFitter?, _ patch: borrowing [UInt8], _ box: Affine, _ pair: LandmarkFitter.Pair
     ) -> (landmarks: Face.Landmarks, disagreement: Float)? {
-        fitter.fit(
+        fitter?.fit(
             LumaView(samples: patch.span, width: fitSide, height: fitSide, rowStride: fitSide), around: box, pair)
     }
 

@@ -5,11 +5,11 @@ import Frames
 /// frame rates may vary; lengths are in eye distances, so faces of all sizes are alike.
 struct Smoothing: Sendable {
     /// Cut-off at rest, hertz. Lower: stiller.
-    static let restCutoff: Float = 1.0
+    static let restCutoff: Float = 0.4
     /// Hertz gained per eye distance a second. Higher: less lag.
-    static let speedGain: Float = 12
-    /// Cut-off of the speed's own low pass, hertz (the paper's default is 1; faces start faster than mice).
-    static let speedCutoff: Float = 4
+    static let speedGain: Float = 30
+    /// Cut-off of the speed's own low pass, hertz (the paper's default is 1).
+    static let speedCutoff: Float = 1.5
 
     private(set) var landmarks: Face.Landmarks
     private var speeds: Face.Landmarks

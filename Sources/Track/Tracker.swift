@@ -8,24 +8,30 @@ import Frames
 ///
 /// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
 public struct Tracker: ~Copyable {
+    /// What a user may choose.
     public struct Settings: Equatable, Sendable {
         /// Faces followed at once.
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one second while no face is known, and while one is.
+        /// Slices of the sweep in one second while no face is known.
         public var slicesAlone = 90.0
-        public var slicesBeside = 30.0
+        /// Slices in one second while one is: less than half as many as frames, so that most frames carry none.
+        public var slicesBeside = 14.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
 
+        /// The defaults.
         public init() {}
     }
 
+    /// As given.
     public let settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
 
+    /// What is lost on this machine and how to get it; nil: nothing.
+    public var warning: String? { eye.warning }
     /// CPU time that the last frame spent on landmarks, nanoseconds.
     public var landmarkTime: UInt64 { eye.landmarkTime }
 
@@ -35,7 +41,10 @@ public struct Tracker: ~Copyable {
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
     private var lastTime = 0.0
+    /// Slices that are due, the broken part of one included.
+    private var due = 0.0
 
+    /// Begins without any face.
     public init(_ looker: consuming Looker, settings: Settings = Settings()) {
         eye = looker
         self.settings = settings
@@ -71,11 +80,14 @@ public struct Tracker: ~Copyable {
         show()
     }
 
-    /// Slices for this frame: as many a second whatever the frame rate, at least one and at most a third of a second's.
+    /// Slices for this frame: as many a second whatever the frame rate; at least one while no face is known.
     private mutating func slices(at seconds: Double) -> Int {
         let elapsed = max(0, min(seconds - lastTime, 1.0 / 3))
         lastTime = seconds
-        return max(1, Int(elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside) + 0.5))
+        due = min(due + elapsed * (tracks.isEmpty ? settings.slicesAlone : settings.slicesBeside), 30)
+        let whole = max(tracks.isEmpty ? 1 : 0, Int(due))
+        due -= Double(whole)
+        return whole
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
@@ -117,7 +129,7 @@ public struct Tracker: ~Copyable {
         while i < tracks.count {
             var j = i + 1
             while j < tracks.count {
-                if tracks[i].covers(tracks[j].head) {
+                if tracks[i].covers(tracks[j]) {
                     // One that is only predicted gives way to one that is seen, and hands it its name.
                     if !tracks[i].seen && tracks[j].seen {
                         tracks[j].inherit(tracks[i])
@@ -149,9 +161,10 @@ public struct Tracker: ~Copyable {
             if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { continue }
             guard let fit = eye.fit(luma, at: sighting) else { continue }
             let certainty = eye.certainty(luma, fit)
-            guard certainty > needed else { continue }
+            let isTiny = sighting.eyeDistance < Looker.tinyEyes
+            guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { continue }
             var track = Track(id: nextID, fit, certainty: certainty, at: seconds)
-            if let rival = tracks.firstIndex(where: { $0.covers(track.head) }) {
+            if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
                 guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { continue }
                 track.id = tracks[rival].id
                 tracks[rival] = track
@@ -174,9 +187,9 @@ struct Track: Sendable {
     static let mostUnconfirmed = 45
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
-    static let shownCertainty: Float = 1.2
+    static let shownCertainty: Float = 0.6
     /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
-    static let refutedCertainty: Float = 0
+    static let refutedCertainty: Float = -1
     static let trustedCertainty: Float = 3
     /// Judgements that the mean remembers, and frames from one to the next.
     static let memory: Float = 4
@@ -248,29 +261,36 @@ struct Track: Sendable {
         frames += 1
     }
 
-    /// True where a sighting shows this very face.
+    /// True where a sighting lies on this very face.
     func covers(_ sighting: Sighting) -> Bool {
         (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
     }
 
-    func covers(_ other: HeadPlacement) -> Bool {
-        (other.origin - head.origin).length < 0.7 * max(head.scale, other.scale)
+    /// True where both are one face: no two faces share a quarter of the smaller one's box.
+    func covers(_ other: Track) -> Bool {
+        box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
     }
 
     mutating func inherit(_ older: Track) {
         (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
     }
 
-    var face: Face {
-        let points = smooth.landmarks
+    /// Round the unsmoothed landmarks.
+    private var box: Rect { Self.box(landmarks) }
+
+    private static func box(_ points: borrowing Face.Landmarks) -> Rect {
         var (low, high) = (points[0], points[0])
         for i in 1..<68 {
             low = pointwiseMin(low, points[i])
             high = pointwiseMax(high, points[i])
         }
+        return Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y)
+    }
+
+    var face: Face {
+        let points = smooth.landmarks
         return Face(
-            id: id, kind: .human, state: seen ? .tracked : .predicted,
-            box: Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y), landmarks: points,
+            id: id, kind: .human, state: seen ? .tracked : .predicted, box: Self.box(points), landmarks: points,
             head: HeadPlacement(fitting: points), confidence: max(0, 1 - disagreement / Looker.keepDisagreement))
     }
 }

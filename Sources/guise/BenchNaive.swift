@@ -32,7 +32,8 @@ import Track
         let start = threadTime()
         let count = unsafe luma.samples.withUnsafeBufferPointer { samples in
             unsafe cvision_cascade_detect(
-                cascade, samples.baseAddress, CInt(luma.width), CInt(luma.height), luma.rowStride, 1.1, 3, 30, 0, &finds,
+                cascade, samples.baseAddress, CInt(luma.width), CInt(luma.height), luma.rowStride, 1.1, 3, 30, 0,
+                &finds,
                 CInt(finds.count), &text, text.count)
         }
         let end = threadTime()

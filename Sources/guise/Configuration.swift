@@ -35,7 +35,9 @@ struct Configuration: Equatable {
         let standard = Configuration()
         source = try fields.string("source", default: standard.source)
         sinks = try fields.strings("sinks", default: standard.sinks)
-        guard !sinks.isEmpty else { throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"") }
+        guard !sinks.isEmpty else {
+            throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
+        }
         masks = try fields.strings("masks", default: standard.masks)
         camera = try Self.picture(&fields, "camera", step: 1)
         output = try Self.picture(&fields, "output", step: 2)

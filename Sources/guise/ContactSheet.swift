@@ -31,7 +31,8 @@ struct ContactSheet {
                 if arrival == .nothing { clip.wait() }
             }
             guard let face = pipeline.tracker.faces.first else {
-                throw Problem(.unusable, "no face was found in \(photo ?? session.places.sample)", cure: "name another photo")
+                throw Problem(
+                    .unusable, "no face was found in \(photo ?? session.places.sample)", cure: "name another photo")
             }
             // Head and shoulders: five eye distances round a point below the eyes.
             let center = face.head.origin + Point(0, face.head.scale * 0.1)
@@ -45,7 +46,8 @@ struct ContactSheet {
     }
 
     private func copy(
-        _ view: borrowing FrameView, from origin: Point, scale: Float, into sheet: inout RasterRGBA, at corner: (x: Int, y: Int)
+        _ view: borrowing FrameView, from origin: Point, scale: Float, into sheet: inout RasterRGBA,
+        at corner: (x: Int, y: Int)
     ) {
         let layout = view.layout
         for y in 0..<Self.cell {
@@ -67,6 +69,7 @@ struct ContactSheet {
         let u = Float(view.bytes[planes[1].offset + y * planes[1].stride + x]) - 128
         let v = Float(view.bytes[planes[2].offset + y * planes[2].stride + x]) - 128
         let rgb = SIMD4(luma + 1.402 * v, luma - 0.344136 * u - 0.714136 * v, luma + 1.772 * u, 255)
-        return SIMD4<UInt8>(pointwiseMin(pointwiseMax(rgb.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
+        return SIMD4<UInt8>(
+            pointwiseMin(pointwiseMax(rgb.rounded(.toNearestOrAwayFromZero), .zero), SIMD4(repeating: 255)))
     }
 }

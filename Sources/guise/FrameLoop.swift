@@ -56,11 +56,11 @@ struct FrameLoop: ~Copyable {
             // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
             let now = monotonicTime()
             let early = source.isLive && now < published + interval * 3 / 4
-            var times = (started, isPaced ? signals.descriptor : -1)
+            var taken = 0.0
             let arrival = try source.withFrame { view, time in
                 guard !early else { return }
                 try pipeline.dress(view, at: time)
-                if times.1 >= 0 { times.0 = started + UInt64(time.seconds * 1_000_000_000) }
+                taken = time.seconds
             }
             switch arrival {
             case .end: return
@@ -69,9 +69,10 @@ struct FrameLoop: ~Copyable {
             case .frame:
                 arrived = monotonicTime()
                 guard !early else { continue }
-                if isPaced, !pause(until: times.0) { return }
+                if isPaced, !pause(until: started + UInt64(taken * 1_000_000_000)) { return }
                 for output in outputs { try output.publish(pipeline.canvas.frame.view) }
-                published = monotonicTime()
+                // The time of arrival, so that a frame that was long in the making does not make the next seem early.
+                published = now
             }
         }
     }

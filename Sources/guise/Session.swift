@@ -1,4 +1,5 @@
 import Compose
+import Foundation
 import Frames
 import Track
 
@@ -17,7 +18,10 @@ struct Session {
     /// - Throws: `Problem` where cascades are missing or damaged.
     func tracker() throws -> Tracker {
         let catalogue = try Catalogue(folder: places.cascades)
-        return Tracker(try Looker(catalogue: catalogue, cache: places.cache), settings: configuration.faces)
+        let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
+        let looker = try Looker(catalogue: catalogue, landmarks: landmarks, cache: places.cache)
+        if let warning = looker.warning { tell("guise: \(warning)") }
+        return Tracker(looker, settings: configuration.faces)
     }
 
     /// Loads masks in the given order. One that is broken is told on standard error and left out, unless none is left.

@@ -36,9 +36,7 @@ struct clinux_converter;
 struct clinux_converter *clinux_converter_create(int descriptor, const struct v4l2_pix_format *source);
 void clinux_converter_destroy(struct clinux_converter *converter);
 /// Writes Y, U and V planes without padding into `result`. Returns the bytes written, or -1 for a damaged frame or
-/// an unknown format: `clinux_converter_error` says which.
+/// an unknown format.
 long clinux_converter_convert(
     struct clinux_converter *converter, const uint8_t *frame, size_t count, uint8_t *result, size_t capacity);
-/// Why the last conversion failed; belongs to the converter.
-const char *clinux_converter_error(struct clinux_converter *converter);
 #endif

@@ -13,11 +13,9 @@ public struct Canvas: ~Copyable {
     public var frame: Frame
     /// From the pixels in which faces were found to this frame's.
     public var placement: Affine = .identity
-    var rows: BlendRows
 
     public init(_ layout: FrameLayout) {
         frame = Frame(layout)
-        rows = BlendRows(width: layout.width)
     }
 }
 

@@ -25,7 +25,8 @@ struct Sprite: Layer {
             let at = try pin.numbers("art", count: 2)
             let face = try pin.string("face")
             guard let anchor = Anchor(rawValue: face) else {
-                let hint = nearest(to: face, among: Anchor.allCases.map(\.rawValue)).map { "did you mean '\($0)'? " } ?? ""
+                let hint =
+                    nearest(to: face, among: Anchor.allCases.map(\.rawValue)).map { "did you mean '\($0)'? " } ?? ""
                 throw pin.wrong(
                     "face", "'\(face)', which is no landmark",
                     allowed: hint + Anchor.allCases.map(\.rawValue).joined(separator: ", "))
@@ -62,7 +63,7 @@ struct Sprite: Layer {
         let scale = abs(map.determinant).squareRoot()
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
-        blend(level.stamp, by: map.after(toArt), opacity: opacity, onto: &canvas.frame, rows: &canvas.rows)
+        blend(level.stamp, by: map.after(toArt), opacity: opacity, onto: &canvas.frame)
     }
 
     /// From art units to the pixels in which the face was found; nil where the pins fall together.

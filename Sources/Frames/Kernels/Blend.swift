@@ -1,43 +1,53 @@
 /// A picture ready to be laid over frames: premultiplied YUVA, one 32-bit word a pixel (Y lowest, then U, V, A), in the
 /// range of the frames that it is for. One transparent pixel surrounds the art, so that its edge fades on its own.
 public struct Stamp: Sendable {
+    /// Pixels, at most 4096.
     public let width: Int
+    /// Pixels, at most 4096.
     public let height: Int
+    /// Row by row.
     public let pixels: [UInt32]
 
+    /// Says of each block of 16 x 16 pixels whether it or one of those round it holds any art, so that what is
+    /// transparent costs next to nothing.
+    fileprivate let isNearArt: [Bool]
+    fileprivate var blocksAcross: Int { Self.blocks(width) }
+    fileprivate static let blockShift = 4
+
+    private static func blocks(_ pixels: Int) -> Int { (pixels + 15) >> blockShift }
+
+    /// - Parameter pixels: `width * height` of them; both sides have 2 to 4096 pixels.
     public init(width: Int, height: Int, pixels: [UInt32]) {
-        precondition(pixels.count == width * height && width > 1 && height > 1)
-        (self.width, self.height, self.pixels) = (width, height, pixels)
+        precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
+        let (across, down) = (Self.blocks(width), Self.blocks(height))
+        var isNear = Array(repeating: false, count: across * down)
+        for by in 0..<down {
+            for bx in 0..<across {
+                let rows = by << Self.blockShift..<min(height, (by + 1) << Self.blockShift)
+                let columns = bx << Self.blockShift..<min(width, (bx + 1) << Self.blockShift)
+                let isEmpty = rows.allSatisfy { y in columns.allSatisfy { x in pixels[y * width + x] == 0 } }
+                if isEmpty { continue }
+                for y in max(0, by - 1)...min(down - 1, by + 1) {
+                    for x in max(0, bx - 1)...min(across - 1, bx + 1) { isNear[y * across + x] = true }
+                }
+            }
+        }
+        (self.width, self.height, self.pixels, isNearArt) = (width, height, pixels, isNear)
     }
 }
 
-/// Rows that `blend` works in, allocated once for a frame's width.
-public struct BlendRows: Sendable {
-    fileprivate var upper: [UInt32]
-    fileprivate var lower: [UInt32]
-
-    /// - Parameter width: of the frames to come, pixels.
-    public init(width: Int) {
-        upper = Array(repeating: 0, count: width + 2)
-        lower = upper
-    }
-}
-
-/// Lays a stamp over a frame, touching only the pixels under it.
+/// Lays a stamp over a frame, touching only the pixels under it. Allocates nothing.
 ///
 /// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documents say of 4:2:2 and
 /// 4:2:0: it gets the mean of the art over those samples.
 /// - Parameters:
 ///   - stamp: the art, in the range of the frame.
-///   - map: from the stamp's pixels to the frame's.
+///   - map: from the stamp's pixels to the frame's; one that folds the plane or is not finite lays nothing.
 ///   - opacity: 0...1, multiplies the art's own alpha.
-public func blend(
-    _ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame, rows: inout BlendRows
-) {
+public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame) {
     guard let back = map.inverse, opacity > 0 else { return }
     let layout = frame.layout
-    precondition(rows.upper.count >= layout.width + 2, "the rows were made for narrower frames")
-    // The rectangle of the frame that the stamp's corners span.
+    // The rows of the frame that the stamp's corners span.
     let size = Point(Float(stamp.width - 1), Float(stamp.height - 1))
     let corners: [4 of Point] = [map(.zero), map(Point(size.x, 0)), map(Point(0, size.y)), map(size)]
     var (low, high) = (corners[0], corners[0])
@@ -47,187 +57,187 @@ public func blend(
     }
     let edge: Float = 1_000_000  // keeps Int conversions defined for wild maps
     guard low.x > -edge, low.y > -edge, high.x < edge, high.y < edge else { return }
+    guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
     let top = max(0, Int(low.y)) & ~1
     let bottom = min(layout.height, Int(high.y) + 2)
     guard top < bottom else { return }
     let gain = UInt32((min(opacity, 1) * 256).rounded())
-    let paired = layout.format.chromaShift.y == 1
     var bytes = frame.mutableBytes
-    unsafe bytes.withUnsafeMutableBufferPointer { buffer in
-        guard let base = buffer.baseAddress else { return }
-        var y = top
-        while y < bottom {
-            let span = sample(stamp, back, row: y, width: layout.width, gain: gain, into: &rows.upper)
-            if paired {
-                let below =
-                    y + 1 < layout.height
-                    ? sample(stamp, back, row: y + 1, width: layout.width, gain: gain, into: &rows.lower) : 0..<0
-                let both = cover(span, below)
-                clear(&rows.upper, both, except: span)
-                clear(&rows.lower, both, except: below)
-                if !both.isEmpty {
-                    unsafe blendLuma(base, layout, y, both, rows.upper)
-                    if y + 1 < layout.height { unsafe blendLuma(base, layout, y + 1, both, rows.lower) }
-                    unsafe blendChroma(base, layout, y / 2, both, rows.upper, rows.lower)
+    unsafe bytes.withUnsafeMutableBufferPointer { target in
+        unsafe stamp.pixels.withUnsafeBufferPointer { pixels in
+            unsafe stamp.isNearArt.withUnsafeBufferPointer { isNearArt in
+                guard let target = target.baseAddress, let pixels = pixels.baseAddress,
+                    let isNearArt = isNearArt.baseAddress
+                else { return }
+                let sampler = unsafe Sampler(stamp, pixels: pixels, isNearArt: isNearArt, back, gain: gain)
+                let rows = layout.format.chromaShift.y == 1 ? 2 : 1
+                for y in stride(from: top, to: bottom, by: rows) {
+                    unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler)
                 }
-                y += 2
-            } else {
-                if !span.isEmpty {
-                    unsafe blendLuma(base, layout, y, span, rows.upper)
-                    unsafe blendChroma(base, layout, y, span, rows.upper, rows.upper)
-                }
-                y += 1
             }
         }
     }
 }
 
-/// The range of even bounds that holds both; an empty one counts for nothing.
-private func cover(_ a: Range<Int>, _ b: Range<Int>) -> Range<Int> {
-    if a.isEmpty { return b }
-    if b.isEmpty { return a }
-    return min(a.lowerBound, b.lowerBound)..<max(a.upperBound, b.upperBound)
+/// One or two rows of the frame, in runs.
+private func blendRows(
+    _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler
+) {
+    let upper = sampler.row(y, width: layout.width)
+    let lower = rows == 2 ? sampler.row(y + 1, width: layout.width) : Sampler.Row()
+    guard upper.begin < upper.end || lower.begin < lower.end else { return }
+    var begin = Int.max
+    var end = 0
+    if upper.begin < upper.end { (begin, end) = (upper.begin, upper.end) }
+    if lower.begin < lower.end { (begin, end) = (min(begin, lower.begin), max(end, lower.end)) }
+    var (first, second) = (Run(), Run())
+    for x in stride(from: begin & ~1, to: end, by: runLength) {
+        let one = sampler.sample(upper, from: x, into: &first)
+        let two = rows == 2 ? sampler.sample(lower, from: x, into: &second) : false
+        guard one || two else { continue }
+        let here = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
+        unsafe blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
+    }
 }
 
-private func clear(_ row: inout [UInt32], _ whole: Range<Int>, except kept: Range<Int>) {
-    for x in whole where !kept.contains(x) { row[x] = 0 }
-}
+/// Takes rows of the frame's pixels from a stamp: bilinear, 8 bits of weight.
+@safe private struct Sampler {
+    /// The columns of one row that lie on the stamp, and where they begin there, in fixed point.
+    struct Row {
+        var begin = 0
+        var end = 0
+        var u = 0
+        var v = 0
+    }
 
-/// Samples one row of the frame from the stamp (bilinear, 8 bits of weight).
-/// - Returns: the columns that were written, from an even one to an even one (or one past the frame's width).
-private func sample(
-    _ stamp: borrowing Stamp, _ back: Affine, row: Int, width: Int, gain: UInt32, into out: inout [UInt32]
-) -> Range<Int> {
-    let start = back(Point(0, Float(row)))
-    // Columns where 0 <= u < width - 1 and 0 <= v < height - 1: two linear conditions on x.
-    var (first, last) = (Float(0), Float(width - 1))
-    func narrow(_ from: Float, _ slope: Float, _ limit: Float) {
+    /// Fixed point has 24 bits behind the point, so that steps add up to no error that shows.
+    private static let fraction = 24
+    private static let one = Float(1 << fraction)
+
+    private let pixels: UnsafePointer<UInt32>
+    private let width: Int
+    private let height: Int
+    private let back: Affine
+    private let (du, dv): (Int, Int)
+    private let gain: UInt32
+    /// False where a run may reach beyond the blocks that `isNearArt` speaks of.
+    private let maySkip: Bool
+    private let isNearArt: UnsafePointer<Bool>
+    private let blocksAcross: Int
+
+    init(
+        _ stamp: borrowing Stamp, pixels: UnsafePointer<UInt32>, isNearArt: UnsafePointer<Bool>, _ back: Affine,
+        gain: UInt32
+    ) {
+        unsafe (self.pixels, self.isNearArt) = (pixels, isNearArt)
+        (width, height, self.back, self.gain) = (stamp.width, stamp.height, back, gain)
+        (du, dv) = (Int((back.a * Self.one).rounded()), Int((back.c * Self.one).rounded()))
+        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << Stamp.blockShift)
+        blocksAcross = stamp.blocksAcross
+    }
+
+    /// The part of a row that lies on the stamp: where 0 <= u < width - 1 and 0 <= v < height - 1.
+    func row(_ y: Int, width frameWidth: Int) -> Row {
+        let start = back(Point(0, Float(y)))
+        var columns = (first: Float(0), last: Float(frameWidth - 1))
+        Self.narrow(&columns, start.x, back.a, Float(width - 1))
+        Self.narrow(&columns, start.y, back.c, Float(height - 1))
+        let (first, last) = columns
+        guard first <= last else { return Row() }
+        var row = Row()
+        row.begin = max(0, Int(first.rounded(.up)))
+        row.end = min(frameWidth, Int(last.rounded(.down)) + 1)
+        guard row.begin < row.end else { return Row() }
+        // Half a step of the weights, which are cut off to 8 bits.
+        let half = 1 << (Self.fraction - 9)
+        row.u = Int((start.x + back.a * Float(row.begin)) * Self.one) + half
+        row.v = Int((start.y + back.c * Float(row.begin)) * Self.one) + half
+        // Rounding may carry the ends a hair outside.
+        while row.begin < row.end && !isInside(row.u, row.v) {
+            row.begin += 1
+            row.u += du
+            row.v += dv
+        }
+        while row.begin < row.end {
+            let steps = row.end - 1 - row.begin
+            if isInside(row.u + steps * du, row.v + steps * dv) { break }
+            row.end -= 1
+        }
+        return row
+    }
+
+    /// Keeps the columns x for which `from + slope * x` lies between 0 and `limit`.
+    private static func narrow(
+        _ columns: inout (first: Float, last: Float), _ from: Float, _ slope: Float, _ limit: Float
+    ) {
         if abs(slope) < 1e-9 {
-            if from < 0 || from >= limit { (first, last) = (1, 0) }
+            if from < 0 || from >= limit { columns = (1, 0) }
             return
         }
         let (p, q) = ((0 - from) / slope, (limit - from) / slope)
-        first = max(first, min(p, q))
-        last = min(last, max(p, q))
+        columns.first = max(columns.first, min(p, q))
+        columns.last = min(columns.last, max(p, q))
     }
-    narrow(start.x, back.a, Float(stamp.width - 1))
-    narrow(start.y, back.c, Float(stamp.height - 1))
-    guard first <= last else { return 0..<0 }
-    let begin = max(0, Int(first.rounded(.up)))
-    let end = min(width, Int(last.rounded(.down)) + 1)
-    guard begin < end else { return 0..<0 }
-    let (from, to) = (begin & ~1, (end + 1) & ~1)
-    out[from] = 0
-    out[to - 1] = 0
-    // 16.16 fixed point: the stamp is at most 4096 pixels wide.
-    let one: Float = 65536
-    let (du, dv) = (Int(back.a * one), Int(back.c * one))
-    var u = Int((start.x + back.a * Float(begin)) * one)
-    var v = Int((start.y + back.c * Float(begin)) * one)
-    let (uMax, vMax) = ((stamp.width - 1) << 16 - 1, (stamp.height - 1) << 16 - 1)
-    let stride = stamp.width
-    unsafe stamp.pixels.withUnsafeBufferPointer { source in
-        guard let source = source.baseAddress else { return }
-        unsafe out.withUnsafeMutableBufferPointer { target in
-            for x in begin..<end {
-                // Rounding may carry the ends a hair outside.
-                let (cu, cv) = (max(0, min(u, uMax)), max(0, min(v, vMax)))
-                let p = unsafe source + (cv >> 16) * stride + (cu >> 16)
-                let (p00, p10) = unsafe (p[0], p[1])
-                let (p01, p11) = unsafe (p[stride], p[stride + 1])
-                if p00 | p10 | p01 | p11 == 0 {
-                    unsafe target[x] = 0
-                } else {
-                    let (fu, fv) = (UInt32(cu >> 8 & 255), UInt32(cv >> 8 & 255))
-                    let w11 = (fu * fv) >> 8
-                    let (w10, w01) = (fu - w11, fv - w11)
-                    let w00 = 256 - fu - w01
-                    unsafe target[x] = scaled(mix(p00, p10, p01, p11, w00, w10, w01, w11), gain)
-                }
-                u += du
-                v += dv
+
+    private func isInside(_ u: Int, _ v: Int) -> Bool {
+        u >= 0 && v >= 0 && u < (width - 1) << Self.fraction && v < (height - 1) << Self.fraction
+    }
+
+    /// Samples the run of columns from `x` on; what lies outside of the row's part is transparent.
+    /// - Returns: false where all of it is.
+    func sample(_ row: Row, from x: Int, into run: inout Run) -> Bool {
+        let begin = max(x, row.begin)
+        let end = min(x + runLength, row.end)
+        guard begin < end else { return empty(&run) }
+        let steps = begin - row.begin
+        var (u, v) = (row.u + steps * du, row.v + steps * dv)
+        if maySkip {
+            let half = (end - begin) / 2
+            let block = Self.fraction + Stamp.blockShift
+            let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
+            if unsafe !isNearArt[bv * blocksAcross + bu] { return empty(&run) }
+        }
+        if end - begin < runLength { run = Run() }
+        unsafe withUnsafeMutableBytes(of: &run) { bytes in
+            guard let target = bytes.baseAddress else { return }
+            for i in begin &- x..<end &- x {
+                let pixel = unsafe mix(pixels + ((v >> Self.fraction) &* width &+ (u >> Self.fraction)), u, v)
+                unsafe target.storeBytes(of: pixel, toByteOffset: i &* 4, as: UInt32.self)
+                u &+= du
+                v &+= dv
             }
         }
-    }
-    return from..<to
-}
-
-/// Four pixels weighted (weights sum to 256), two channels at a time.
-@inline(__always)
-private func mix(
-    _ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32, _ wa: UInt32, _ wb: UInt32, _ wc: UInt32, _ wd: UInt32
-) -> UInt32 {
-    let mask: UInt32 = 0x00ff_00ff
-    let even = (a & mask) &* wa &+ (b & mask) &* wb &+ (c & mask) &* wc &+ (d & mask) &* wd
-    let odd = (a >> 8 & mask) &* wa &+ (b >> 8 & mask) &* wb &+ (c >> 8 & mask) &* wc &+ (d >> 8 & mask) &* wd
-    return (even >> 8 & mask) | (odd & ~mask)
-}
-
-/// All four channels times gain / 256.
-@inline(__always)
-private func scaled(_ p: UInt32, _ gain: UInt32) -> UInt32 {
-    if gain == 256 { return p }
-    let mask: UInt32 = 0x00ff_00ff
-    return ((p & mask) &* gain >> 8 & mask) | ((p >> 8 & mask) &* gain & ~mask)
-}
-
-/// `under` seen through art of `alpha`, plus the art's own premultiplied value; division by 255 exact to rounding.
-@inline(__always)
-private func over(_ art: UInt32, _ alpha: UInt32, _ under: UInt8) -> UInt8 {
-    let t = UInt32(under) &* (255 &- alpha) &+ 128
-    return UInt8(truncatingIfNeeded: min(255, art &+ ((t &+ (t >> 8)) >> 8)))
-}
-
-private func blendLuma(
-    _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, _ span: Range<Int>, _ row: borrowing [UInt32]
-) {
-    let (offset, step) = layout.luma
-    let line = unsafe base + offset + y * layout.planes[0].stride
-    for x in span.lowerBound..<min(span.upperBound, layout.width) {
-        let p = row[x]
-        if p == 0 { continue }
-        unsafe line[x * step] = over(p & 255, p >> 24, line[x * step])
-    }
-}
-
-private func blendChroma(
-    _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ row: Int, _ span: Range<Int>,
-    _ upper: borrowing [UInt32], _ lower: borrowing [UInt32]
-) {
-    // The first U and V sample of the row, and the bytes from one to the next.
-    let u: UnsafeMutablePointer<UInt8>
-    let v: UnsafeMutablePointer<UInt8>
-    let step: Int
-    switch layout.format {
-    case .gray: return
-    case .yuyv, .uyvy:
-        let line = unsafe base + layout.planes[0].offset + row * layout.planes[0].stride
-        let first = layout.format == .yuyv ? 1 : 0
-        unsafe (u, v, step) = unsafe (line + first, line + first + 2, 4)
-    case .nv12:
-        let line = unsafe base + layout.planes[1].offset + row * layout.planes[1].stride
-        unsafe (u, v, step) = unsafe (line, line + 1, 2)
-    case .i420, .i422, .i444:
-        unsafe u = unsafe base + layout.planes[1].offset + row * layout.planes[1].stride
-        unsafe v = unsafe base + layout.planes[2].offset + row * layout.planes[2].stride
-        step = 1
-    }
-    if layout.format == .i444 {
-        for x in span.lowerBound..<min(span.upperBound, layout.width) where upper[x] != 0 {
-            let p = upper[x]
-            unsafe u[x] = over(p >> 8 & 255, p >> 24, u[x])
-            unsafe v[x] = over(p >> 16 & 255, p >> 24, v[x])
+        if gain != 256 {
+            let mask = Run(repeating: 0x00ff_00ff)
+            // Two channels of each word at a time.
+            let half = Run(repeating: 0x0080_0080)
+            let (even, odd) = ((run & mask) &* gain &+ half, ((run &>> 8) & mask) &* gain &+ half)
+            run = ((even &>> 8) & mask) | (odd & ~mask)
         }
-        return
+        return run != Run()
     }
-    let mask: UInt32 = 0x00ff_00ff
-    for c in span.lowerBound / 2..<span.upperBound / 2 {
-        let (a, b, d, e) = (upper[2 * c], upper[2 * c + 1], lower[2 * c], lower[2 * c + 1])
-        if a | b | d | e == 0 { continue }
-        let even = (a & mask) &+ (b & mask) &+ (d & mask) &+ (e & mask)
-        let odd = (a >> 8 & mask) &+ (b >> 8 & mask) &+ (d >> 8 & mask) &+ (e >> 8 & mask)
-        let alpha = odd >> 18
-        unsafe u[c * step] = over((odd & 0xffff) >> 2, alpha, u[c * step])
-        unsafe v[c * step] = over(even >> 18, alpha, v[c * step])
+
+    private func empty(_ run: inout Run) -> Bool {
+        run = Run()
+        return false
+    }
+
+    @inline(__always)
+    private static func weight(_ position: Int) -> UInt16 {
+        UInt16(truncatingIfNeeded: position >> (fraction - 8)) & 255
+    }
+
+    /// Four neighbours, weighted: two by two from above to below, then from left to right.
+    @inline(__always)
+    private func mix(_ p: UnsafePointer<UInt32>, _ u: Int, _ v: Int) -> UInt32 {
+        let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
+        let lower = unsafe UnsafeRawPointer(p + width).loadUnaligned(as: SIMD8<UInt8>.self)
+        let (fu, fv) = (Self.weight(u), Self.weight(v))
+        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
+        let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))
+        let rows = (a &<< 8 &+ (b &- a) &* fv &+ 128) &>> 8
+        let (left, right) = (rows.lowHalf, rows.highHalf)
+        let sum = left &<< 8 &+ (right &- left) &* fu &+ 128
+        return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum &>> 8), to: UInt32.self)
     }
 }

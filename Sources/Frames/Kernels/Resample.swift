@@ -17,7 +17,8 @@ public func resample(
     let wildest = max(max(abs(map.a), abs(map.b)), max(abs(map.c), abs(map.d)))
     // Beyond this, positions could leave what fixed point holds; no picture is that large. False for NaN.
     guard wildest < 1000, abs(map.tx) < 4_000_000, abs(map.ty) < 4_000_000, width < 4096, height < 4096 else { return }
-    var cells = Cells(factor: cellFactor(map), rowStride: picture.rowStride, last: (picture.width - 1, picture.height - 1))
+    let last = (picture.width - 1, picture.height - 1)
+    var cells = Cells(factor: cellFactor(map), rowStride: picture.rowStride, last: last)
     unsafe picture.samples.withUnsafeBufferPointer { samples in
         unsafe patch.withUnsafeMutableBufferPointer { patch in
             guard let samples = samples.baseAddress, let patch = patch.baseAddress else { return }
@@ -43,12 +44,12 @@ public func resample(
 private let tileSide = 32
 /// Cells on a side that may lie under a tile: a side of it is at most 1.5 cells a pixel long, along each axis, and the
 /// rest is for the cells that are cut.
-private let cellSide = 100
+private let cellSide = 128
 
 /// Picture pixels on a cell's side: how much the map shrinks along the axis that it shrinks most.
 private func cellFactor(_ map: Affine) -> Int {
     let longest = max(map.a * map.a + map.c * map.c, map.b * map.b + map.d * map.d).squareRoot()
-    return max(1, Int(longest.rounded()))
+    return max(1, Int((longest * 0.65).rounded()))
 }
 
 /// The picture under one tile, brought down by a whole factor.
@@ -61,7 +62,7 @@ private struct Cells {
     /// Cell (0, 0)'s first picture pixel. A multiple of `factor`, so that tiles meet without a seam.
     private var origin = (x: 0, y: 0)
     private var count = (x: 0, y: 0)
-    private var samples = [10_000 of UInt8](repeating: 0)
+    private var samples = [16_384 of UInt8](repeating: 0)
     /// Sums of a cell row's columns; a part of it at a time, where cells are large.
     private var sums = [2048 of UInt16](repeating: 0)
 
@@ -73,8 +74,10 @@ private struct Cells {
     mutating func place(under tile: PixelRect, _ map: Affine) -> Bool {
         let corner = map(Point(Float(tile.x), Float(tile.y)))
         let (right, down) = (Float(tile.width - 1), Float(tile.height - 1))
-        let low = corner + Point(min(0, map.a * right) + min(0, map.b * down), min(0, map.c * right) + min(0, map.d * down))
-        let high = corner + Point(max(0, map.a * right) + max(0, map.b * down), max(0, map.c * right) + max(0, map.d * down))
+        let across = Point(map.a, map.c) * right
+        let along = Point(map.b, map.d) * down
+        let low = corner + pointwiseMin(across, .zero) + pointwiseMin(along, .zero)
+        let high = corner + pointwiseMax(across, .zero) + pointwiseMax(along, .zero)
         // From a pixel's position to the cell whose centre is left of it, with a margin for rounding.
         let margin = 0.5 + Float(factor) / 64
         func cell(_ position: Float) -> Int {
@@ -163,7 +166,8 @@ private struct Cells {
     /// Adds each `factor` sums and brings them to 8 bits.
     @inline(__always)
     private static func gather(
-        _ sums: UnsafePointer<UInt16>, _ factor: Int, _ count: Int, _ weight: UInt32, into out: UnsafeMutablePointer<UInt8>
+        _ sums: UnsafePointer<UInt16>, _ factor: Int, _ count: Int, _ weight: UInt32,
+        into out: UnsafeMutablePointer<UInt8>
     ) {
         for cell in 0..<count {
             var sum: UInt32 = 0
@@ -183,7 +187,8 @@ private struct Cells {
         let one: Float = 65536
         func fixed(_ cells: Float) -> Int { Int((cells * one).rounded()) }
         let start = (
-            x: fixed((corner.x - Float(origin.x) - middle) / size), y: fixed((corner.y - Float(origin.y) - middle) / size)
+            x: fixed((corner.x - Float(origin.x) - middle) / size),
+            y: fixed((corner.y - Float(origin.y) - middle) / size)
         )
         let right = (x: fixed(map.a / size), y: fixed(map.c / size))
         let down = (x: fixed(map.b / size), y: fixed(map.d / size))

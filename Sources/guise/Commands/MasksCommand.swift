@@ -29,7 +29,9 @@ struct MasksCommand: ParsableCommand {
                 complain(error)
             }
         }
-        if names.isEmpty { throw Problem(.missing, "no mask could be read in \(session.places.masks.joined(separator: " or "))") }
+        if names.isEmpty {
+            throw Problem(.missing, "no mask could be read in \(session.places.masks.joined(separator: " or "))")
+        }
         if let sheet { try ContactSheet(session).write(names, on: on, to: sheet) }
     }
 }

@@ -14,7 +14,8 @@ struct RunCommand: ParsableCommand {
     var config: String?
     @Option(help: "camera, /dev/videoN, sample, or a photo or clip.")
     var source: String?
-    @Option(name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; may be given several times.")
+    @Option(
+        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; may be given several times.")
     var sinks: [String] = []
     @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
     var masks: [String] = []
@@ -35,7 +36,8 @@ struct RunCommand: ParsableCommand {
         // The first device decides the size and format: it may have been fixed by others.
         let isFile = !source.isLive && sourceSpec != "sample"
         let size = settings.output
-        var canvas = isFile && sinkSpecs.allSatisfy(Self.isFile)
+        var canvas =
+            isFile && sinkSpecs.allSatisfy(Self.isFile)
             ? source.layout : FrameLayout(width: size.width, height: size.height, format: .yuyv)
         let rate = source.isLive ? size.rate : source.rate ?? size.rate
         var outputs: [Output] = []

@@ -61,7 +61,8 @@ struct TrackCommand: ParsableCommand {
         let corners = [box.x, box.y, box.width, box.height].map { number(Double($0), 2) }.joined(separator: ", ")
         let angles = "\"roll\": \(number(Double(pose.roll), 2)), \"yaw\": \(number(Double(pose.yaw), 2))"
         var text = "{\"id\": \(face.id), \"box\": [\(corners)], \"points\": {\(named)}, "
-        text += "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\""
+        text +=
+            "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\""
         if landmarks {
             text += ", \"landmarks\": [\((0..<68).map { pair(face.landmarks[$0]) }.joined(separator: ", "))]"
         }

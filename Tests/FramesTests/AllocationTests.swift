@@ -1,0 +1,32 @@
+import CAllocations
+import Glibc
+import Testing
+
+@testable import Frames
+
+@Test func `each way of asking for memory counts once, and giving it back does not`() {
+    func asked(_ body: () -> UnsafeMutableRawPointer?) -> UInt64 {
+        let before = callocations_count()
+        let memory = unsafe body()
+        let count = callocations_count() - before
+        unsafe free(memory)
+        return count + (callocations_count() - before - count)
+    }
+    #expect(unsafe asked { unsafe malloc(100) } == 1)
+    #expect(unsafe asked { unsafe calloc(10, 10) } == 1)
+    #expect(unsafe asked { unsafe realloc(nil, 10) } == 1)
+    #expect(unsafe asked { unsafe aligned_alloc(64, 128) } == 1)
+    #expect(
+        unsafe asked {
+            var memory: UnsafeMutableRawPointer?
+            return unsafe posix_memalign(&memory, 64, 128) == 0 ? memory : nil
+        } == 1)
+    #expect(unsafe asked { nil } == 0)
+}
+
+@Test func `what Swift asks for counts too`() {
+    let before = callocations_count()
+    let frame = Frame(FrameLayout(width: 64, height: 64, format: .gray))
+    let array = [UInt8](repeating: 1, count: 1000 + frame.bytes.count)
+    #expect(callocations_count() >= before + 2 && array.count == 5096)
+}
