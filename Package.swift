@@ -1,8 +1,9 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-/// Warnings fail the build where `GUISE_STRICT=1` (make test, CI), so that a newer compiler's new warnings
-/// never keep a user from building.
+/// Warnings fail the debug build where `GUISE_STRICT=1` (make test, CI), so that a newer compiler's new warnings never
+/// keep a user from building. Release builds have the same flags always, so that `make run` after `make test` builds
+/// nothing again.
 let strict = Context.environment["GUISE_STRICT"] == "1"
 
 let swiftSettings: [SwiftSetting] =
@@ -12,7 +13,7 @@ let swiftSettings: [SwiftSetting] =
         .enableUpcomingFeature("ExistentialAny"),
         // `@_lifetime` on the few views that lend a frame's bytes.
         .enableExperimentalFeature("Lifetimes"),
-    ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+    ] + (strict ? [.treatAllWarnings(as: .error, .when(configuration: .debug))] : [])
 
 let package = Package(
     name: "guise",
@@ -78,6 +79,8 @@ let package = Package(
             name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
             swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Track", "CVision"], swiftSettings: swiftSettings),
+        // Drives the built program as its users do.
+        .testTarget(name: "EndToEndTests", dependencies: ["guise", "Frames"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
 )

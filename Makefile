@@ -1,0 +1,48 @@
+# All that is done with Guise's sources. Each target first installs what it lacks from Debian, saying so.
+#   ARGS='...' goes to the program: make run ARGS='--mask cat'
+PREFIX ?= $(HOME)/.local
+ARGS ?=
+
+guise := .build/release/guise
+share := $(DESTDIR)$(PREFIX)/share/guise
+sources := Sources Tests Package.swift
+
+.PHONY: run build test test-vm bench sample lint format install uninstall clean
+
+run: build sample
+	@exec $(guise) run $(ARGS)
+
+build:
+	@./setup build run
+	swift build -c release --product guise
+
+# The program as it is shipped, and the tests with the compiler's checks of debug builds; warnings are errors there.
+test: build sample lint
+	GUISE_STRICT=1 GUISE_BINARY="$(CURDIR)/$(guise)" swift test --disable-xctest $(ARGS)
+
+test-vm: build sample
+	GUISE_STRICT=1 Tests/VM/run $(ARGS)
+
+bench: build
+	$(guise) bench $(ARGS)
+
+sample:
+	@./setup sample
+
+lint:
+	swift format lint --strict --recursive --parallel $(sources)
+
+format:
+	swift format --in-place --recursive --parallel $(sources)
+
+install: build sample
+	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
+	rm -rf "$(share)" && mkdir -p "$(share)"
+	cp -r Cascades Masks config.json samples "$(share)"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to call it as guise." ;; esac
+
+uninstall:
+	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(share)"
+
+clean:
+	rm -rf .build .build-*

@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    @Suite struct Masks {
+        let workshop: Workshop
+        init() throws { workshop = try Workshop() }
+
+        static let shipped = [
+            "cat", "handlebar-moustache", "round-glasses", "santa", "santa-beard", "santa-hat",
+        ]
+
+        /// A mask of the user's own.
+        private func wear(_ name: String, art: String = "art.svg", svg: String? = square, more: String = "") throws {
+            try workshop.write(
+                """
+                {
+                    "version": 1,
+                    "layers": [
+                        {"kind": "sprite", "art": "\(art)", "pins": [{"art": [50, 50], "face": "nose"}],
+                         "eyeDistance": 100\(more)}
+                    ]
+                }
+                """, "config/guise/Masks/\(name)/mask.json")
+            if let svg { try workshop.write(svg, "config/guise/Masks/\(name)/art.svg") }
+        }
+
+        private static let square = """
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><rect width="100" height="100"/></svg>
+            """
+
+        @Test func `the masks that come along are all listed, without complaint`() throws {
+            let outcome = try workshop.guise("masks")
+            #expect(outcome.code == 0 && outcome.errors == "", "\(outcome)")
+            let names = outcome.out.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+            #expect(Set(names).isSuperset(of: Self.shipped), "\(names)")
+        }
+
+        @Test func `a broken mask is told in one line with its file, and the others are still there`() throws {
+            try wear("fine")
+            try workshop.write("{\n  \"version\": 1,\n  \"layers\": [}\n", "config/guise/Masks/broken-json/mask.json")
+            try wear("broken-art", svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><rect")
+            try wear("no-art", svg: nil)
+            try wear("outside", art: "../fine/art.svg")
+            try wear("wrong-key", more: ", \"opacitie\": 1")
+            try wear("linked", svg: nil)
+            try workshop.shell("ln -s '\(workshop.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
+            let outcome = try workshop.guise("masks")
+            #expect(outcome.code == 0, "\(outcome)")
+            for name in Self.shipped + ["fine"] {
+                #expect(outcome.out.split(separator: "\n").contains { $0.hasPrefix("\(name) ") }, "\(name): \(outcome)")
+            }
+            for (name, words) in [
+                ("broken-json", "broken-json/mask.json:3: "), ("broken-art", "broken-art/art.svg"),
+                ("no-art", "no-art/art.svg"), ("outside", "outside the mask's folder"),
+                ("wrong-key", "wrong-key/mask.json:5: unknown key 'layers[0].opacitie'; did you mean 'opacity'?"),
+                ("linked", "outside the mask's folder"),
+            ] {
+                let told = outcome.lines.filter { $0.contains("/\(name)") }
+                #expect(told.count == 1 && told[0].contains(words), "\(name): \(told)")
+                #expect(!outcome.out.contains(name), "\(name) is not among those that work")
+            }
+            #expect(outcome.lines.count == 6, "\(outcome)")
+        }
+
+        @Test func `a landmark that does not exist is told with those that do`() throws {
+            try workshop.write(
+                """
+                {"version": 1, "layers": [{"kind": "sprite", "art": "art.svg",
+                 "pins": [{"art": [0, 0], "face": "nosee"}], "eyeDistance": 100}]}
+                """, "config/guise/Masks/odd/mask.json")
+            let outcome = try workshop.guise("masks")
+            #expect(outcome.errors.contains("'nosee'") && outcome.errors.contains("did you mean 'nose'?"), "\(outcome)")
+        }
+
+        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        func `a mask that does not exist is told with the nearest one, and nothing is written`() throws {
+            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "santa-hut")
+            #expect(outcome.code == 1, "\(outcome)")
+            #expect(outcome.lines == ["guise: there is no mask 'santa-hut'; did you mean 'santa-hat'?"])
+            #expect(!Package.has(workshop.path("out.png")))
+            let strange = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "xylophone")
+            #expect(strange.code == 1 && strange.errors.contains("santa-hat"), "\(strange)")
+        }
+
+        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        func `one broken mask among two leaves the other on the face`() throws {
+            try wear("broken", svg: "no drawing")
+            let outcome = try workshop.guise(
+                "apply", Package.sample, "-o", "out.png", "--mask", "broken", "--mask", "round-glasses")
+            try #require(outcome.code == 0, "\(outcome)")
+            #expect(outcome.lines.count == 1 && outcome.errors.contains("broken/art.svg"), "\(outcome)")
+            let changed = try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+            #expect(changed.count > 300, "\(changed)")
+        }
+
+        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        func `a user's own mask replaces the one that comes along`() throws {
+            try wear("santa-hat")
+            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "santa-hat")
+            try #require(outcome.code == 0, "\(outcome)")
+            // A black square as wide as the eyes are apart, its middle on the nose.
+            let changed = try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+            #expect(abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")
+            #expect(abs((changed.left + changed.right) / 2 - 226) < 6, "\(changed)")
+            #expect(abs((changed.top + changed.bottom) / 2 - 127) < 6, "\(changed)")
+        }
+
+        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        func `the contact sheet is a picture with a place for every mask`() throws {
+            let outcome = try workshop.guise("masks", "--sheet", "sheet.png")
+            try #require(outcome.code == 0 && outcome.errors == "", "\(outcome)")
+            let picture = try workshop.pixels(workshop.path("sheet.png"))
+            let count = outcome.out.split(separator: "\n").count
+            #expect(picture.width * picture.height >= count * 200 * 200, "\(picture.width)x\(picture.height)")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    @Suite(.enabled(if: Package.hasSample, "needs the sample: make sample")) struct Photos {
+        let workshop: Workshop
+        init() throws { workshop = try Workshop() }
+
+        /// A cut of the sample, "width:height:x:y".
+        private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {
+            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf crop=\(crop) \(name)")
+            return workshop.path(name)
+        }
+
+        private func faces(_ path: String, _ more: String...) throws -> [Tracked.Face] {
+            let outcome = try Program.run(["track", path, "--json"] + more, in: workshop)
+            let lines = try Tracked.lines(outcome.out)
+            try #require(outcome.code == 0 && lines.count == 1 && lines[0].frame == 0, "\(outcome)")
+            return lines[0].faces
+        }
+
+        @Test func `the one face of the sample is found where it is, upright and looking ahead`() throws {
+            let faces = try faces(Package.sample, "--landmarks")
+            try #require(faces.count == 1)
+            let face = faces[0]
+            // Marked by hand on the picture; the eyes are 43 pixels apart.
+            let places: [String: [Double]] = [
+                "right_eye": [204, 101], "left_eye": [247, 104], "nose": [226, 127], "mouth": [223, 142],
+                "chin": [221, 178],
+            ]
+            for (name, place) in places {
+                let point = try #require(face.points[name])
+                let off = hypot(point[0] - place[0], point[1] - place[1])
+                #expect(off < 43 * 0.12, "\(name) at \(point), \(off) pixels off")
+            }
+            #expect(face.box[0] > 160 && face.box[0] + face.box[2] < 290, "\(face.box)")
+            #expect(face.landmarks?.count == 68 && face.state == "tracked" && face.id == 1)
+            for (name, most) in [("roll", 8.0), ("yaw", 15), ("pitch", 20)] {
+                #expect(abs(try #require(face.pose[name])) < most, "\(name): \(face.pose)")
+            }
+        }
+
+        @Test(
+            arguments: [
+                // Where it is worn: the box that holds all of it, and one that it must cover in part.
+                ("santa-hat", 300...40_000, (120, 0, 340, 112), (200, 20, 260, 60)),
+                ("santa-beard", 300...40_000, (140, 80, 310, 260), (200, 160, 250, 200)),
+                ("handlebar-moustache", 300...5000, (170, 118, 280, 156), (200, 128, 250, 145)),
+                ("round-glasses", 300...5000, (165, 75, 290, 135), (185, 90, 270, 120)),
+                ("cat", 800...10_000, (140, 0, 310, 170), (200, 110, 250, 150)),
+                ("santa", 5000...60_000, (120, 0, 340, 260), (200, 128, 250, 150)),
+            ] as [(String, ClosedRange<Int>, (Int, Int, Int, Int), (Int, Int, Int, Int))])
+        func `each mask changes the picture where it is worn and nowhere else`(
+            mask: String, count: ClosedRange<Int>, all: (Int, Int, Int, Int), part: (Int, Int, Int, Int)
+        ) throws {
+            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", mask)
+            try #require(outcome.code == 0, "\(outcome)")
+            #expect(try Data(contentsOf: workshop.folder.appending(path: "out.png")).starts(with: [0x89, 0x50, 0x4e, 0x47]))
+            let (before, after) = (try workshop.pixels(Package.sample), try workshop.pixels(workshop.path("out.png")))
+            try #require(after.width == before.width && after.height == before.height)
+            let changed = after.changes(from: before)
+            #expect(count.contains(changed.count), "\(changed)")
+            #expect(changed.left >= all.0 && changed.top >= all.1, "\(changed)")
+            #expect(changed.right <= all.2 && changed.bottom <= all.3, "\(changed)")
+            #expect(changed.left < part.2 && changed.right > part.0, "\(changed)")
+            #expect(changed.top < part.3 && changed.bottom > part.1, "\(changed)")
+        }
+
+        @Test func `two masks are both worn`() throws {
+            func count(_ masks: String...) throws -> Int {
+                let options = masks.flatMap { ["--mask", $0] }
+                let outcome = try Program.run(["apply", Package.sample, "-o", "out.png"] + options, in: workshop)
+                try #require(outcome.code == 0, "\(outcome)")
+                return try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample)).count
+            }
+            let (glasses, hat) = (try count("round-glasses"), try count("santa-hat"))
+            let both = try count("round-glasses", "santa-hat")
+            #expect(both > max(glasses, hat) && both <= glasses + hat, "\(glasses), \(hat), \(both)")
+        }
+
+        @Test func `a face that the picture's edge cuts is found while most of it is there, and never harms`() throws {
+            let bottom = try cut("512:150:0:0")
+            #expect(try faces(bottom).count == 1)
+            let top = try cut("512:440:0:68", "top.png")
+            #expect(try faces(top).count == 1)
+            // Half of the face, from all four sides: found or not, the picture stays a picture.
+            for (number, crop) in ["290:512:222:0", "222:512:0:0", "512:390:0:122", "512:122:0:0"].enumerated() {
+                let path = try cut(crop, "half\(number).png")
+                let outcome = try workshop.guise("apply", path, "-o", "out\(number).png")
+                try #require(outcome.code == 0, "\(crop): \(outcome)")
+                let parts = crop.split(separator: ":")
+                #expect(try workshop.measure(workshop.path("out\(number).png")) == "\(parts[0])x\(parts[1]) 1")
+            }
+        }
+
+        @Test func `a photo of 8000 x 6000 is dressed like a small one`() throws {
+            let filter = "scale=6000:6000,pad=8000:6000"
+            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf \(filter) big.jpg")
+            let outcome = try workshop.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
+            try #require(outcome.code == 0, "\(outcome)")
+            #expect(outcome.errors == "")
+            #expect(try workshop.measure(workshop.path("out.jpg")) == "8000x6000 1")
+            let face = try #require(try faces(workshop.path("big.jpg")).first)
+            let (eye, scale) = (try #require(face.points["right_eye"]), 6000.0 / 512)
+            #expect(hypot(eye[0] - 204 * scale, eye[1] - 101 * scale) < 60, "\(eye)")
+        }
+
+        @Test func `a photo of one pixel comes out as it was, and that is said`() throws {
+            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf scale=1:1 one.png")
+            let outcome = try workshop.guise("apply", "one.png", "-o", "out.png")
+            try #require(outcome.code == 0, "\(outcome)")
+            #expect(outcome.lines == ["guise: no face was found in one.png; out.png is as it was"])
+            #expect(try workshop.measure(workshop.path("out.png")) == "1x1 1")
+            #expect(try faces(workshop.path("one.png")).isEmpty)
+        }
+    }
+
+    @Suite struct NoPictures {
+        let workshop: Workshop
+        init() throws { workshop = try Workshop() }
+
+        @Test(arguments: [
+            ("text.jpg", "no picture at all\n", "text.jpg: it is no picture and no clip"),
+            ("empty.mp4", "", "empty.mp4: the file is empty"),
+        ])
+        func `a file that is no picture is refused in one line, and nothing is written`(
+            name: String, text: String, words: String
+        ) throws {
+            try workshop.write(text, name)
+            for arguments in [["apply", name, "-o", "out.png"], ["track", name], ["run", "--source", name]] {
+                let outcome = try Program.run(arguments, in: workshop)
+                #expect(outcome.code == 1 && outcome.out == "", "\(outcome)")
+                // `run` says first where it would have shown it.
+                #expect(outcome.lines.last?.contains(words) == true, "\(outcome)")
+                #expect(arguments[0] == "run" || outcome.lines.count == 1, "\(outcome)")
+            }
+            #expect(!Package.has(workshop.path("out.png")))
+        }
+
+        @Test func `what is not there, a folder, and an output that cannot be, are told by name`() throws {
+            let gone = try workshop.guise("apply", "none.png", "-o", "out.png")
+            #expect(gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])
+            let folder = try workshop.guise("track", workshop.folder.path)
+            #expect(folder.code == 1 && folder.errors.contains("it is a folder"), "\(folder)")
+        }
+
+        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        func `an output whose ending says nothing, or whose folder is not there, is refused`() throws {
+            for (name, words) in [("out.pgn", ".png"), ("none/out.png", "there is no such folder")] {
+                let outcome = try workshop.guise("apply", Package.sample, "-o", name)
+                #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains(words), "\(outcome)")
+            }
+        }
+    }
+}
