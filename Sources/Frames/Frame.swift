@@ -59,7 +59,8 @@
         }
     }
 
-    private static func fill(_ bytes: inout MutableSpan<UInt8>, _ plane: FrameLayout.Plane, _ even: UInt8, _ odd: UInt8) {
+    private static func fill(_ bytes: inout MutableSpan<UInt8>, _ plane: FrameLayout.Plane, _ even: UInt8, _ odd: UInt8)
+    {
         for row in 0..<plane.rows {
             let start = plane.offset + row * plane.stride
             for x in 0..<plane.rowBytes { bytes[start + x] = x & 1 == 0 ? even : odd }
