@@ -20,8 +20,6 @@ let package = Package(
     products: [.executable(name: "guise", targets: ["guise"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     ],
     targets: [
@@ -45,12 +43,9 @@ let package = Package(
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
-            dependencies: [
-                "Frames", "V4L2", "CLinux", "CArt", "CVision",
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
+            dependencies: ["Frames", "V4L2", "CLinux", "CArt", "CVision"],
             swiftSettings: swiftSettings),
-        .target(name: "Track", dependencies: ["Frames", "JSON", "CVision"], swiftSettings: swiftSettings),
+        .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: swiftSettings),
         .target(
             name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
         .target(
@@ -67,7 +62,6 @@ let package = Package(
                 "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux", "CVision",
                 "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
 

@@ -34,9 +34,9 @@ struct ContactSheet {
                 throw Problem(
                     .unusable, "no face was found in \(photo ?? session.places.sample)", cure: "name another photo")
             }
-            // Head and shoulders: five eye distances round a point below the eyes.
-            let center = face.head.origin + Point(0, face.head.scale * 0.1)
-            let scale = face.head.scale * 5 / Float(Self.cell)
+            // Head and hat: six eye distances round a point above the eyes.
+            let center = face.head.origin + Point(0, face.head.scale * -0.25)
+            let scale = face.head.scale * 6 / Float(Self.cell)
             let origin = center - Point(Float(Self.cell) / 2, Float(Self.cell) / 2) * scale
             copy(
                 pipeline.canvas.frame.view, from: origin, scale: scale, into: &sheet,
