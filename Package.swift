@@ -51,7 +51,8 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON", "CVision"], swiftSettings: swiftSettings),
-        .target(name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
+        .target(
+            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [

@@ -121,7 +121,8 @@ private struct Picture {
         var half = Picture(width: (width + 1) / 2 + 2, height: (height + 1) / 2 + 2)
         for y in 0..<(height + 1) / 2 {
             for x in 0..<(width + 1) / 2 {
-                let sum = self[2 * x, 2 * y] + self[2 * x + 1, 2 * y] + self[2 * x, 2 * y + 1] + self[2 * x + 1, 2 * y + 1]
+                let sum =
+                    self[2 * x, 2 * y] + self[2 * x + 1, 2 * y] + self[2 * x, 2 * y + 1] + self[2 * x + 1, 2 * y + 1]
                 half[x + 1, y + 1] = sum / 4
             }
         }

@@ -14,7 +14,9 @@ public func contents(of path: String) throws -> [UInt8] {
         let chunk = 1 << 16
         let from = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: chunk))
-        let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress?.advanced(by: from), chunk) }
+        let count = unsafe bytes.withUnsafeMutableBytes {
+            unsafe read(descriptor, $0.baseAddress?.advanced(by: from), chunk)
+        }
         guard count >= 0 else {
             if errno == EINTR {
                 bytes.removeLast(chunk)

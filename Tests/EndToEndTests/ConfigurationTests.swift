@@ -14,7 +14,9 @@ import Testing
         #expect(try read(text) == Configuration())
         // The message for an unknown key lists those that are known, in the order in which they are read.
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-        for (path, object) in [("", all)] + all.compactMap({ key, value in (value as? [String: Any]).map { (key, $0) } }) {
+        for (path, object) in [("", all)]
+            + all.compactMap({ key, value in (value as? [String: Any]).map { (key, $0) } })
+        {
             let odd = path.isEmpty ? "{\"qqqqqqqqq\": 1}" : "{\"\(path)\": {\"qqqqqqqqq\": 1}}"
             let problem = #expect(throws: Problem.self) { try read(odd) }
             let known = problem?.cure.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
@@ -63,7 +65,10 @@ extension EndToEnd {
             ("{\"camera\": 3}", 1, "'camera' is a number", "an object"),
             ("[]", 1, "the file is a list", "an object"),
             ("{\"masks\": [\"cat\",]\n}", 1, "no JSON value begins with ']'", "correct the file"),
-            ("{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time", "correct the file"),
+            (
+                "{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time",
+                "correct the file"
+            ),
             ("", 1, "the file ends where a value should be", "correct the file"),
         ])
         func `a mistake in the configuration is told with file, line, key and what is allowed`(

@@ -32,7 +32,9 @@ extension EndToEnd {
         @Test func `the masks that come along are all listed, without complaint`() throws {
             let outcome = try workshop.guise("masks")
             #expect(outcome.code == 0 && outcome.errors == "", "\(outcome)")
-            let names = outcome.out.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
+            let names = outcome.out.split(separator: "\n").compactMap {
+                $0.split(separator: " ").first.map(String.init)
+            }
             #expect(Set(names).isSuperset(of: Self.shipped), "\(names)")
         }
 
@@ -44,7 +46,8 @@ extension EndToEnd {
             try wear("outside", art: "../fine/art.svg")
             try wear("wrong-key", more: ", \"opacitie\": 1")
             try wear("linked", svg: nil)
-            try workshop.shell("ln -s '\(workshop.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
+            try workshop.shell(
+                "ln -s '\(workshop.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
             let outcome = try workshop.guise("masks")
             #expect(outcome.code == 0, "\(outcome)")
             for name in Self.shipped + ["fine"] {
@@ -101,7 +104,8 @@ extension EndToEnd {
             try #require(outcome.code == 0, "\(outcome)")
             // A black square as wide as the eyes are apart, its middle on the nose.
             let changed = try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
-            #expect(abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")
+            #expect(
+                abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")
             #expect(abs((changed.left + changed.right) / 2 - 226) < 6, "\(changed)")
             #expect(abs((changed.top + changed.bottom) / 2 - 127) < 6, "\(changed)")
         }

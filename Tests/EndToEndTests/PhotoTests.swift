@@ -55,7 +55,8 @@ extension EndToEnd {
         ) throws {
             let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", mask)
             try #require(outcome.code == 0, "\(outcome)")
-            #expect(try Data(contentsOf: workshop.folder.appending(path: "out.png")).starts(with: [0x89, 0x50, 0x4e, 0x47]))
+            #expect(
+                try Data(contentsOf: workshop.folder.appending(path: "out.png")).starts(with: [0x89, 0x50, 0x4e, 0x47]))
             let (before, after) = (try workshop.pixels(Package.sample), try workshop.pixels(workshop.path("out.png")))
             try #require(after.width == before.width && after.height == before.height)
             let changed = after.changes(from: before)
@@ -71,7 +72,8 @@ extension EndToEnd {
                 let options = masks.flatMap { ["--mask", $0] }
                 let outcome = try Program.run(["apply", Package.sample, "-o", "out.png"] + options, in: workshop)
                 try #require(outcome.code == 0, "\(outcome)")
-                return try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample)).count
+                return try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+                    .count
             }
             let (glasses, hat) = (try count("round-glasses"), try count("santa-hat"))
             let both = try count("round-glasses", "santa-hat")
@@ -139,7 +141,8 @@ extension EndToEnd {
 
         @Test func `what is not there, a folder, and an output that cannot be, are told by name`() throws {
             let gone = try workshop.guise("apply", "none.png", "-o", "out.png")
-            #expect(gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])
+            #expect(
+                gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])
             let folder = try workshop.guise("track", workshop.folder.path)
             #expect(folder.code == 1 && folder.errors.contains("it is a folder"), "\(folder)")
         }

@@ -10,7 +10,8 @@ extension EndToEnd {
         private func ask(_ port: Int, _ path: String, seconds: Double = 3) throws -> Data {
             let request = "GET \(path) HTTP/1.1\\r\\nHost: 127.0.0.1:\(port)\\r\\nConnection: close\\r\\n\\r\\n"
             try workshop.shell(
-                "exec 3<>/dev/tcp/127.0.0.1/\(port); printf '\(request)' >&3; timeout \(seconds) cat <&3 >answer || true")
+                "exec 3<>/dev/tcp/127.0.0.1/\(port); printf '\(request)' >&3; timeout \(seconds) cat <&3 >answer || true"
+            )
             return try Data(contentsOf: workshop.folder.appending(path: "answer"))
         }
 

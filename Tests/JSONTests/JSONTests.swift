@@ -27,7 +27,8 @@ private func problem(_ body: () throws -> Void) -> String {
 }
 
 @Test(arguments: [
-    "", "{", "[1,]", "{\"a\" 1}", "{\"a\":1,\"a\":2}", "01", "1 2", "\"\n\"", "\"\\x\"", "\"\\ud800\"", "nul", "[1 2]", "-",
+    "", "{", "[1,]", "{\"a\" 1}", "{\"a\":1,\"a\":2}", "01", "1 2", "\"\n\"", "\"\\x\"", "\"\\ud800\"", "nul", "[1 2]",
+    "-",
     "1.", "1e", "{1:2}", "\u{1}",
 ])
 func `what is no JSON is refused with its line`(text: String) {
@@ -43,7 +44,9 @@ func `what is no JSON is refused with its line`(text: String) {
     enum Side: String, CaseIterable { case left, right }
     var f = try fields("{\n\"width\": 9000,\n\"rate\": \"x\",\n\"side\": \"up\",\n\"hieght\": 1\n}")
     #expect(problem { _ = try f.integer("width", in: 16...4096) } == "t.json:2: 'width' is 9000; allowed: 16 to 4096")
-    #expect(problem { _ = try f.number("rate", in: 1...60) } == "t.json:3: 'rate' is a text; allowed: a number from 1 to 60")
+    #expect(
+        problem { _ = try f.number("rate", in: 1...60) } == "t.json:3: 'rate' is a text; allowed: a number from 1 to 60"
+    )
     #expect(problem { _ = try f.choice("side", default: Side.left) }.contains("allowed: left, right"))
     _ = try f.integer("height", in: 1...2, default: 1)
     #expect(problem { try f.finish() } == "t.json:5: unknown key 'hieght'; did you mean 'height'?")

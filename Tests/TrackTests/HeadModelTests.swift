@@ -12,11 +12,15 @@ private func placement(roll: Float, yaw: Float, pitch: Float, scale: Float, at o
     let ry: [SIMD3<Float>] = [[cy, 0, -sy], [0, 1, 0], [sy, 0, cy]]
     let rx: [SIMD3<Float>] = [[1, 0, 0], [0, cp, sp], [0, -sp, cp]]
     func column(_ m: [SIMD3<Float>], _ i: Int) -> SIMD3<Float> { [m[0][i], m[1][i], m[2][i]] }
-    let m = (0..<3).map { r in SIMD3<Float>((ry[r] * column(rx, 0)).sum(), (ry[r] * column(rx, 1)).sum(), (ry[r] * column(rx, 2)).sum()) }
+    let m = (0..<3).map { r in
+        SIMD3<Float>((ry[r] * column(rx, 0)).sum(), (ry[r] * column(rx, 1)).sum(), (ry[r] * column(rx, 2)).sum())
+    }
     return HeadPlacement(x: (m[0] * cr - m[1] * sr) * scale, y: (m[0] * sr + m[1] * cr) * scale, origin: origin)
 }
 
-@Test(arguments: [(0, 0, 0), (30, 0, 0), (0, 35, 0), (0, 0, 25), (-40, 20, -15), (75, -45, 10)] as [(Float, Float, Float)])
+@Test(
+    arguments: [(0, 0, 0), (30, 0, 0), (0, 35, 0), (0, 0, 25), (-40, 20, -15), (75, -45, 10)] as [(Float, Float, Float)]
+)
 func `a head that was put somewhere is found there with its angles`(roll: Float, yaw: Float, pitch: Float) {
     let put = placement(roll: roll, yaw: yaw, pitch: pitch, scale: 80, at: Point(400, 300))
     let found = HeadPlacement(fitting: put.landmarks)
