@@ -8,9 +8,13 @@ import V4L2
 /// that a stalled camera is noticed. A JPEG camera's `layout` is a guess until its first frame has been decoded; the
 /// view that is lent has always the right one.
 public struct Camera: FrameSource, ~Copyable {
+    /// "Integrated Camera (/dev/video0), YUYV 1280x720 at 30 fps".
     public let description: String
+    /// Of the last frame; see above for JPEG cameras.
     public private(set) var layout: FrameLayout
+    /// Frames per second that the driver granted; nil where it does not say.
     public let rate: Double?
+    /// True: frames come by themselves.
     public let isLive = true
 
     private var ring: BufferRing
@@ -27,7 +31,9 @@ public struct Camera: FrameSource, ~Copyable {
     /// Seconds without a frame after which a camera counts as lost. Slow ones need two to start.
     static let patience = 5.0
 
+    /// Readable when a frame is there.
     public var descriptor: CInt? { ring.device.descriptor }
+    /// Frames that were short, marked as broken, or did not decode.
     public var damaged: Int { ring.damaged + undecodable }
 
     /// Starts a camera in the mode nearest to the wanted size and rate.
@@ -60,6 +66,8 @@ public struct Camera: FrameSource, ~Copyable {
         lastSign = monotonicSeconds()
     }
 
+    /// Lends the newest frame; older ones are given back unread.
+    /// - Throws: `gone` for a camera that was unplugged or has stalled, and what `body` throws.
     public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
         let now = monotonicSeconds()
         guard let filled = try ring.dequeueNewest() else {

@@ -30,6 +30,7 @@ public struct FrameTime: Equatable, Sendable {
     /// Seconds since the source's first frame, by the source's own clock.
     public var seconds: Double
 
+    /// A moment of a source's own clock.
     public init(number: Int, seconds: Double) { (self.number, self.seconds) = (number, seconds) }
 }
 

@@ -6,10 +6,15 @@ import Track
 public struct Mask: Sendable {
     /// The folder's name.
     public let name: String
+    /// For people; the name where `mask.json` gives none.
     public let title: String
+    /// Who drew it; may be empty.
     public let author: String
+    /// Under which terms; may be empty.
     public let licence: String
+    /// Words to find it by.
     public let tags: [String]
+    /// In the order in which they are drawn.
     public let layers: [any Layer]
 
     /// Draws all layers on one face.
@@ -37,6 +42,7 @@ public struct Wardrobe: Sendable {
         folders = found.map { (name: $0.key, path: $0.value) }.sorted { $0.name < $1.name }
     }
 
+    /// Sorted.
     public var names: [String] { folders.map(\.name) }
 
     /// Reads a mask and makes its art ready.

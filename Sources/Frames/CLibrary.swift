@@ -2,6 +2,7 @@ import Glibc
 
 /// The C library's functions for `Float`, under names that do not meet others'.
 public func cosine(_ radians: Float) -> Float { cosf(radians) }
+/// The sine.
 public func sine(_ radians: Float) -> Float { sinf(radians) }
 /// The angle of the vector (x, y) in radians, -pi...pi.
 public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
@@ -9,7 +10,9 @@ public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 public func logarithm(_ x: Float) -> Float { logf(x) }
 /// The angle whose sine is `s`, radians, -pi/2...pi/2.
 public func arcSine(_ s: Float) -> Float { asinf(s) }
+/// Radians as degrees.
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
+/// Degrees as radians.
 public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }
 
 /// CPU time of this thread, nanoseconds.

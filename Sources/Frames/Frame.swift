@@ -2,6 +2,7 @@
 ///
 /// May change threads: it has one owner at a time, and what it points to belongs to it alone.
 @safe public struct Frame: ~Copyable, @unchecked Sendable {
+    /// Size and arrangement of the bytes.
     public let layout: FrameLayout
     private let storage: UnsafeMutableBufferPointer<UInt8>
 
@@ -18,6 +19,7 @@
 
     deinit { unsafe storage.deallocate() }
 
+    /// All bytes, lent.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self) get {
             let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -25,6 +27,7 @@
         }
     }
 
+    /// All bytes, lent for writing.
     public var mutableBytes: MutableSpan<UInt8> {
         @_lifetime(&self) mutating get {
             let span = unsafe MutableSpan(_unsafeElements: storage)
@@ -32,6 +35,7 @@
         }
     }
 
+    /// The frame, lent.
     public var view: FrameView {
         @_lifetime(borrow self) get { FrameView(layout: layout, bytes: bytes) }
     }
@@ -70,7 +74,9 @@
 
 /// A frame lent for a while: the camera's own buffer, or an owned `Frame`.
 public struct FrameView: ~Escapable {
+    /// Size and arrangement of the bytes.
     public let layout: FrameLayout
+    /// At least `layout.byteCount` of them.
     public let bytes: Span<UInt8>
 
     /// - Precondition: `bytes` holds at least `layout.byteCount` bytes.
@@ -94,6 +100,7 @@ public struct FrameView: ~Escapable {
 
 /// The brightness of a picture: sample (x, y) is `samples[y * rowStride + x * pixelStride]`.
 public struct LumaView: ~Escapable {
+    /// From the first pixel's sample to the last one's or beyond.
     public let samples: Span<UInt8>
     /// Pixels.
     public let width: Int

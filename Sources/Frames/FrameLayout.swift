@@ -37,11 +37,16 @@ public enum ColorRange: String, Sendable {
 public struct FrameLayout: Equatable, Sendable {
     /// One plane: `rows` rows of `rowBytes` bytes, `stride` bytes apart, the first at `offset`.
     public struct Plane: Equatable, Sendable {
+        /// Bytes before the first row.
         public var offset: Int
+        /// Bytes from one row to the next.
         public var stride: Int
+        /// Bytes of a row without its padding.
         public var rowBytes: Int
+        /// Rows of samples; fewer than pixels in 4:2:0 chroma.
         public var rows: Int
 
+        /// A plane by its place and size.
         public init(offset: Int, stride: Int, rowBytes: Int, rows: Int) {
             (self.offset, self.stride, self.rowBytes, self.rows) = (offset, stride, rowBytes, rows)
         }
@@ -51,8 +56,11 @@ public struct FrameLayout: Equatable, Sendable {
     public let width: Int
     /// Pixels.
     public let height: Int
+    /// How the samples lie.
     public let format: PixelFormat
+    /// What the sample values mean.
     public let range: ColorRange
+    /// One for packed formats, two for NV12, three for planar ones; luma is in the first.
     public let planes: [Plane]
 
     /// The layout as V4L2 and ffmpeg pack it: planes one behind the other, chroma strides following luma's.
@@ -105,5 +113,6 @@ public struct FrameLayout: Equatable, Sendable {
 }
 
 extension FrameLayout: CustomStringConvertible {
+    /// "YUYV 1280x720".
     public var description: String { "\(format.rawValue.uppercased()) \(width)x\(height)" }
 }

@@ -8,16 +8,23 @@ extension SIMD2<Float> {
 
 /// An upright rectangle in a picture: pixels, origin at the top left.
 public struct Rect: Equatable, Sendable {
+    /// Of the left edge.
     public var x: Float
+    /// Of the top edge.
     public var y: Float
+    /// Pixels.
     public var width: Float
+    /// Pixels.
     public var height: Float
 
+    /// A rectangle by its top left corner and size.
     public init(x: Float, y: Float, width: Float, height: Float) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
+    /// Where the diagonals cross.
     public var center: Point { Point(x + width / 2, y + height / 2) }
+    /// Square pixels.
     public var area: Float { width * height }
 
     /// The smallest rectangle that holds both.
@@ -39,15 +46,21 @@ public struct Rect: Equatable, Sendable {
 
 /// A whole-pixel rectangle, half open: `x ..< x + width`.
 public struct PixelRect: Equatable, Sendable {
+    /// Of the first column.
     public var x: Int
+    /// Of the first row.
     public var y: Int
+    /// Columns.
     public var width: Int
+    /// Rows.
     public var height: Int
 
+    /// A rectangle by its first pixel and size.
     public init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
+    /// True where no pixel lies in it.
     public var isEmpty: Bool { width <= 0 || height <= 0 }
 
     /// The part of this rectangle that lies inside a picture of that size; empty where there is none.
@@ -62,15 +75,23 @@ public struct PixelRect: Equatable, Sendable {
 
 /// A plane affine map: `x' = a x + b y + tx`, `y' = c x + d y + ty`.
 public struct Affine: Equatable, Sendable {
+    /// x' for each x.
     public var a: Float
+    /// x' for each y.
     public var b: Float
+    /// y' for each x.
     public var c: Float
+    /// y' for each y.
     public var d: Float
+    /// x' of the origin.
     public var tx: Float
+    /// y' of the origin.
     public var ty: Float
 
+    /// Leaves all as it is.
     public static let identity = Affine(a: 1, b: 0, c: 0, d: 1, tx: 0, ty: 0)
 
+    /// A map by its six numbers.
     public init(a: Float, b: Float, c: Float, d: Float, tx: Float, ty: Float) {
         (self.a, self.b, self.c, self.d, self.tx, self.ty) = (a, b, c, d, tx, ty)
     }
@@ -82,6 +103,7 @@ public struct Affine: Equatable, Sendable {
         self.init(a: c, b: -s, c: s, d: c, tx: origin.x, ty: origin.y)
     }
 
+    /// The image of a point.
     public func callAsFunction(_ p: Point) -> Point {
         Point(a * p.x + b * p.y + tx, c * p.x + d * p.y + ty)
     }

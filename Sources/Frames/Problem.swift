@@ -2,6 +2,7 @@
 ///
 /// Thrown where it happens and shown once, at the edge. Code that must tell problems apart looks at `kind`.
 public struct Problem: Error, Equatable, Sendable {
+    /// What sort of thing went wrong, for code that goes on differently.
     public enum Kind: String, Sendable {
         /// A device, file, package or program is not there.
         case missing
@@ -19,17 +20,20 @@ public struct Problem: Error, Equatable, Sendable {
         case system
     }
 
+    /// What sort of thing went wrong.
     public let kind: Kind
     /// One sentence without a full stop: what was tried on what, and why it failed.
     public let what: String
     /// What to do next, one sentence without a full stop; empty where there is nothing to do.
     public let cure: String
 
+    /// A problem in words.
     public init(_ kind: Kind, _ what: String, cure: String = "") {
         (self.kind, self.what, self.cure) = (kind, what, cure)
     }
 }
 
 extension Problem: CustomStringConvertible {
+    /// What went wrong; what to do.
     public var description: String { cure.isEmpty ? what : "\(what); \(cure)" }
 }

@@ -4,9 +4,11 @@ import Frames
 ///
 /// Every problem names the file, the line, the key with its path, and what is allowed.
 public struct Fields {
+    /// The name for messages.
     public let file: String
     /// Where this object stands: "output" or "layers[0]"; empty at the top.
     public let path: String
+    /// Where the object begins, counted from 1.
     public let line: Int
     private let members: [JSON.Member]
     private var known: [String] = []
@@ -45,11 +47,13 @@ public struct Fields {
         Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", cure: "wanted: \(wanted)")
     }
 
+    /// True where the key is there, whatever its value.
     public mutating func has(_ key: String) -> Bool { member(key) != nil }
 
     /// The value as it stands, for keys with more than one form.
     public mutating func json(_ key: String) -> JSON? { member(key)?.value }
 
+    /// A text; without `fallback` the key must be there.
     public mutating func string(_ key: String, default fallback: String? = nil) throws -> String {
         guard let member = member(key) else {
             guard let fallback else { throw missing(key, wanted: "a text") }
@@ -61,6 +65,7 @@ public struct Fields {
         return text
     }
 
+    /// True or false.
     public mutating func bool(_ key: String, default fallback: Bool) throws -> Bool {
         guard let member = member(key) else { return fallback }
         guard case .bool(let value) = member.value.value else {
@@ -69,6 +74,7 @@ public struct Fields {
         return value
     }
 
+    /// A number within a range; without `fallback` the key must be there.
     public mutating func number(
         _ key: String, in range: ClosedRange<Double>, default fallback: Double? = nil
     ) throws -> Double {
@@ -83,6 +89,7 @@ public struct Fields {
         return value
     }
 
+    /// A whole number within a range; without `fallback` the key must be there.
     public mutating func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int
     {
         let value = try number(
@@ -91,6 +98,7 @@ public struct Fields {
         return whole
     }
 
+    /// One of the texts that `T` knows.
     public mutating func choice<T: RawRepresentable<String> & CaseIterable>(
         _ key: String, default fallback: T
     ) throws -> T {
@@ -101,6 +109,7 @@ public struct Fields {
         return value
     }
 
+    /// A list of texts.
     public mutating func strings(_ key: String, default fallback: [String]) throws -> [String] {
         guard let member = member(key) else { return fallback }
         guard case .array(let elements) = member.value.value else {

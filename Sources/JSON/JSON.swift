@@ -4,6 +4,7 @@ import Frames
 ///
 /// RFC 8259, read strictly: no comments, no trailing commas, no key twice in one object.
 public struct JSON: Equatable, Sendable {
+    /// The six kinds of JSON values; members keep their order.
     public enum Value: Equatable, Sendable {
         case null
         case bool(Bool)
@@ -15,11 +16,15 @@ public struct JSON: Equatable, Sendable {
 
     /// One key of an object with its value; `line` is the key's.
     public struct Member: Equatable, Sendable {
+        /// Unescaped.
         public let key: String
+        /// Counted from 1.
         public let line: Int
+        /// What stands behind the colon.
         public let value: JSON
     }
 
+    /// What it is.
     public let value: Value
     /// Counted from 1.
     public let line: Int

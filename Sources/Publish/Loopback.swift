@@ -9,7 +9,9 @@ import V4L2
 /// start is the one that works from 0.12 to 0.15: format, rate, VIDIOC_STREAMON, and never VIDIOC_REQBUFS, after which
 /// 0.14 and later refuse write.
 public struct Loopback: FrameSink, ~Copyable {
+    /// "Guise Camera (/dev/video10), YUYV 1280x720".
     public let description: String
+    /// What the driver granted; frames must have it.
     public let layout: FrameLayout
 
     private let device: Device
@@ -72,6 +74,8 @@ public struct Loopback: FrameSink, ~Copyable {
 
     deinit { device.stop(.output) }
 
+    /// Gives one frame to all who read; never waits.
+    /// - Throws: `gone` or `busy` where another program has taken the device over.
     public mutating func publish(_ frame: borrowing FrameView) throws {
         guard frame.layout == layout else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")

@@ -10,6 +10,7 @@ import Glibc
 @safe public struct BufferRing: ~Copyable {
     /// A buffer that the driver has filled. Give it back as soon as it was read.
     public struct Filled: Equatable, Sendable {
+        /// The driver's number of the buffer.
         public let index: Int
         /// Bytes that the driver wrote.
         public let count: Int
@@ -19,6 +20,7 @@ import Glibc
         public let isDamaged: Bool
     }
 
+    /// Streams for as long as the ring lives.
     public let device: Device
     /// Frames that were dropped because they were broken or short.
     public private(set) var damaged = 0
@@ -70,6 +72,7 @@ import Glibc
         unsafe Self.unmap(buffers)
     }
 
+    /// Buffers that the driver granted.
     public var count: Int { unsafe buffers.count }
 
     /// The newest filled buffer; older ones go back to the driver unread. Nil where none is ready. Never blocks.

@@ -17,14 +17,20 @@ public enum Direction: Sendable {
 
 /// What a node says of itself (VIDIOC_QUERYCAP), by its own capabilities and not those of the whole card.
 public struct Capabilities: Equatable, Sendable {
+    /// The kernel module: "uvcvideo".
     public var driver: String
     /// What the user reads: "Integrated Camera".
     public var card: String
+    /// Where it is plugged in: "usb-0000:00:14.0-6".
     public var bus: String
+    /// It gives pictures.
     public var isCapture: Bool
+    /// It takes pictures.
     public var isOutput: Bool
+    /// It maps buffers (V4L2_CAP_STREAMING).
     public var canStream: Bool
 
+    /// Capabilities that are made up, for tests.
     public init(driver: String, card: String, bus: String, isCapture: Bool, isOutput: Bool, canStream: Bool = true) {
         (self.driver, self.card, self.bus) = (driver, card, bus)
         (self.isCapture, self.isOutput, self.canStream) = (isCapture, isOutput, canStream)
@@ -46,9 +52,11 @@ public struct Capabilities: Equatable, Sendable {
 
 /// An open video node; closed with the value. All requests to the kernel's V4L2 go through `control`.
 public struct Device: ~Copyable {
+    /// "/dev/video0".
     public let path: String
     /// Readable when a captured frame is there.
     public let descriptor: CInt
+    /// As they were when it was opened.
     public let capabilities: Capabilities
 
     /// Opens a node without taking anything from others: only a format, buffers or a stream do that.

@@ -4,9 +4,11 @@ import Frames
 
 /// One video node as `guise devices` shows it. A node that cannot be opened is listed with the reason.
 public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
+    /// "/dev/video0".
     public var path: String
     /// Nil where the node could not be opened.
     public var capabilities: Capabilities?
+    /// What it captures; empty where it could not be asked.
     public var offers: [Offer]
     /// Why the node could not be opened, or who holds it.
     public var problem: Problem?
@@ -15,6 +17,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     /// v4l2loopback alone has these files, so that it is known even where the node may not be opened.
     public var isLoopback: Bool
 
+    /// A node with what is known of it.
     public init(
         path: String, capabilities: Capabilities? = nil, offers: [Offer] = [], problem: Problem? = nil,
         name: String? = nil, isLoopback: Bool = false
@@ -129,6 +132,7 @@ extension Device {
     // Drivers that never say "no more" are cut off here.
     private static let mostItems: UInt32 = 256
 
+    /// Pixel formats in the driver's order (VIDIOC_ENUM_FMT).
     public func formats(for direction: Direction) -> [FourCC] {
         var found: [FourCC] = []
         for index in 0..<Self.mostItems {

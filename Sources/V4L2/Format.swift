@@ -3,8 +3,10 @@ import Frames
 
 /// A pixel format's name in V4L2: four characters, the first in the lowest byte.
 public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// V4L2_PIX_FMT_...
     public let rawValue: UInt32
 
+    /// V4L2's number of a format.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Missing characters are blanks, further ones are left out.
@@ -15,6 +17,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringL
         rawValue = value
     }
 
+    /// "YUYV".
     public init(stringLiteral name: String) { self.init(name) }
 
     /// "YUYV"; bytes that do not print are shown as dots.
@@ -40,6 +43,7 @@ extension FourCC {
         }
     }
 
+    /// True for frames that are JPEG pictures.
     public var isJPEG: Bool { self == "MJPG" || self == "JPEG" }
 
     /// V4L2's name of a frame format; nil where it has none.
@@ -58,6 +62,7 @@ extension FourCC {
 
 /// What a stream was set to: the driver's answer to VIDIOC_S_FMT.
 public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
+    /// The format of its frames.
     public var fourCC: FourCC
     /// Pixels.
     public var width: Int
@@ -65,8 +70,10 @@ public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
     public var height: Int
     /// Bytes from one row of the first plane to the next; 0 in compressed formats.
     public var bytesPerLine: Int
+    /// What its sample values mean.
     public var range: ColorRange
 
+    /// A format as a driver would grant it.
     public init(fourCC: FourCC, width: Int, height: Int, bytesPerLine: Int = 0, range: ColorRange = .limited) {
         (self.fourCC, self.width, self.height) = (fourCC, width, height)
         (self.bytesPerLine, self.range) = (bytesPerLine, range)

@@ -4,12 +4,17 @@ import Frames
 public struct Offer: Equatable, Sendable, CustomStringConvertible {
     /// Pixels, from `least` to `most` in steps.
     public struct Extent: Equatable, Sendable {
+        /// Pixels.
         public var least: Int
+        /// Pixels.
         public var most: Int
+        /// Pixels from one size to the next.
         public var step: Int
 
+        /// One size alone.
         public init(_ value: Int) { self.init(least: value, most: value) }
 
+        /// A range of sizes; a range that ends before it begins is one size.
         public init(least: Int, most: Int, step: Int = 1) {
             (self.least, self.most, self.step) = (least, max(least, most), max(1, step))
         }
@@ -36,11 +41,16 @@ public struct Offer: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// V4L2's name of the format.
     public var fourCC: FourCC
+    /// Pixels.
     public var width: Extent
+    /// Pixels.
     public var height: Extent
+    /// What is offered at the largest size.
     public var rates: Rates
 
+    /// An offer as the driver names it.
     public init(fourCC: FourCC, width: Extent, height: Extent, rates: Rates) {
         (self.fourCC, self.width, self.height, self.rates) = (fourCC, width, height, rates)
     }
@@ -66,6 +76,7 @@ public func rateText(_ rate: Double) -> String {
 
 /// A format, a size and a rate to ask a camera for.
 public struct Mode: Equatable, Sendable {
+    /// V4L2's name of the format.
     public var fourCC: FourCC
     /// Pixels.
     public var width: Int
@@ -74,6 +85,7 @@ public struct Mode: Equatable, Sendable {
     /// Frames per second; nil where the device does not say.
     public var rate: Double?
 
+    /// A mode; `rate` is nil where the driver names none.
     public init(fourCC: FourCC, width: Int, height: Int, rate: Double?) {
         (self.fourCC, self.width, self.height, self.rate) = (fourCC, width, height, rate)
     }

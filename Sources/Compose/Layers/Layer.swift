@@ -10,10 +10,12 @@ public protocol Layer: Sendable {
 
 /// The output frame while it is being dressed.
 public struct Canvas: ~Copyable {
+    /// What goes to the sinks.
     public var frame: Frame
     /// From the pixels in which faces were found to this frame's.
     public var placement: Affine = .identity
 
+    /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
         frame = Frame(layout)
     }
@@ -21,6 +23,7 @@ public struct Canvas: ~Copyable {
 
 /// What art is made for: it is converted and sized once, when a mask is loaded.
 public struct ArtTarget: Equatable, Sendable {
+    /// What the frame's sample values mean.
     public let range: ColorRange
     /// The largest distance between eyes that is drawn at full sharpness, pixels.
     public let eyeDistance: Float
