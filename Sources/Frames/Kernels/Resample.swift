@@ -42,11 +42,12 @@ public func resample(
 
 /// Pixels of the patch on a tile's side.
 private let tileSide = 32
-/// Cells on a side that may lie under a tile: a side of it is at most 1.5 cells a pixel long, along each axis, and the
-/// rest is for the cells that are cut.
+/// Cells on a side that may lie under a tile: its pixels are at most 2.3 cells apart, so that a turned tile spans 104 at
+/// the most, and the rest is for the cells that are cut.
 private let cellSide = 128
 
-/// Picture pixels on a cell's side: how much the map shrinks along the axis that it shrinks most.
+/// Picture pixels on a cell's side: 0.65 of the map's shrinking along the axis that it shrinks most. Cells as large as
+/// the patch's pixels blur small faces away (docs/tracker.md).
 private func cellFactor(_ map: Affine) -> Int {
     let longest = max(map.a * map.a + map.c * map.c, map.b * map.b + map.d * map.d).squareRoot()
     return max(1, Int((longest * 0.65).rounded()))
