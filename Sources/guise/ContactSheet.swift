@@ -14,22 +14,15 @@ struct ContactSheet {
     /// - Parameter photo: whose face; nil: the sample's.
     /// - Throws: `Problem` where no face is found in it or the sheet cannot be written.
     func write(_ names: [String], on photo: String?, to path: String) throws {
-        let path = path
-        var clip = try Clip(path: photo ?? session.places.sample)
-        let layout = clip.layout
+        let picture = try load(photo ?? session.places.sample)
         let rows = (names.count + Self.columns - 1) / Self.columns
         var sheet = RasterRGBA(
             width: Self.columns * Self.cell, height: rows * Self.cell,
             bytes: [UInt8](repeating: 255, count: Self.columns * Self.cell * rows * Self.cell * 4))
         for (index, name) in names.enumerated() {
-            var pipeline = Pipeline(
-                tracker: try session.tracker(), masks: try session.masks([name], for: layout), output: layout)
-            if index > 0 { clip = try Clip(path: photo ?? session.places.sample) }
-            var arrival = Arrival.nothing
-            while arrival == .nothing {
-                arrival = try clip.withFrame { view, time in try pipeline.dress(view, at: time, whole: true) }
-                if arrival == .nothing { clip.wait() }
-            }
+            let masks = try session.masks([name], for: picture.layout)
+            var pipeline = Pipeline(tracker: try session.tracker(), masks: masks, output: picture.layout)
+            try pipeline.dress(picture.view, at: FrameTime(number: 0, seconds: 0), whole: true)
             guard let face = pipeline.tracker.faces.first else {
                 throw Problem(
                     .unusable, "no face was found in \(photo ?? session.places.sample)", cure: "name another photo")
@@ -43,6 +36,31 @@ struct ContactSheet {
                 at: (index % Self.columns * Self.cell, index / Self.columns * Self.cell))
         }
         try sheet.write(png: path)
+    }
+
+    /// The photo with its first row going on upward for half its height: portraits leave little room for hats.
+    private func load(_ path: String) throws -> Frame {
+        var clip = try Clip(path: path)
+        let room = clip.layout.height / 2
+        var picture = Frame(
+            FrameLayout(width: clip.layout.width, height: clip.layout.height + room, format: .i444, range: .full))
+        var arrival = Arrival.nothing
+        while arrival == .nothing {
+            arrival = try clip.withFrame { view, _ in
+                guard view.layout.format == .i444 else { return }
+                let layout = picture.layout
+                var bytes = picture.mutableBytes
+                for (from, to) in zip(view.layout.planes, layout.planes) {
+                    for row in 0..<to.rows {
+                        let source = from.offset + max(0, row - room) * from.stride
+                        for x in 0..<to.rowBytes { bytes[to.offset + row * to.stride + x] = view.bytes[source + x] }
+                    }
+                }
+            }
+            if arrival == .nothing { clip.wait() }
+        }
+        guard clip.isPhoto else { throw Problem(.unusable, "\(path) is no photo", cure: "name a photo for the sheet") }
+        return picture
     }
 
     private func copy(

@@ -28,10 +28,11 @@ public struct ArtTarget: Equatable, Sendable {
     /// The largest distance between eyes that is drawn at full sharpness, pixels.
     public let eyeDistance: Float
 
-    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart.
+    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22 art is
+    /// drawn in half the time, and for the nearest faces it is no softer than a webcam's picture.
     public init(_ layout: FrameLayout) {
         range = layout.range
-        eyeDistance = max(24, 0.3 * Float(min(layout.width, layout.height)))
+        eyeDistance = max(24, 0.22 * Float(min(layout.width, layout.height)))
     }
 }
 
