@@ -165,7 +165,9 @@ public enum Raster {
         return bytes
     }
 
+    /// In one line, whatever the library wrote.
     fileprivate static func string(_ text: [CChar]) -> String {
-        String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return said.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }

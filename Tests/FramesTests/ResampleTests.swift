@@ -82,7 +82,9 @@ struct ResampleTests {
                 let wanted = scene.reference(map, side: side)
                 let errors = zip(scene.patch(map, side: side), wanted).map { abs(Double($0) - $1) }
                 let mean = errors.reduce(0, +) / Double(errors.count)
-                #expect(mean <= 1, "scale \(scale) roll \(roll) at \(center): \(mean) levels in the mean")
+                // Cells are smaller than the patch's pixels, for the sake of small faces: between two whole factors that
+                // costs a little of the mean.
+                #expect(mean <= 1.2, "scale \(scale) roll \(roll) at \(center): \(mean) levels in the mean")
                 #expect(errors.max() ?? 0 <= 25, "scale \(scale) roll \(roll) at \(center)")
             }
         }
