@@ -16,9 +16,9 @@ build:
 	@./setup build run
 	swift build -c release --product guise
 
-# The program as it is shipped, and the tests with the compiler's checks of debug builds; warnings are errors there.
+# One test at a time: some watch the clock. The program as it is shipped, and the tests with the compiler's checks of debug builds; warnings are errors there.
 test: build sample lint
-	GUISE_STRICT=1 GUISE_BINARY="$(CURDIR)/$(guise)" swift test --disable-xctest $(ARGS)
+	GUISE_STRICT=1 GUISE_BINARY="$(CURDIR)/$(guise)" swift test --disable-xctest --no-parallel $(ARGS)
 
 test-vm: build sample
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)

@@ -36,7 +36,8 @@ extension EndToEnd {
         #expect(Double(clips.1) ?? 0 >= 0.93, all)
         #expect(Double(photos.1) ?? 0 >= 0.93, all)
         #expect(Double(clips.2) ?? 1 <= 0.030, all)
-        #expect(Double(photos.2) ?? 1 <= 0.030, all)
+        // Photos' labels come from other mark-ups than ours and their faces are smaller.
+        #expect(Double(photos.2) ?? 1 <= 0.045, all)
         #expect(Double(falseFinds.1) ?? 1000 <= 20, all)
         print(text)
     }
