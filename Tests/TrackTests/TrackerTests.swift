@@ -1,0 +1,120 @@
+import Capture
+import Foundation
+import Frames
+import Testing
+
+@testable import Track
+
+/// The package's own folder, found from this file's.
+private let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().path
+private let portrait = "\(package)/samples/astronaut.png"
+private let hasSample = FileManager.default.fileExists(atPath: portrait)
+
+private func looker(landmarks: String = LandmarkModel.debianPath) throws -> Looker {
+    try Looker(
+        catalogue: try Catalogue(folder: "\(package)/Cascades"), landmarks: landmarks,
+        cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
+}
+
+/// What a tracker says of the sample's first frames.
+private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
+    var sample = try Sample(path: portrait, width: 640, height: 360)
+    var seen: [[Face]] = []
+    for _ in 0..<frames {
+        _ = try sample.withFrame { view, time in tracker.update(view.luma, at: time.seconds) }
+        seen.append(tracker.faces)
+    }
+    return seen
+}
+
+@Test(.enabled(if: hasSample, "needs the sample: make sample"))
+func `a face is found within half a second and followed under one name, the same on every run`() throws {
+    var first = Tracker(try looker())
+    var second = Tracker(try looker())
+    let seen = try watch(&first, frames: 45)
+    let again = try watch(&second, frames: 45)
+    let found = try #require(seen.firstIndex { !$0.isEmpty })
+    #expect(found < 15, "found in frame \(found)")
+    for (index, faces) in seen.enumerated().dropFirst(found) {
+        #expect(faces.map(\.id) == [1], "frame \(index)")
+        #expect(faces.first?[.nose] == again[index].first?[.nose], "frame \(index)")
+    }
+}
+
+@Test(.enabled(if: hasSample, "needs the sample: make sample"))
+func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
+    var whole = Tracker(try looker())
+    var part = Tracker(try looker(landmarks: "/nonexistent.dat"))
+    #expect(whole.warning == nil)
+    #expect(part.warning?.contains("libdlib-data") == true)
+    var photo = try Clip(path: portrait)
+    var arrival = Arrival.nothing
+    while arrival == .nothing {
+        arrival = try photo.withFrame { view, _ in
+            whole.searchWhole(view.luma)
+            part.searchWhole(view.luma)
+        }
+        if arrival == .nothing { photo.wait() }
+    }
+    let (wanted, found) = (try #require(whole.faces.first), try #require(part.faces.first))
+    for eye in [FacePoint.rightEye, .leftEye] {
+        let off = (wanted[eye] - found[eye]).length / wanted.head.scale
+        #expect(off < 0.15, "\(eye) is off by \(off) eye distances")
+    }
+}
+
+@Test func `where there is no face none is found`() throws {
+    var tracker = Tracker(try looker())
+    // A slope with some texture: not flat, or no window would be looked at.
+    var frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
+    var bytes = frame.mutableBytes
+    for i in bytes.indices { bytes[i] = UInt8(truncatingIfNeeded: 60 + i % 320 / 4 + (i &* 2_654_435_761 >> 13) % 17) }
+    for step in 0..<30 { tracker.update(frame.view.luma, at: Double(step) / 30) }
+    #expect(tracker.faces.isEmpty)
+}
+
+@Test(arguments: [0, 40] as [Float]) func `a sweep leaves no place and no size out`(roll: Float) {
+    let (width, height, smallest) = (640, 360, Float(36))
+    let sweep = Sweep(width: width, height: height, smallest: smallest, rolls: [roll])
+    for size in stride(from: smallest, to: 300, by: 17) {
+        for x in stride(from: size / 2, through: Float(width) - size / 2, by: 31) {
+            for y in stride(from: size / 2, through: Float(height) - size / 2, by: 29) {
+                let isCovered = sweep.regions.contains { region in
+                    guard let back = region.map(side: Sweep.side).inverse else { return false }
+                    // The largest window stands for faces up to a step larger.
+                    let (p, side) = (back(Point(x, y)), size / region.scale)
+                    let half = min(side, Float(Sweep.sizes.upperBound)) / 2
+                    let isSize = side >= 19.9 && side <= Float(Sweep.sizes.upperBound) * 1.2
+                    let (low, high) = (min(p.x, p.y) - half, max(p.x, p.y) + half)
+                    return isSize && low >= -2 && high <= Float(Sweep.side) + 1
+                }
+                #expect(isCovered, "a face of \(size) pixels at \(x), \(y)")
+            }
+        }
+    }
+}
+
+@Test func `a cascade that is missing or damaged is told with its file and package`() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guise-cascades-\(UUID())").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    func catalogue(_ file: String) throws {
+        let text = """
+            {"version": 1, "cascades": [{"name": "mine", "role": "face", "file": "\(file)", "window": 20, "eyes": [0.5, 0.4],
+            "eyeDistance": 0.4}]}
+            """
+        try text.write(toFile: "\(folder)/catalogue.json", atomically: true, encoding: .utf8)
+    }
+    func complaint() -> String {
+        do {
+            _ = try Looker(catalogue: try Catalogue(folder: folder), cache: nil)
+            return "no complaint"
+        } catch { return "\(error)" }
+    }
+    try catalogue("nowhere.xml")
+    #expect(complaint().contains("nowhere.xml") && complaint().contains("opencv-data"))
+    try catalogue("broken.xml")
+    try "<opencv_storage><cascade>".write(toFile: "\(folder)/broken.xml", atomically: true, encoding: .utf8)
+    #expect(complaint().contains("broken.xml") && complaint().contains("opencv-data"))
+}
