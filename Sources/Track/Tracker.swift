@@ -52,7 +52,7 @@ public struct Tracker: ~Copyable {
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
 
-    /// No frame carries more slices than this, however slowly frames come.
+    /// No frame carries more slices than this, however slowly frames come; and but one beside a known face.
     private static let mostSlices = 5
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
@@ -116,7 +116,7 @@ public struct Tracker: ~Copyable {
         if isBeside { lastPresence = seconds }
         let isAlert = seconds - lastPresence < settings.alert
         due += elapsed * (isBeside ? settings.slicesBeside : isAlert ? settings.slicesAlert : settings.slicesAlone)
-        let whole = min(Int(due), Self.mostSlices)
+        let whole = min(Int(due), isBeside ? 1 : Self.mostSlices)
         due = min(due - Double(whole), 1)
         return seconds == 0 ? Self.mostSlices : whole
     }
