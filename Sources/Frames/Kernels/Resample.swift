@@ -33,7 +33,7 @@ public func resample(
                     case 2: unsafe cells.fill(from: samples, pixelStride: 2)
                     default: unsafe cells.fill(from: samples, pixelStride: picture.pixelStride)
                     }
-                    unsafe cells.interpolate(into: patch + top * width + left, tile, map, patchStride: width)
+                    unsafe cells.interpolate(into: patch + (top &* width &+ left), tile, map, patchStride: width)
                 }
             }
         }
@@ -178,7 +178,8 @@ private struct Cells {
     }
 
     /// Bilinear, in 16.16 fixed point with 8 bits of weight.
-    func interpolate(
+    /// Mutating, so that the cells are read where they lie and not from a copy.
+    mutating func interpolate(
         into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int
     ) {
         // From the tile's pixels to cells.
