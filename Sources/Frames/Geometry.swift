@@ -27,15 +27,6 @@ public struct Rect: Equatable, Sendable {
     /// Square pixels.
     public var area: Float { width * height }
 
-    /// The smallest rectangle that holds both.
-    public func union(_ other: Rect) -> Rect {
-        let left = min(x, other.x)
-        let top = min(y, other.y)
-        let right = max(x + width, other.x + other.width)
-        let bottom = max(y + height, other.y + other.height)
-        return Rect(x: left, y: top, width: right - left, height: bottom - top)
-    }
-
     /// The area that both share, in square pixels; 0 where they do not touch.
     public func overlap(_ other: Rect) -> Float {
         let w = min(x + width, other.x + other.width) - max(x, other.x)
