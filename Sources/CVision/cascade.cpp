@@ -35,12 +35,6 @@ struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size
 
 void cvision_cascade_close(struct cvision_cascade *cascade) { delete cascade; }
 
-void cvision_cascade_window(const struct cvision_cascade *cascade, int *width, int *height) {
-    const cv::Size size = cascade->classifier.getOriginalWindowSize();
-    *width = size.width;
-    *height = size.height;
-}
-
 int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
                            double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
                            int capacity, char *error, size_t error_size) try {

@@ -12,9 +12,6 @@ public struct HeadPlacement: Sendable {
     /// Where head space's origin lies, pixels.
     public var origin: Point
 
-    /// Upright at the origin, one pixel a unit.
-    public static let nowhere = HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero)
-
     /// From its parts.
     public init(x: SIMD3<Float>, y: SIMD3<Float>, origin: Point) { (self.x, self.y, self.origin) = (x, y, origin) }
 

@@ -29,9 +29,6 @@ struct cvision_cascade;
 /// Loads an OpenCV cascade (XML). NULL on failure.
 struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size_t error_size);
 void cvision_cascade_close(struct cvision_cascade *cascade);
-/// The trained window, pixels.
-void cvision_cascade_window(const struct cvision_cascade *cascade, int *width, int *height);
-
 /// Searches a picture at window sizes from min_size to max_size (pixels, 0: no limit), each `step` times the last.
 /// Returns the number of finds, at most `capacity`, or -1.
 int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
