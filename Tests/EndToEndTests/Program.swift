@@ -40,6 +40,9 @@ enum Program {
         ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "guise").path
 
+    /// A debug build tracks so slowly that what scores it takes an hour.
+    static var isRelease: Bool { path.contains("/release/") }
+
     /// Runs a program to its end; killed, and said so, after `limit` seconds.
     static func run(
         _ arguments: [String], of path: String = Program.path, in workshop: Workshop, limit: Double = 120

@@ -12,15 +12,12 @@ private enum Score {
         }
         return (try? workshop.shell("python3 -c 'import numpy'")) != nil
     }
-
-    /// A debug build takes an hour.
-    static var isRelease: Bool { Program.path.contains("/release/") }
 }
 
 extension EndToEnd {
     @Test(
         .enabled(if: Score.isThere, "needs the labelled faces, their evaluate.py, and python3 with numpy"),
-        .enabled(if: Score.isRelease, "needs GUISE_BINARY to be a release build"))
+        .enabled(if: Program.isRelease, "needs GUISE_BINARY to be a release build"))
     func `faces of labelled clips and photos are found where they are, and none where there is none`() throws {
         let workshop = try Workshop()
         let outcome = try Program.run(
