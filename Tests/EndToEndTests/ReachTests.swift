@@ -334,6 +334,7 @@ extension EndToEnd {
                     for tilt in Reach.followedTilts { followed.count(tilt, reached >= tilt) }
                 }
             }
+            print("not found upright, so not counted for tilts: \(missed)")
             #expect(missed.count <= Reach.photos / 10, "not found upright: \(missed)")
             return (found, followed)
         }
@@ -369,12 +370,14 @@ extension EndToEnd {
                     found.count(size, clip.last?.face(label) != nil)
                 }
             }
+            print("not found at \(Reach.sizes[0]) pixels, so not counted for sizes: \(missed)")
             #expect(missed.count <= Reach.photos / 10, "not found at \(Reach.sizes[0]) pixels: \(missed)")
             return found
         }
 
         /// Clips, played there and back, count each face of each frame from the first in which it was found on; photos
-        /// count each face. Only what lies wholly in the picture counts.
+        /// count each face. Only what lies wholly in the picture counts. A step holds the ten degrees up to it; few faces
+        /// among the labelled ones turn further than 50 degrees, and none in these clips further than 57.
         private func turns() throws -> (clips: Steps, photos: Steps) {
             var (clips, photos) = (Steps(Reach.turns), Steps(Reach.turns))
             func step(_ marks: Marks) -> Int { (Int(marks.turn) / 10 + 1) * 10 }
