@@ -8,6 +8,8 @@ public func sine(_ radians: Float) -> Float { sinf(radians) }
 public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 /// The natural logarithm.
 public func logarithm(_ x: Float) -> Float { logf(x) }
+/// e to the power of x.
+public func exponential(_ x: Float) -> Float { expf(x) }
 /// The angle whose sine is `s`, radians, -pi/2...pi/2.
 public func arcSine(_ s: Float) -> Float { asinf(s) }
 /// Radians as degrees.

@@ -7,6 +7,7 @@ public struct Catalogue: Sendable {
     /// What a cascade is for.
     public enum Role: String, CaseIterable, Sendable {
         case face, witness, eye
+        case eyeWitness = "eye-witness"
         case catFace = "cat-face"
         case profile, smile
     }

@@ -12,42 +12,65 @@ public struct Sighting: Sendable {
     public var votes: Int
 }
 
-/// Fitted landmarks, pixels of the frame, and how far two fits from opposite sides lie apart: as a share of the
-/// face's side, small on faces and large on what is none.
-struct Fit: Sendable {
-    var landmarks: Face.Landmarks
-    var disagreement: Float
+/// What became of a face from one frame to the next; pixels of this frame.
+struct Following: Sendable {
+    /// Its landmarks of the frame before, moved with its look; where that could not be followed, unmoved.
+    var base: Face.Landmarks
+    /// The fit of the frame before, moved alike.
+    var last: Face.Landmarks
+    /// Of both frames' looks; nil: could not be followed.
+    var correlation: Float?
+    /// This frame's fit, joined with the last one where that could be moved.
+    var fit: Fit?
+    /// It looks as it did: nothing was fitted.
+    var isStill = false
+    /// The frame's edge cuts it.
+    var isCut = false
+    /// This frame's alone.
+    var raw: Face.Landmarks?
 }
 
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
 public struct Looker: ~Copyable {
-    /// Windows that must agree for a find to be looked at more closely.
-    static let findVotes = 1
     /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
     /// cascade.
-    static let findCertainty: Float = 0.2
+    static let findCertainty: Float = -0.6
     /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.4
+    static let photoCertainty: Float = -0.9
     /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
     static let tinyEyes: Float = 20
-    static let tinyPenalty: Float = 0.6
+    static let tinyPenalty: Float = 0.3
+    /// The certainty without eyes above which they add nothing that matters, and below which they cannot help: both
+    /// open add 2.8.
+    private static let undecided: ClosedRange<Float> = -4...3
+    /// Below the certainty needed, but above this, a find is looked at again in the next frames.
+    static let suspectCertainty: Float = -3
     static let keepDisagreement: Float = 0.04
-    /// Side of the patch in which landmarks are fitted, and the distance between the eyes in it, pixels.
-    static let fitSide = 136
-    static let fitEyes: Float = 40
+    /// Below this, fits of two frames agree so well that one a frame will do.
+    static let steadyDisagreement: Float = 0.025
+    /// Above this, a fit may have slid: the cascade is asked where the face is.
+    static let doubtfulDisagreement: Float = 0.03
+    /// And that from which on they are so alike that no lid or lip has moved.
+    static let stillLook: Float = 0.995
+    /// A face with fewer of its landmarks inside the frame is cut by its edge, and one with fewer still is gone.
+    static let wholeFace: Float = 0.9
+    static let leastFace: Float = 0.3
+    /// The correlation from which on two frames' patches show the same.
+    static let sameLook: Float = 0.8
 
     private var finder: Witness
-    /// Two more cascades, of other features and training: asked about new faces only.
+    /// Two more face cascades, of other features and training, and one of eyes: asked about new faces only.
     private var second: Witness
     private var third: Witness
+    private var eyeWitness: Witness
     /// The regression trees; nil where their data is not installed.
-    private var fitter: LandmarkFitter?
+    private var fitter: PatchFitter?
     /// What stands in for them then.
     private var eyeFinder: EyeFinder?
     /// What is lost on this machine and how to get it; nil: nothing.
     public let warning: String?
-    private var patch: [UInt8]
+    private var registration: Registration
     /// CPU time spent on landmarks since it was last set, nanoseconds.
     var landmarkTime: UInt64 = 0
     /// What the last look at a slice saw, the surest first.
@@ -57,8 +80,10 @@ public struct Looker: ~Copyable {
     ///   - landmarks: the landmark trees' data; where it is missing, the eye cascade stands in and `warning` says so.
     ///   - cache: where the trees' compact file is kept; nil: nowhere.
     /// - Throws: `Problem` where a cascade is missing or damaged, or the landmark data is damaged.
-    public init(catalogue: Catalogue, landmarks: String = LandmarkModel.debianPath, cache: String?) throws {
-        let finder = try Witness(try catalogue.entry(.face), side: Sweep.side)
+    public init(catalogue: Catalogue, landmarks: String = LandmarkModel.debianPath, cache: String?, slots: Int = 9)
+        throws
+    {
+        let finder = try Witness(try catalogue.entry(.face), side: Sweep.side, sweeps: true)
         let witnesses = catalogue.all(.witness)
         guard witnesses.count == 2 else {
             throw Problem(
@@ -67,12 +92,14 @@ public struct Looker: ~Copyable {
         }
         let second = try Witness(witnesses[0], side: Sweep.side)
         let third = try Witness(witnesses[1], side: Sweep.side)
+        let eyeWitness = try Witness(try catalogue.entry(.eyeWitness), side: Sweep.side)
         let isComplete = isReadable(landmarks)
-        let fitter = isComplete ? LandmarkFitter(try LandmarkModel(path: landmarks, cache: cache)) : nil
+        let fitter = isComplete ? PatchFitter(try LandmarkModel(path: landmarks, cache: cache)) : nil
         let eyeFinder = isComplete ? nil : try EyeFinder(try catalogue.entry(.eye))
         self.finder = finder
         self.second = second
         self.third = third
+        self.eyeWitness = eyeWitness
         self.fitter = fitter
         self.eyeFinder = eyeFinder
         warning =
@@ -80,22 +107,24 @@ public struct Looker: ~Copyable {
             ? nil
             : "landmark data \(landmarks) is missing: masks follow place, size and tilt of a face, but neither turns nor "
                 + "the mouth; get it: sudo apt install libdlib-data"
-        patch = Array(repeating: 0, count: Self.fitSide * Self.fitSide)
+        registration = Registration(slots: slots)
     }
 
     /// Looks at one slice of the frame; what is there is in `seen`.
     mutating func sightings(_ luma: borrowing LumaView, in region: Region) {
         seen.removeAll(keepingCapacity: true)
-        let map = finder.sweep(luma, region, votes: Self.findVotes)
-        for i in finder.search.groups.finds.indices {
-            seen.append(finder.sighting(finder.search.groups.finds[i], region, map))
-        }
+        let map = finder.sweep(luma, region)
+        for i in finder.finds.indices { seen.append(finder.sighting(finder.finds[i], region, map)) }
     }
 
     /// Looks round a place where a face should be; nil where none is seen.
-    mutating func sighting(_ luma: borrowing LumaView, near guess: borrowing Face.Landmarks) -> Sighting? {
-        finder.look(
-            luma, at: Self.eyes(guess), reach: 14, sizes: [1, 1.2, 0.83], stage: finder.stages, agree: 3)?.sighting
+    /// - Parameters:
+    ///   - eyes: their middle and distance, pixels, and roll, degrees.
+    ///   - reach: how far they may be off, in shares of the cascade's window of 20.
+    mutating func sighting(
+        _ luma: borrowing LumaView, near eyes: (middle: Point, distance: Float, roll: Float), reach: Int
+    ) -> Sighting? {
+        finder.look(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: finder.stages, agree: 3)?.sighting
     }
 
     /// True where the cascade agrees that a face is where the landmarks say.
@@ -105,18 +134,40 @@ public struct Looker: ~Copyable {
         return (look?.votes ?? 0) >= 2
     }
 
-    /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are equally likely.
+    /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are about equally
+    /// likely.
     ///
-    /// A logistic regression on the two fits' disagreement and the windows of two further cascades that pass there,
-    /// over some 700 finds on faces and 600 on none (cross-validated by picture; see docs/tracker.md).
+    /// A logistic regression on the two fits' disagreement, the windows of two further face cascades that pass there,
+    /// and those of an eye cascade that pass on either eye, over some 2000 finds on faces and 370 on none
+    /// (cross-validated by picture; see docs/tracker.md).
     mutating func certainty(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
         let eyes = Self.eyes(fit.landmarks)
-        let sizes: [3 of Float] = [1, 1.1, 0.9]
-        let (a, b) = (second.stages, third.stages)
-        let alt = second.look(luma, at: eyes, reach: 3, sizes: sizes, stage: a, agree: .max)?.votes ?? 0
-        let lbp = third.look(luma, at: eyes, reach: 4, sizes: sizes, stage: b, agree: .max)?.votes ?? 0
-        return -6.68 - 1.24 * logarithm(max(fit.disagreement, 0.002)) + 1.15 * logarithm(Float(1 + min(alt, 40)))
-            + 1.41 * logarithm(Float(1 + min(lbp, 40)))
+        let alt = Self.votes(&second, luma, at: eyes, reach: 3, sizes: [1, 1.1, 0.9], most: 40)
+        let lbp = Self.votes(&third, luma, at: eyes, reach: 4, sizes: [1, 1.1, 0.9], most: 40)
+        let fits = -6.09 - 0.98 * logarithm(max(fit.disagreement, 0.002)) + 0.95 * alt + 1.11 * lbp
+        // Eyes cost more than all the rest: they are looked for where they decide.
+        guard Self.undecided.contains(fits) else { return fits }
+        let across = Affine(scale: eyes.distance / 2, angle: radians(eyes.roll), origin: .zero).linear(Point(1, 0))
+        let right = eyeVotes(luma, (eyes.middle - across, eyes.distance, eyes.roll))
+        let left = eyeVotes(luma, (eyes.middle + across, eyes.distance, eyes.roll))
+        return fits + 0.23 * min(right, left) + 1.06 * max(right, left)
+    }
+
+    private mutating func eyeVotes(
+        _ luma: borrowing LumaView, _ eye: (middle: Point, distance: Float, roll: Float)
+    ) -> Float {
+        Self.votes(&eyeWitness, luma, at: eye, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
+    }
+
+    /// The logarithm of one more than the windows of a cascade that pass at a place.
+    /// - Parameter most: windows beyond which more say no more.
+    private static func votes(
+        _ witness: inout Witness, _ luma: borrowing LumaView,
+        at eyes: (middle: Point, distance: Float, roll: Float), reach: Int, sizes: [3 of Float], most: Int
+    ) -> Float {
+        let look = witness.look(
+            luma, at: eyes, reach: reach, sizes: sizes, stage: witness.stages, agree: most)
+        return logarithm(Float(1 + min(look?.votes ?? 0, most)))
     }
 
     /// Fits landmarks to a face that was just seen.
@@ -132,47 +183,90 @@ public struct Looker: ~Copyable {
         var landmarks = mean
         for i in 0..<68 { landmarks[i] = placed(mean[i]) }
         // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
-        guard let rough = fitTrees(luma, from: landmarks, .height),
-            let settled = fitTrees(luma, from: rough.landmarks, .height),
-            var resized = fitTrees(luma, from: settled.landmarks, .size)
+        guard let rough = pair(luma, from: landmarks, .above, .below),
+            let settled = pair(luma, from: rough.landmarks, .above, .below),
+            var resized = pair(luma, from: settled.landmarks, .smaller, .larger)
         else { return nil }
         resized.disagreement = max(settled.disagreement, resized.disagreement)
         return resized
     }
 
-    /// Fits landmarks, starting from where they are thought to be (pixels of the frame).
-    mutating func fit(_ luma: borrowing LumaView, from guess: borrowing Face.Landmarks) -> Fit? {
-        if eyeFinder != nil { return eyeFinder?.fit(luma, at: Self.eyes(guess)) }
-        return fitTrees(luma, from: guess, .height)
-    }
-
-    private mutating func fitTrees(
-        _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ pair: LandmarkFitter.Pair
+    /// Cuts a face's patch and fits twice in it.
+    private mutating func pair(
+        _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ start: LandmarkFitter.Start,
+        _ other: LandmarkFitter.Start
     ) -> Fit? {
-        let start = threadTime()
-        defer { landmarkTime += threadTime() - start }
-        guard let model = fitter?.model, let box = model.box(around: guess) else { return nil }
-        let side = Self.fitSide
-        let size = abs(box.determinant).squareRoot()
-        guard size > 8 else { return nil }
-        let region = Region(
-            center: box(Point(0.5, 0.5)), scale: size * Self.eyes(model.meanShape).distance / Self.fitEyes,
-            roll: degrees(arcTangent(box.c, box.a)))
-        let map = region.map(side: side)
-        guard let back = map.inverse else { return nil }
-        var samples = patch.mutableSpan
-        resample(luma, by: map, into: &samples, width: side, height: side)
-        guard let fit = Self.run(&fitter, patch, back.after(box), pair) else { return nil }
-        var landmarks = fit.landmarks
-        for i in 0..<68 { landmarks[i] = map(landmarks[i]) }
-        return Fit(landmarks: landmarks, disagreement: fit.disagreement)
+        let begin = threadTime()
+        defer { landmarkTime += threadTime() - begin }
+        guard fitter?.cut(luma, around: guess) == true else { return nil }
+        return fitter?.fit(from: guess, start, and: other)
     }
 
-    private static func run(
-        _ fitter: inout LandmarkFitter?, _ patch: borrowing [UInt8], _ box: Affine, _ pair: LandmarkFitter.Pair
-    ) -> (landmarks: Face.Landmarks, disagreement: Float)? {
-        fitter?.fit(
-            LumaView(samples: patch.span, width: fitSide, height: fitSide, rowStride: fitSide), around: box, pair)
+    /// Follows a face from the frame before to this one: by its look where that can be laid on the last, and by its
+    /// landmarks.
+    /// - Returns: nil where there is nothing to be cut from the frame.
+    mutating func follow(_ luma: borrowing LumaView, _ track: borrowing Track, at seconds: Double) -> Following? {
+        let begin = threadTime()
+        defer { landmarkTime += threadTime() - begin }
+        let guess = track.guess(at: seconds)
+        if eyeFinder != nil {
+            return Following(base: track.landmarks, last: track.fit, fit: eyeFinder?.fit(luma, at: Self.eyes(guess)))
+        }
+        guard fitter?.cut(luma, around: guess) == true else { return nil }
+        fitter?.show(to: &registration)
+        let motion = registration.motion(
+            slot: track.slot, guess: track.shift(at: seconds), width: luma.width, height: luma.height)
+        guard let motion, motion.correlation > Self.sameLook else {
+            return Following(
+                base: track.landmarks, last: track.fit, fit: fitter?.fit(from: guess, .above, and: .below))
+        }
+        var following = Following(base: track.landmarks, last: track.fit, correlation: motion.correlation, fit: nil)
+        for i in 0..<68 {
+            following.base[i] = motion.map(following.base[i])
+            following.last[i] = motion.map(following.last[i])
+        }
+        let visible = Self.visible(following.base, luma)
+        if visible < Self.wholeFace {
+            // Trees know no face that the frame's edge cuts; its look goes on.
+            following.isCut = true
+            if visible > Self.leastFace {
+                following.fit = Fit(landmarks: following.base, disagreement: track.disagreement)
+                following.raw = following.last
+            }
+            return following
+        }
+        if track.mayRest && motion.correlation > Self.stillLook {
+            following.isStill = true
+            return following
+        }
+        if track.isSteady, let model = fitter?.model,
+            let one = fitter?.fit(from: following.base, track.isEven ? .above : .below),
+            // The side changes with each frame, so that two frames' fits are a pair.
+            let joined = PatchFitter.join(one, following.last, model), joined.disagreement < Self.steadyDisagreement
+        {
+            following.fit = joined
+            following.raw = one
+        } else {
+            following.fit = fitter?.fit(from: following.base, .above, and: .below)
+        }
+        return following
+    }
+
+    /// The part of a face's landmarks that lies inside the frame.
+    private static func visible(_ landmarks: borrowing Face.Landmarks, _ luma: borrowing LumaView) -> Float {
+        let (width, height) = (Float(luma.width), Float(luma.height))
+        var inside = 0
+        for i in 0..<68 {
+            let p = landmarks[i]
+            if p.x >= 0 && p.y >= 0 && p.x < width && p.y < height { inside += 1 }
+        }
+        return Float(inside) / 68
+    }
+
+    /// Keeps the look of the face that was followed or fitted last, for the next frame.
+    mutating func keep(slot: Int, isNew: Bool) {
+        if isNew { fitter?.show(to: &registration) }
+        registration.keep(slot: slot)
     }
 
     /// The eyes' middle, distance and roll (degrees) of a shape.

@@ -9,6 +9,13 @@ public struct Region: Equatable, Sendable {
     /// Degrees; the patch's down is the frame's down turned by this.
     public var roll: Float
 
+    /// An upright rectangle of the patch's size about its middle, pixels of the frame: not larger for a turned patch,
+    /// whose corners say little.
+    func bounds(side: Int) -> Rect {
+        let size = Float(side) * scale
+        return Rect(x: center.x - size / 2, y: center.y - size / 2, width: size, height: size)
+    }
+
     /// From a square patch's pixels to the frame's.
     public func map(side: Int) -> Affine {
         let turn = Affine(scale: scale, angle: radians(roll), origin: .zero)
@@ -19,9 +26,11 @@ public struct Region: Equatable, Sendable {
 }
 
 /// A search of the whole frame in slices, so that no frame is held up: patches of one size that cover the frame at
-/// every face size and tilt, the largest faces first since they are the cheapest to look for and the likeliest.
+/// every face size and tilt.
 ///
-/// The order depends on the frame's size alone, so a clip gives the same faces on every run and machine.
+/// The first time round the largest faces come first, since they are the cheapest to look for and the likeliest. Then
+/// the slice comes next that has waited longest, what moved counting for more and tilted heads for less. All of that
+/// depends on the frames alone, so a clip gives the same faces on every run and machine.
 struct Sweep: Sendable {
     /// A patch's side, pixels. Large enough that its margin (half a face) is little of it, small enough for a slice.
     static let side = 160
@@ -31,14 +40,24 @@ struct Sweep: Sendable {
     /// From one level of face sizes to the next: the steps that one patch covers.
     static let levelFactor: Float = 1.728
 
+    /// How much longer a slice seems to have waited where all of it moved, and where heads are tilted.
+    private static let motionWeight: Float = 16
+    private static let tiltWeight: Float = 0.4
+    /// A slice that known faces cover by this much holds no other.
+    private static let covered: Float = 0.7
+
     let regions: [Region]
-    private var next = 0
+    /// What a slice's waiting counts for.
+    private let weights: [Float]
+    /// When each was searched last, in slices; long ago: not yet, the largest first.
+    private var searched: [Int]
+    private var slices = 0
 
     /// - Parameters:
     ///   - smallest: side of the smallest window to look for, pixels of the frame.
     ///   - rolls: head tilts to look for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, rolls: [Float]) {
-        let largest = Float(max(width, height))
+        let largest = Float(min(width, height))
         var scales: [Float] = []
         var size = smallest
         while size < largest {
@@ -46,12 +65,22 @@ struct Sweep: Sendable {
             size *= Self.levelFactor
         }
         var regions: [Region] = []
+        var weights: [Float] = []
         for roll in rolls {
-            for scale in scales.reversed() {
+            for (level, scale) in scales.enumerated().reversed() {
+                // The smallest faces are looked for upright alone: most slices are theirs, and few of them are tilted.
+                if roll != 0 && level == 0 && scales.count > 2 { continue }
+                let first = regions.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &regions)
+                // Between one share for each slice and one for each size.
+                let weight = exponential(-0.5 * logarithm(Float(max(1, regions.count - first))))
+                for _ in first..<regions.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
         self.regions = regions
+        self.weights = weights
+        searched = Array(repeating: 0, count: regions.count)
+        restart()
     }
 
     private static func cover(_ width: Int, _ height: Int, scale: Float, roll: Float, into regions: inout [Region]) {
@@ -78,12 +107,48 @@ struct Sweep: Sendable {
         }
     }
 
-    /// The next slice; after the last comes the first again.
-    mutating func advance() -> Region {
-        defer { next = (next + 1) % regions.count }
-        return regions[next]
+    /// Whether every place and size was searched since the start, upright at least.
+    var isComplete: Bool { zip(searched, regions).allSatisfy { $0 > 0 || $1.roll != 0 } }
+
+    /// The most urgent slice.
+    /// - Parameter known: boxes of the faces that are known, pixels.
+    /// - Returns: nil where known faces cover everything.
+    mutating func advance(_ motion: borrowing Motion, known: Span<Rect>) -> Region? {
+        var (best, urgency) = (-1, Float(0))
+        slices += 1
+        for i in regions.indices {
+            let rect = regions[i].bounds(side: Self.side)
+            let waited = Float(slices - searched[i]) * weights[i]
+            // The share of what moved is at most 1.
+            guard waited * (1 + Self.motionWeight) > urgency else { continue }
+            let weighted = waited * (1 + Self.motionWeight * motion.share(of: rect))
+            guard weighted > urgency else { continue }
+            var free = rect.area
+            for j in known.indices { free -= known[j].overlap(rect) }
+            guard free > rect.area * (1 - Self.covered) else {
+                searched[i] = slices
+                continue
+            }
+            (best, urgency) = (i, weighted)
+        }
+        guard best >= 0 else { return nil }
+        searched[best] = slices
+        return regions[best]
     }
 
-    /// Begins again with the largest faces.
-    mutating func restart() { next = 0 }
+    /// Begins again with the largest faces, all of them upright before any is tilted.
+    private mutating func restart() {
+        for i in searched.indices where regions[i].roll == 0 { searched[i] = -10 * (searched.count - i) }
+    }
+
+    /// Makes urgent what shows a place where a face was lost, pixels: it may come back at any size and tilt.
+    mutating func hurry(to place: Point) {
+        for i in regions.indices {
+            let rect = regions[i].bounds(side: Self.side)
+            guard abs(rect.center.x - place.x) < rect.width / 2, abs(rect.center.y - place.y) < rect.height / 2 else {
+                continue
+            }
+            searched[i] = min(searched[i], -10 * searched.count)
+        }
+    }
 }

@@ -14,14 +14,17 @@ public struct Tracker: ~Copyable {
         public var most = 8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one second while no face is known but one was `alert` seconds ago, or the first frame.
-        public var slicesAlert = 90.0
+        /// Slices of the sweep in one second until everything was searched once, and while a face that was there up to
+        /// `alert` seconds ago is lost.
+        public var slicesAlert = 60.0
         /// Seconds.
         public var alert = 3.0
         /// Slices in one second once nobody has been there for longer.
-        public var slicesAlone = 30.0
-        /// Slices in one second while one is: less than half as many as frames, so that most frames carry none.
-        public var slicesBeside = 14.0
+        public var slicesAlone = 20.0
+        /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
+        public var slicesBeside = 6.0
+        /// The same for a second after something moved that is no known face nor below one.
+        public var slicesEntered = 13.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
 
@@ -42,18 +45,40 @@ public struct Tracker: ~Copyable {
     private var eye: Looker
     private var tracks: [Track] = []
     private var sweep: Sweep?
+    private var motion: Motion?
+    /// What may be a face, the next to be looked at first.
+    private var suspects: [Suspect] = []
+    private var isSuspectsTurn = false
+    /// Boxes of the faces that are shown, pixels.
+    private var known: [Rect] = []
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
-    private var lastTime = 0.0
+    /// Of the last frame, seconds.
+    private var lastTime: Double?
     /// Slices that are due, the broken part of one included.
     private var due = 0.0
     /// When a face was last there, seconds.
     private var lastPresence = 0.0
+    /// When something moved last that was no known face, seconds.
+    private var lastEntrance = -10.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
 
-    /// No frame carries more slices than this, however slowly frames come; and but one beside a known face.
-    private static let mostSlices = 5
+    /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
+    /// which cost about as much. The first frame alone may carry more.
+    private static let looksPerSecond = 30.0
+    private static let mostLooks = 3
+    private static let firstLooks = 12
+    /// For so many seconds after something moved, someone may come.
+    private static let unrest = 1.0
+    /// Faces that are one.
+    private static let crowd = 3
+    /// The part of the frame that must move for someone to have entered.
+    private static let entrance: Float = 0.005
+    /// How far a lost face, and one that is looked at again, may be from its place, in twentieths of the window.
+    private static let lostReach = 14
+    private static let suspectReach = 6
+    private static let mostSuspects = 6
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
 
@@ -62,6 +87,8 @@ public struct Tracker: ~Copyable {
         eye = looker
         self.settings = settings
         faces.reserveCapacity(settings.most)
+        known.reserveCapacity(settings.most)
+        suspects.reserveCapacity(Self.mostSuspects + 1)
         lost.reserveCapacity(settings.most)
         tracks.reserveCapacity(settings.most + 1)
     }
@@ -77,8 +104,10 @@ public struct Tracker: ~Copyable {
         }
         dropDoubles()
         forget(at: seconds)
-        search(luma, slices: slices(at: seconds), seconds)
-        show()
+        let looks = looks(at: seconds)
+        search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
+        lastTime = seconds
+        show(at: seconds)
     }
 
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
@@ -86,9 +115,12 @@ public struct Tracker: ~Copyable {
         prepare(luma)
         tracks.removeAll()
         let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
-        for region in all.regions { search(luma, region, atLeast: Looker.photoCertainty, 0) }
+        for region in all.regions {
+            eye.sightings(luma, in: region)
+            for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+        }
         for i in tracks.indices { tracks[i].isShown = true }
-        show()
+        show(at: 0)
     }
 
     /// Drops what was lost for too long, and what turned out to be no face.
@@ -100,25 +132,42 @@ public struct Tracker: ~Copyable {
             if isGone {
                 if lost.count == settings.most { lost.removeFirst() }
                 lost.append(track)
-                // It may come back at any size.
-                sweep?.restart()
+                sweep?.hurry(to: track.head.origin)
             }
             if isGone || track.isRefuted || !(track.isShown || track.seen) { tracks.remove(at: i) } else { i += 1 }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
     }
 
-    /// Slices for this frame: as many a second whatever the frame rate.
+    /// Seconds since the frame before; nil for the first.
+    private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
+
+    /// Looks that this frame may spend beside its known faces.
+    private func looks(at seconds: Double) -> Int {
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
+        return max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
+    }
+
+    /// Slices that are due by this frame: as many a second whatever the frame rate.
     private mutating func slices(at seconds: Double) -> Int {
-        let elapsed = max(0, seconds - lastTime)
-        lastTime = seconds
-        let isBeside = tracks.contains { $0.isShown }
-        if isBeside { lastPresence = seconds }
-        let isAlert = seconds - lastPresence < settings.alert
-        due += elapsed * (isBeside ? settings.slicesBeside : isAlert ? settings.slicesAlert : settings.slicesAlone)
-        let whole = min(Int(due), isBeside ? 1 : Self.mostSlices)
+        let shown = tracks.count { $0.isShown }
+        if shown > 0 { lastPresence = seconds }
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
+        let rate =
+            if sweep?.isComplete == false || (shown == 0 && seconds - lastPresence < settings.alert) {
+                settings.slicesAlert
+            } else if shown == 0 {
+                settings.slicesAlone
+            } else if seconds - lastEntrance < Self.unrest {
+                // In a crowd more are likely to come, and the slices cost less than the faces.
+                settings.slicesEntered * (shown >= Self.crowd ? 2 : 1)
+            } else {
+                settings.slicesBeside
+            }
+        due += elapsed * rate
+        let whole = Int(due)
         due = min(due - Double(whole), 1)
-        return seconds == 0 ? Self.mostSlices : whole
+        return whole
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
@@ -130,27 +179,53 @@ public struct Tracker: ~Copyable {
         guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
+        motion = Motion(width: luma.width, height: luma.height)
         tracks.removeAll(keepingCapacity: true)
     }
 
     /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
-        let guess = track.guess(at: seconds)
-        let near = eye.fit(luma, from: guess)
-        if let near, eye.confirms(luma, near.landmarks) {
-            track.take(near, at: seconds, confirmed: true)
-        } else if let sighting = eye.sighting(luma, near: guess), let fit = eye.fit(luma, at: sighting),
-            fit.disagreement < Looker.keepDisagreement
+        let following = eye.follow(luma, track, at: seconds)
+        let near = following?.fit
+        if let following, following.isCut, let near {
+            track.take(near, following, at: seconds, confirmed: true)
+            eye.keep(slot: track.slot, isNew: false)
+            return
+        }
+        if let following, following.isStill {
+            track.rest(following, at: seconds)
+            eye.keep(slot: track.slot, isNew: false)
+            return
+        }
+        let isConfirmed = track.isFreshlyConfirmed || near.map { eye.confirms(luma, $0.landmarks) } ?? false
+        if let following, let near, isConfirmed, near.disagreement < Looker.doubtfulDisagreement {
+            track.take(near, following, at: seconds, confirmed: true)
+            eye.keep(slot: track.slot, isNew: false)
+            return judge(&track, luma)
+        }
+        if following?.isCut != true,
+            let sighting = eye.sighting(
+                luma, near: Looker.eyes(following?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
+            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement
         {
-            track.take(fit, at: seconds, confirmed: true)
-        } else if let near, near.disagreement < Looker.keepDisagreement, track.mayGoUnconfirmed {
-            track.take(near, at: seconds, confirmed: false)
+            track.take(fit, nil, at: seconds, confirmed: true)
+            eye.keep(slot: track.slot, isNew: true)
+        } else if let following, let near,
+            isConfirmed || (near.disagreement < Looker.keepDisagreement && track.mayGoUnconfirmed)
+        {
+            track.take(near, following, at: seconds, confirmed: isConfirmed)
+            eye.keep(slot: track.slot, isNew: false)
         } else {
             return
         }
+        judge(&track, luma)
+    }
+
+    /// A face that is not beyond doubt is asked about from time to time.
+    private mutating func judge(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isOnTrial {
-            track.judge(eye.certainty(luma, Fit(landmarks: track.landmarks, disagreement: track.disagreement)))
+            track.judge(eye.certainty(luma, Fit(landmarks: track.fit, disagreement: track.disagreement)))
         }
     }
 
@@ -175,163 +250,121 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Searches the next slices of the frame for faces that are not known yet.
-    private mutating func search(_ luma: borrowing LumaView, slices: Int, _ seconds: Double) {
-        for _ in 0..<slices {
-            guard let region = sweep?.advance() else { return }
-            search(luma, region, atLeast: Looker.findCertainty, seconds)
+    /// Spends a frame's looks: on slices of the sweep, and on what may be a face, in turn. A find is not looked into in
+    /// the look that had the slice, for that would cost a frame twice as much.
+    private mutating func search(_ luma: borrowing LumaView, slices: Int, looks: Int, _ seconds: Double) {
+        var (slices, left) = (slices, looks)
+        if slices > 0 {
+            known.removeAll(keepingCapacity: true)
+            for track in tracks where track.isShown { known.append(track.box) }
+            Self.look(&motion, luma, known)
+            if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
         }
-    }
-
-    /// Searches one slice. Of two finds on one new face the surer one stays.
-    private mutating func search(
-        _ luma: borrowing LumaView, _ region: Region, atLeast needed: Float, _ seconds: Double
-    ) {
-        eye.sightings(luma, in: region)
-        for sighting in eye.seen {
-            if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { continue }
-            guard let fit = eye.fit(luma, at: sighting) else { continue }
-            let certainty = eye.certainty(luma, fit)
-            let isTiny = sighting.eyeDistance < Looker.tinyEyes
-            guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { continue }
-            var track = Track(id: nextID, fit, certainty: certainty, at: seconds)
-            if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-                guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { continue }
-                track.id = tracks[rival].id
-                tracks[rival] = track
-            } else if tracks.count < settings.most {
-                if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
-                    track.id = lost.remove(at: known).id
-                } else {
-                    nextID += 1
-                }
-                tracks.append(track)
+        while left > 0 {
+            left -= 1
+            isSuspectsTurn.toggle()
+            if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
+                lookAgain(luma, seconds)
+            } else if slices > 0, let region = Self.advance(&sweep, motion, known) {
+                slices -= 1
+                eye.sightings(luma, in: region)
+                for sighting in eye.seen { suspect(sighting) }
             }
         }
     }
 
-    private mutating func show() {
+    /// Notes a sighting where nothing is known yet.
+    private mutating func suspect(_ sighting: Sighting) {
+        let isKnown =
+            tracks.contains { $0.covers(sighting) } || suspects.contains { $0.covers(sighting) }
+        if isKnown { return }
+        if suspects.count == Self.mostSuspects {
+            // The one that disappointed most often makes room.
+            let oldest = suspects.indices.max { suspects[$0].looks < suspects[$1].looks }
+            if let oldest { suspects.remove(at: oldest) }
+        }
+        suspects.insert(Suspect(sighting: sighting), at: 0)
+    }
+
+    private static func look(_ motion: inout Motion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]) {
+        motion?.look(luma, known: known.span)
+    }
+
+    private static func advance(
+        _ sweep: inout Sweep?, _ motion: borrowing Motion?, _ known: borrowing [Rect]
+    ) -> Region? {
+        switch motion {
+        case .some(let motion): sweep?.advance(motion, known: known.span)
+        case nil: nil
+        }
+    }
+
+    /// Looks into what may be a face; if it is not sure enough yet, again in frames to come, which may show it better.
+    private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
+        guard var suspect = suspects.first else { return }
+        suspects.removeFirst()
+        let (s, reach) = (suspect.sighting, Self.suspectReach)
+        if let seen = eye.sighting(luma, near: (s.eyes, s.eyeDistance, s.roll), reach: reach) {
+            let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds)
+            guard let certainty, certainty > Looker.suspectCertainty else { return }
+            suspect.sighting = seen
+        } else {
+            suspect.looks += 1
+        }
+        suspect.looks += 1
+        if suspect.looks < Suspect.mostLooks { suspects.append(suspect) }
+    }
+
+    /// Takes a sighting for a face where it is sure enough. Of two finds on one new face the surer one stays.
+    /// - Returns: its certainty where it was too low; nil where it is a face, or lies on one.
+    private mutating func consider(
+        _ luma: borrowing LumaView, _ sighting: Sighting, atLeast needed: Float, _ seconds: Double
+    ) -> Float? {
+        if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { return nil }
+        guard let fit = eye.fit(luma, at: sighting) else { return nil }
+        let certainty = eye.certainty(luma, fit)
+        let isTiny = sighting.eyeDistance < Looker.tinyEyes
+        guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { return certainty }
+        var track = Track(id: nextID, slot: freeSlot, fit, certainty: certainty, at: seconds)
+        if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
+            guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { return nil }
+            (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
+            eye.keep(slot: track.slot, isNew: true)
+            tracks[rival] = track
+        } else if tracks.count < settings.most {
+            if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
+                track.id = lost.remove(at: known).id
+            } else {
+                nextID += 1
+            }
+            eye.keep(slot: track.slot, isNew: true)
+            tracks.append(track)
+        }
+        return nil
+    }
+
+    /// The first slot that no track has.
+    private var freeSlot: Int {
+        var slot = 0
+        while tracks.contains(where: { $0.slot == slot }) { slot += 1 }
+        return slot
+    }
+
+    private mutating func show(at seconds: Double) {
         faces.removeAll(keepingCapacity: true)
-        for track in tracks where track.isShown { faces.append(track.face) }
+        for track in tracks where track.isShown { faces.append(track.face(at: seconds)) }
     }
 }
 
-/// One face that is followed, with what the next frame's search needs.
-struct Track: Sendable {
-    /// Frames for which good landmarks alone keep a face that the cascade no longer sees (profiles, strong tilts).
-    static let mostUnconfirmed = 45
-    /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
-    static let needed: Float = 2
-    static let shownCertainty: Float = 0.6
-    /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
-    static let refutedCertainty: Float = -1
-    static let trustedCertainty: Float = 3
-    /// Judgements that the mean remembers, and frames from one to the next.
-    static let memory: Float = 4
-    static let trialInterval = 6
+/// What may be a face.
+private struct Suspect {
+    /// Looks after which it is none; one that sees nothing counts twice.
+    static let mostLooks = 14
 
-    var id: Int
-    /// As fitted, unsmoothed, in the last frame that showed it.
-    private(set) var landmarks: Face.Landmarks
-    private(set) var head: HeadPlacement
-    /// Pixels per second.
-    private(set) var velocity = Point.zero
-    private(set) var lastSeen: Double
-    /// The mean over the frames that were judged, the last ones counting most, and their number.
-    private(set) var certainty: Float
-    private var judged: Float = 1
-    /// Sure enough to be given out.
-    var isShown = false
-    /// Beyond doubt: no longer judged, for a face that turns away is still one.
-    private var isTrusted = false
-    private var frames = 0
-    private var unconfirmed = 0
-    private(set) var disagreement: Float
-    private var smooth: Smoothing
-    /// In this frame.
-    var seen = true
+    var sighting: Sighting
+    var looks = 0
 
-    init(id: Int, _ fit: Fit, certainty: Float, at seconds: Double) {
-        self.id = id
-        self.certainty = certainty
-        landmarks = fit.landmarks
-        head = HeadPlacement(fitting: fit.landmarks)
-        disagreement = fit.disagreement
-        lastSeen = seconds
-        smooth = Smoothing(fit.landmarks, at: seconds)
-    }
-
-    var mayGoUnconfirmed: Bool { unconfirmed < Self.mostUnconfirmed }
-
-    /// True for a face that is to be judged in this frame: a new one always, one that was never quite sure at times.
-    var isOnTrial: Bool { !isShown || (!isTrusted && frames % Self.trialInterval == 0) }
-
-    /// True where a find that was taken for a face turned out to be none.
-    var isRefuted: Bool { !isTrusted && certainty < Self.refutedCertainty }
-
-    /// Another frame's certainty that this is a face.
-    mutating func judge(_ next: Float) {
-        judged = min(judged + 1, Self.memory)
-        certainty += (next - certainty) / judged
-        if judged >= Self.needed && certainty > Self.shownCertainty { isShown = true }
-        if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
-    }
-
-    /// Where the landmarks should be now, if the face went on as it moved.
-    func guess(at seconds: Double) -> Face.Landmarks {
-        // A face that was lost is not thought to run on.
-        let shift = velocity * Float(min(seconds - lastSeen, 0.1))
-        var guess = landmarks
-        for i in 0..<68 { guess[i] += shift }
-        return guess
-    }
-
-    mutating func take(_ fit: Fit, at seconds: Double, confirmed: Bool) {
-        let head = HeadPlacement(fitting: fit.landmarks)
-        let elapsed = Float(seconds - lastSeen)
-        if elapsed > 0 { velocity = (head.origin - self.head.origin) / elapsed }
-        smooth.update(fit.landmarks, eyeDistance: head.scale, at: seconds)
-        (landmarks, self.head, disagreement, lastSeen, seen) = (fit.landmarks, head, fit.disagreement, seconds, true)
-        unconfirmed = confirmed ? 0 : unconfirmed + 1
-        frames += 1
-    }
-
-    /// True where a sighting lies on this very face.
-    func covers(_ sighting: Sighting) -> Bool {
-        (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
-    }
-
-    /// True where both are one face: no two faces share a quarter of the smaller one's box.
-    func covers(_ other: Track) -> Bool {
-        box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
-    }
-
-    /// True where another track may be this face, come back: near, and of about its size.
-    func mayBe(_ other: Track) -> Bool {
-        let ratio = head.scale / max(other.head.scale, 1e-3)
-        return (other.head.origin - head.origin).length < 4 * head.scale && (0.6...1.67).contains(ratio)
-    }
-
-    mutating func inherit(_ older: Track) {
-        (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
-    }
-
-    /// Round the unsmoothed landmarks.
-    private var box: Rect { Self.box(landmarks) }
-
-    private static func box(_ points: borrowing Face.Landmarks) -> Rect {
-        var (low, high) = (points[0], points[0])
-        for i in 1..<68 {
-            low = pointwiseMin(low, points[i])
-            high = pointwiseMax(high, points[i])
-        }
-        return Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y)
-    }
-
-    var face: Face {
-        let points = smooth.landmarks
-        return Face(
-            id: id, kind: .human, state: seen ? .tracked : .predicted, box: Self.box(points), landmarks: points,
-            head: HeadPlacement(fitting: points), confidence: max(0, 1 - disagreement / Looker.keepDisagreement))
+    func covers(_ other: Sighting) -> Bool {
+        (sighting.eyes - other.eyes).length < max(sighting.eyeDistance, other.eyeDistance) / 2
     }
 }

@@ -149,7 +149,7 @@ extension CascadeProgram {
         for lane in 0..<width where alive >> lane & 1 != 0 {
             let verdict = unsafe finish(
                 window + lane, scales[lane], from: index, gained: gained[lane], work: &work)
-            if verdict.passed >= stage { Self.put(verdict, x + lane, y, &hits, &count) }
+            if verdict.passed >= stage { Self.put(verdict, x + lane * pitch, y, &hits, &count) }
         }
     }
 
@@ -159,7 +159,7 @@ extension CascadeProgram {
     ) {
         for lane in 0..<8 where lanes >> lane & 1 != 0 {
             let verdict = Verdict(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
-            Self.put(verdict, x + lane, y, &hits, &count)
+            Self.put(verdict, x + lane * pitch, y, &hits, &count)
         }
     }
 

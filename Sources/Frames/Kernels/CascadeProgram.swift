@@ -98,6 +98,8 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     let corners: SIMD4<Int32>
     /// Nodes of the largest tree.
     let treeSize: Int
+    /// Columns from one window to the next: 2 where the integral is split.
+    let pitch: Int
     let headroom: Float
     let stageCount: Int
     let isHaar: Bool
@@ -124,10 +126,13 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         unsafe self.roots = Self.copy(roots)
         (self.windowWidth, self.windowHeight, self.treeSize) = (windowWidth, windowHeight, treeSize)
         (stride, planeSize) = (integral.stride, integral.planeSize)
+        pitch = integral.odd == 0 ? 1 : 2
         area = Double((windowWidth - 2) * (windowHeight - 2))
-        let top = stride + 1
-        let bottom = (windowHeight - 1) * stride + 1
-        corners = SIMD4(Int32(top), Int32(top + windowWidth - 2), Int32(bottom), Int32(bottom + windowWidth - 2))
+        let (left, right) = (1, windowWidth - 1)
+        let (first, last) =
+            integral.odd == 0 ? (left, right) : (left >> 1 + integral.odd, right >> 1 + (right & 1) * integral.odd)
+        let (top, bottom) = (stride, (windowHeight - 1) * stride)
+        corners = SIMD4(Int32(top + first), Int32(top + last), Int32(bottom + first), Int32(bottom + last))
         headroom = max(stages.reduce(0) { $0 + $1.headroom }, .leastNormalMagnitude)
         stageCount = stages.count
         isHaar = !haar.isEmpty
@@ -168,15 +173,16 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> Verdict? {
         let (columns, rows) = windows(of: integral)
         precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
-        guard x >= 0, y >= 0, x < columns, y < rows else { return nil }
-        let window = unsafe UnsafePointer(integral.entries + y * stride + x)
+        guard x >= 0, y >= 0, x < columns, y < rows, x % pitch == 0 else { return nil }
+        let window = unsafe UnsafePointer(integral.entries + y * stride + x / pitch)
         guard let scale = unsafe contrast(window) else { return Verdict() }
         return unsafe finish(window, scale, from: 0, gained: 0, work: &work)
     }
 
     /// Judges the windows of one row and lists those that pass `stage` stages or more.
     /// - Parameters:
-    ///   - columns: first samples, every `step`-th of them; those outside the level are left out.
+    ///   - columns: first samples, every `step`-th of them, or every second where the integral is split; those outside
+    ///     the level are left out.
     ///   - hits: room for the list; `count` of them are taken, and more are dropped once it is full.
     ///   - work: grows by the trees evaluated, in stumps; groups at what they cost.
     package func scan(
@@ -186,20 +192,22 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         let size = windows(of: integral)
         precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
         let last = min(columns.upperBound, size.columns)
-        var x = max(columns.lowerBound, 0)
+        var x = (max(columns.lowerBound, 0) + pitch - 1) / pitch * pitch
         guard y >= 0, y < size.rows, step > 0 else { return }
         let row = unsafe UnsafePointer(integral.entries + y * stride)
         while x < last {
-            if step == 1 && last - x >= 4 && groupable {
-                unsafe group(row + x, x, y, min(8, last - x), stage, &hits, &count, &work)
-                x += 8
+            let windows = (last - x + pitch - 1) / pitch
+            let window = unsafe row + x / pitch
+            if step <= pitch && windows >= 4 && groupable {
+                unsafe group(window, x, y, min(8, windows), stage, &hits, &count, &work)
+                x += 8 * pitch
                 continue
             }
-            if let scale = unsafe contrast(row + x) {
-                let verdict = unsafe finish(row + x, scale, from: 0, gained: 0, work: &work)
+            if let scale = unsafe contrast(window) {
+                let verdict = unsafe finish(window, scale, from: 0, gained: 0, work: &work)
                 if verdict.passed >= stage { Self.put(verdict, x, y, &hits, &count) }
             }
-            x += step
+            x += max(step, pitch)
         }
     }
 

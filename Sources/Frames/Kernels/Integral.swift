@@ -23,6 +23,9 @@
     package let stride: Int
     /// Entries from one plane to the next.
     package let planeSize: Int
+    /// Where a row's odd columns begin: behind its even ones, so that every second window of a row, too, is read with
+    /// its neighbours. 0: columns lie in their order.
+    package let odd: Int
     /// The level that was filled last, in samples.
     package private(set) var width = 0
     package private(set) var height = 0
@@ -54,10 +57,13 @@
     /// - Parameters:
     ///   - maxWidth: the widest level, samples, at least 1.
     ///   - maxHeight: the highest level, samples, at least 1.
-    package init(maxWidth: Int, maxHeight: Int, planes: Planes) {
+    ///   - isSplit: whether rows hold their even columns first, for windows that begin at even columns alone.
+    package init(maxWidth: Int, maxHeight: Int, planes: Planes, isSplit: Bool = false) {
+        precondition(!isSplit || planes != .tilted, "tilted sums are not split")
         precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
         (self.maxWidth, self.maxHeight, self.planes) = (maxWidth, maxHeight, planes)
-        stride = maxWidth + 1
+        odd = isSplit ? maxWidth / 2 + 1 : 0
+        stride = isSplit ? 2 * odd : maxWidth + 1
         planeSize = stride * (maxHeight + 1)
         let count = planeSize * planes.rawValue + Self.overrun
         unsafe entries = .allocate(capacity: count)
@@ -126,8 +132,12 @@
     /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside what was filled.
     package func entry(plane: Int, x: Int, y: Int) -> Int? {
         guard plane >= 0, plane < planes.rawValue, x >= 0, y >= 0, x <= width, y <= height else { return nil }
-        return unsafe Int(entries[plane * planeSize + y * stride + x])
+        return unsafe Int(entries[plane * planeSize + y * stride + place(x)])
     }
+
+    /// Where a column lies in its row.
+    @inline(__always)
+    private func place(_ x: Int) -> Int { odd == 0 ? x : x >> 1 + (x & 1) * odd }
 
     private func slot(_ row: Int) -> UnsafeMutablePointer<UInt16> { unsafe rows + (row & 1) * maxWidth }
 
@@ -135,7 +145,7 @@
     private func clearEdges() {
         for plane in 0..<planes.rawValue {
             let first = unsafe entries + plane * planeSize
-            for x in 0...width { unsafe first[x] = 0 }
+            for x in 0...width { unsafe first[place(x)] = 0 }
             for y in 1...height { unsafe first[y * stride] = 0 }
         }
     }
@@ -165,7 +175,23 @@
         }
     }
 
+    /// Adds a row whose even columns come first.
+    private func addSplit(row y: Int, _ now: UnsafeMutablePointer<UInt8>) {
+        let out = unsafe entries + (y + 1) * stride
+        let upper = unsafe out - stride
+        var (sum, square): (Int32, Int32) = (0, 0)
+        for x in 0..<width {
+            let value = unsafe Int32(now[x])
+            let at = place(x + 1)
+            sum &+= value
+            square &+= value &* value
+            unsafe out[at] = upper[at] &+ sum
+            if planes == .squares { unsafe out[at + planeSize] = upper[at + planeSize] &+ square }
+        }
+    }
+
     private func add(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
+        guard odd == 0 else { return unsafe addSplit(row: y, now) }
         let out = unsafe entries + (y + 1) * stride + 1
         let upper = unsafe out - stride
         var sum: Int32 = 0

@@ -127,8 +127,8 @@ private struct Cells {
     @inline(__always)
     private mutating func average(from picture: UnsafePointer<UInt8>, pixelStride: Int) {
         let factor = factor
-        // Sixteen rows of a cell say enough, and leave room in 16 bits.
-        let rowStep = (factor + 15) / 16
+        // Five rows of a cell say enough (docs/tracker.md); sixteen would still leave room in 16 bits.
+        let rowStep = (factor + 4) / 5
         let rows = (factor + rowStep - 1) / rowStep
         let (columns, cellRows, origin, last, rowStride) = (count.x, count.y, origin, last, rowStride)
         let weight = UInt32((Float(1 << 24) / Float(factor * rows)).rounded())
@@ -143,9 +143,16 @@ private struct Cells {
                     let width = many * factor
                     let (at, first, within) = Self.inside(origin.x + start * factor, width, last: last.x)
                     for row in 0..<cellRows {
+                        let top = origin.y + row * factor
+                        // Beside the picture the edge goes on: the row is the one above again.
+                        if row > 0 && (top - factor >= last.y || top + factor <= 1) {
+                            let above = unsafe cells + (row - 1) * cellSide + start
+                            unsafe (cells + row * cellSide + start).update(from: above, count: many)
+                            continue
+                        }
                         unsafe (sums + at).update(repeating: 0, count: within)
                         for y in stride(from: 0, to: factor, by: rowStep) {
-                            let pictureRow = max(0, min(origin.y + row * factor + y, last.y))
+                            let pictureRow = max(0, min(top + y, last.y))
                             let line = unsafe picture + pictureRow * rowStride + first * pixelStride
                             for x in 0..<within { unsafe sums[at + x] &+= UInt16(line[x * pixelStride]) }
                         }

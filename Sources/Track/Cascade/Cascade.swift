@@ -76,7 +76,7 @@ public struct Cascade: Sendable {
     /// The cascade with its features' corners as offsets into integrals of one stride.
     package func program(for integral: borrowing Integral) -> CascadeProgram {
         precondition(integral.planes.rawValue >= planes.rawValue, "the integral holds what the cascade reads")
-        let (stride, plane) = (Int32(integral.stride), Int32(integral.planeSize))
+        let places = Places(stride: Int32(integral.stride), plane: Int32(integral.planeSize), odd: Int32(integral.odd))
         var haar: [HaarNode] = []
         var patterns: [PatternNode] = []
         for node in nodes {
@@ -84,12 +84,12 @@ public struct Cascade: Sendable {
             if features == .patterns {
                 patterns.append(
                     PatternNode(
-                        corners: shape.cellCorners(stride), subset: node.subset, left: node.left, right: node.right))
+                        corners: shape.cellCorners(places), subset: node.subset, left: node.left, right: node.right))
             } else {
                 haar.append(
                     HaarNode(
-                        first: shape.corners(0, stride, plane), second: shape.corners(1, stride, plane),
-                        third: shape.corners(2, stride, plane), weights: shape.weights, threshold: node.threshold,
+                        first: shape.corners(0, places), second: shape.corners(1, places),
+                        third: shape.corners(2, places), weights: shape.weights, threshold: node.threshold,
                         left: node.left, right: node.right))
             }
         }
@@ -105,29 +105,35 @@ public struct Cascade: Sendable {
     }
 }
 
+/// Where an integral's entries lie.
+private struct Places {
+    let stride: Int32
+    let plane: Int32
+    /// As `Integral.odd`.
+    let odd: Int32
+
+    func callAsFunction(_ x: Int32, _ y: Int32) -> Int32 {
+        y * stride + (odd == 0 ? x : x >> 1 + (x & 1) * odd)
+    }
+}
+
 extension Cascade.Feature {
     /// A rectangle's corners as entries of the integral: (x, y), then along each side, then across.
-    func corners(_ index: Int, _ stride: Int32, _ plane: Int32) -> SIMD4<Int32> {
+    fileprivate func corners(_ index: Int, _ at: Places) -> SIMD4<Int32> {
         let rect = rects[index]
         let (x, y, w, h) = (rect.x, rect.y, rect.z, rect.w)
         guard w > 0 else { return SIMD4(repeating: 0) }
-        if !isTilted {
-            let start = x + y * stride
-            return SIMD4(start, start + w, start + h * stride, start + h * stride + w)
-        }
+        if !isTilted { return SIMD4(at(x, y), at(x + w, y), at(x, y + h), at(x + w, y + h)) }
         // The tilted sum is the third plane.
-        let start = 2 * plane + x + y * stride
-        return SIMD4(
-            start, start - h + h * stride, start + w + w * stride, start + w - h + (w + h) * stride)
+        let tilted = SIMD4(at(x, y), at(x - h, y + h), at(x + w, y + w), at(x + w - h, y + w + h))
+        return tilted &+ 2 * at.plane
     }
 
     /// The 4 x 4 corners of nine cells, the first of which is the feature's rectangle.
-    func cellCorners(_ stride: Int32) -> SIMD16<Int32> {
+    fileprivate func cellCorners(_ at: Places) -> SIMD16<Int32> {
         let rect = rects[0]
         var corners = SIMD16<Int32>()
-        for i in 0..<16 {
-            corners[i] = rect.x + Int32(i % 4) * rect.z + (rect.y + Int32(i / 4) * rect.w) * stride
-        }
+        for i in 0..<16 { corners[i] = at(rect.x + Int32(i % 4) * rect.z, rect.y + Int32(i / 4) * rect.w) }
         return corners
     }
 }

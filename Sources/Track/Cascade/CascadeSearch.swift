@@ -30,11 +30,12 @@ public struct CascadeSearch: ~Copyable {
     ///   - maxWidth: the widest part of a level that is searched at once, in samples of the level.
     ///   - maxHeight: the highest; whole pictures are swept in strips of this height.
     ///   - capacity: the most windows that a search lists.
-    public init(_ cascade: Cascade, maxWidth: Int, maxHeight: Int, capacity: Int = 256) {
+    ///   - isCoarse: whether windows at even columns alone are judged, at half the cost.
+    public init(_ cascade: Cascade, maxWidth: Int, maxHeight: Int, capacity: Int = 256, isCoarse: Bool = false) {
         self.cascade = cascade
         integral = Integral(
             maxWidth: max(maxWidth, cascade.windowWidth), maxHeight: max(maxHeight, cascade.windowHeight),
-            planes: cascade.planes)
+            planes: cascade.planes, isSplit: isCoarse)
         program = cascade.program(for: integral)
         hits = [CascadeHit](repeating: CascadeHit(), count: integral.maxWidth)
         groups = CascadeGroups(capacity: capacity)
@@ -168,7 +169,8 @@ extension CascadeSearch {
         public let factor: Float
         /// Where windows may lie, pixels of the picture; nil: everywhere.
         public let region: Rect?
-        /// Samples from one window to the next, across and down. 1 judges eight windows at once.
+        /// Samples from one window to the next, across and down. 1, or 2 in a coarse search, judges eight windows at
+        /// once.
         public let step: Int
         /// Stages that a window must pass to be listed.
         public let stage: Int

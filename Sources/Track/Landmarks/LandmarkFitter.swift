@@ -34,21 +34,20 @@ public struct LandmarkFitter: ~Copyable {
         return shape
     }
 
-    /// How the two starts of a pair lie about a box.
-    public enum Pair: Sendable {
-        /// One a little above it, one a little below.
-        case height
-        /// One smaller, one larger.
-        case size
+    /// Where a fit begins, seen from the box that a settled face has.
+    public enum Start: Sendable {
+        case above, below, smaller, larger
 
         /// How far, as a share of the box's side. Wide enough that a slope which is no face carries the fits apart.
         private static let shift: Float = 0.08
         private static let growth: Float = 0.10
 
-        fileprivate func starts(_ box: Affine) -> (Affine, Affine) {
+        fileprivate func place(_ box: Affine) -> Affine {
             switch self {
-            case .height: (Self.move(box, by: Self.shift, size: 1), Self.move(box, by: -Self.shift, size: 1))
-            case .size: (Self.move(box, by: 0, size: 1 - Self.growth), Self.move(box, by: 0, size: 1 + Self.growth))
+            case .above: Self.move(box, by: -Self.shift, size: 1)
+            case .below: Self.move(box, by: Self.shift, size: 1)
+            case .smaller: Self.move(box, by: 0, size: 1 - Self.growth)
+            case .larger: Self.move(box, by: 0, size: 1 + Self.growth)
             }
         }
 
@@ -58,23 +57,11 @@ public struct LandmarkFitter: ~Copyable {
         }
     }
 
-    /// Fits twice from opposite sides of a box. On a face both fits slide to the same shape; elsewhere they do not,
-    /// which tells a face from what a cascade took for one.
+    /// Fits from one side of a box.
     /// - Parameter box: a box that has settled, that is one from `LandmarkModel.box(around:)`.
-    /// - Returns: the mean of the two shapes, and their mean distance as a share of the box's side; nil as for `fit`.
-    public mutating func fit(
-        _ picture: borrowing LumaView, around box: Affine, _ pair: Pair
-    ) -> (landmarks: Face.Landmarks, disagreement: Float)? {
-        let starts = pair.starts(box)
-        guard let first = fit(picture, in: starts.0), let second = fit(picture, in: starts.1) else { return nil }
-        var mean = first
-        var distance: Float = 0
-        for i in 0..<68 {
-            mean[i] = (first[i] + second[i]) / 2
-            distance += (first[i] - second[i]).length
-        }
-        guard let side = model.box(around: mean)?.determinant.squareRoot() else { return nil }
-        return (mean, distance / 68 / side)
+    /// - Returns: as `fit`.
+    public mutating func fit(_ picture: borrowing LumaView, around box: Affine, from start: Start) -> Face.Landmarks? {
+        fit(picture, in: start.place(box))
     }
 
     /// Reads the level's pixels, each placed relative to a landmark of the current shape.

@@ -1,0 +1,93 @@
+import Frames
+
+/// Landmarks as fitted to a face, pixels of the frame, and how far two fits from opposite sides lie apart: as a share of
+/// the face's side, small on faces and large on what is none.
+struct Fit: Sendable {
+    var landmarks: Face.Landmarks
+    var disagreement: Float
+}
+
+/// Cuts the small upright patch of a face from the frame and fits landmarks in it: noise is averaged away there, and a
+/// fit touches little memory. Holds all scratch, so that a fit allocates nothing.
+struct PatchFitter: ~Copyable {
+    /// Side of the patch, and the distance between the eyes in it, pixels.
+    static let side = 136
+    private static let eyes: Float = 40
+    /// Smaller faces, by the side of the trees' box in pixels, are no picture of one.
+    private static let smallest: Float = 8
+
+    private var fitter: LandmarkFitter
+    private var patch: [UInt8]
+    /// From the patch's pixels to the frame's, and back.
+    private var map = Affine.identity
+    private var back = Affine.identity
+
+    init(_ model: LandmarkModel) {
+        fitter = LandmarkFitter(model)
+        patch = Array(repeating: 0, count: Self.side * Self.side)
+    }
+
+    var model: LandmarkModel { fitter.model }
+
+    /// Hands the patch that was cut last to be laid on others.
+    func show(to registration: inout Registration) { registration.take(patch, map: map) }
+
+    /// Cuts the patch of the face that has these landmarks (pixels of the frame).
+    /// - Returns: false where they are no face's.
+    mutating func cut(_ luma: borrowing LumaView, around landmarks: borrowing Face.Landmarks) -> Bool {
+        guard let box = model.box(around: landmarks) else { return false }
+        let size = abs(box.determinant).squareRoot()
+        guard size > Self.smallest else { return false }
+        let region = Region(
+            center: box(Point(0.5, 0.5)), scale: size * Looker.eyes(model.meanShape).distance / Self.eyes,
+            roll: degrees(arcTangent(box.c, box.a)))
+        let map = region.map(side: Self.side)
+        guard let back = map.inverse else { return false }
+        (self.map, self.back) = (map, back)
+        var samples = patch.mutableSpan
+        resample(luma, by: map, into: &samples, width: Self.side, height: Self.side)
+        return true
+    }
+
+    /// Fits in the patch that was cut last.
+    /// - Parameters:
+    ///   - landmarks: where they are thought to be, pixels of the frame.
+    ///   - start: the side from which the fit begins.
+    mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
+        guard let box = model.box(around: landmarks), var fit = Self.run(&fitter, patch, back.after(box), start) else {
+            return nil
+        }
+        for i in 0..<68 { fit[i] = map(fit[i]) }
+        return fit
+    }
+
+    /// Fits twice from opposite sides: on a face both slide to the same shape; elsewhere they do not, which tells a face
+    /// from what a cascade took for one.
+    /// - Returns: the mean of both, and their mean distance.
+    mutating func fit(
+        from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start, and other: LandmarkFitter.Start
+    ) -> Fit? {
+        guard let first = fit(from: landmarks, start), let second = fit(from: landmarks, other) else { return nil }
+        return Self.join(first, second, model)
+    }
+
+    /// Two fits' mean, and their mean distance as a share of the face's side.
+    static func join(
+        _ first: borrowing Face.Landmarks, _ second: borrowing Face.Landmarks, _ model: LandmarkModel
+    ) -> Fit? {
+        var mean = Face.Landmarks(repeating: .zero)
+        var distance: Float = 0
+        for i in 0..<68 {
+            mean[i] = (first[i] + second[i]) / 2
+            distance += (first[i] - second[i]).length
+        }
+        guard let side = model.box(around: mean)?.determinant.squareRoot() else { return nil }
+        return Fit(landmarks: mean, disagreement: distance / 68 / side)
+    }
+
+    private static func run(
+        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ start: LandmarkFitter.Start
+    ) -> Face.Landmarks? {
+        fitter.fit(LumaView(samples: patch.span, width: side, height: side, rowStride: side), around: box, from: start)
+    }
+}
