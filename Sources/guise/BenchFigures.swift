@@ -3,17 +3,21 @@ import Foundation
 /// What frames cost. All room is taken at the start: measuring allocates nothing.
 struct BenchFigures {
     private static let stages = ["luma, search", "landmarks", "fit to output", "compose", "copy to output"]
+    /// Summed frame by frame: a percentile of sums is no sum of percentiles.
+    private static let sums = ["tracking", "whole frame"]
+
+    private static let rival = "naive search alone"
 
     /// Frames measured so far.
     private(set) var count = 0
-    /// One row a stage, and one for the whole frame; milliseconds.
+    /// One row a stage, then those of `sums`; milliseconds.
     private var samples: [[Double]]
     private var naive: [Double] = []
     /// Of the warm frames.
     private var allocations: [UInt64] = []
 
     init(frames: Int) {
-        samples = (0...Self.stages.count).map { _ in Array(repeating: 0, count: frames) }
+        samples = Array(repeating: Array(repeating: 0, count: frames), count: Self.stages.count + Self.sums.count)
         naive.reserveCapacity(frames)
         allocations.reserveCapacity(frames)
     }
@@ -33,7 +37,8 @@ struct BenchFigures {
         put(2, cost.fit)
         put(3, cost.compose)
         put(4, copy)
-        samples[Self.stages.count][count] = whole
+        samples[Self.stages.count][count] = samples[0][count] + samples[1][count]
+        samples[Self.stages.count + 1][count] = whole
         count += 1
         if let allocations { self.allocations.append(allocations) }
     }
@@ -41,11 +46,18 @@ struct BenchFigures {
     /// - Parameter nanoseconds: of one search of a whole frame.
     mutating func add(naive nanoseconds: UInt64) { naive.append(Double(nanoseconds) / 1e6) }
 
+    /// One JSON object on one line: `frames`, and by the names of the table `milliseconds`.
+    func json() -> String {
+        let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
+        let rival = naive.isEmpty ? [] : ["\"\(Self.rival)\": \(Self.json(naive))"]
+        return "{\"frames\": \(count), \"milliseconds\": {\((rows + rival).joined(separator: ", "))}}"
+    }
+
     func report() {
         print("CPU ms per frame      median     95th     99th    worst")
-        for (name, row) in zip(Self.stages + ["whole frame"], samples) { print(Self.line(name, row)) }
-        if let ours = Self.median(samples[Self.stages.count]), let theirs = Self.median(naive) {
-            print(Self.line("naive search alone", naive))
+        for (name, row) in zip(Self.stages + Self.sums, samples) { print(Self.line(name, row)) }
+        if let ours = samples.last.flatMap(Self.median), let theirs = Self.median(naive) {
+            print(Self.line(Self.rival, naive))
             print(
                 String(format: "naive search / whole frame: %.1f", theirs / ours)
                     + " (the cascade over every \(count / naive.count)th whole frame by OpenCV: scale 1.1, 3 neighbours, "
@@ -64,9 +76,23 @@ struct BenchFigures {
     }
 
     private static func line(_ name: String, _ row: [Double]) -> String {
-        let sorted = row.sorted()
-        let columns = [0.5, 0.95, 0.99, 1].map { String(format: "%8.3f", rank(sorted, $0) ?? .nan) }
+        let columns = percentiles(row).map { String(format: "%8.3f", $0) }
         return name.padding(toLength: 20, withPad: " ", startingAt: 0) + columns.joined(separator: " ")
+    }
+
+    /// A row's percentiles, and `each` frame's figure in the order of frames.
+    private static func json(_ row: [Double]) -> String {
+        let named = zip(["median", "p95", "p99", "worst"], percentiles(row)).map { "\"\($0)\": \(number($1))" }
+        let each = row.map(number).joined(separator: ", ")
+        return "{\(named.joined(separator: ", ")), \"each\": [\(each)]}"
+    }
+
+    private static func number(_ milliseconds: Double) -> String { String(format: "%.4f", milliseconds) }
+
+    /// Median, 95th, 99th, worst.
+    private static func percentiles(_ row: [Double]) -> [Double] {
+        let sorted = row.sorted()
+        return [0.5, 0.95, 0.99, 1].map { rank(sorted, $0) ?? .nan }
     }
 
     private static func median(_ row: [Double]) -> Double? { rank(row.sorted(), 0.5) }

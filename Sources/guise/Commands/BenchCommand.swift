@@ -12,7 +12,8 @@ struct BenchCommand: ParsableCommand {
         abstract: "CPU milliseconds per frame and stage, memory, allocations, and the time to the first mask.",
         discussion: """
             Frames go the way of `guise run` as fast as they are decoded; decoding is not measured. Time is this \
-            thread's CPU time, so what else the machine does hardly counts.
+            thread's CPU time, so what else the machine does hardly counts. "tracking" is a frame's first two stages \
+            together, from luma to landmarks and pose; "whole frame" is all of them.
             """)
 
     @Argument(help: "A photo or clip; else the sample. One that is shorter than --frames begins again.")
@@ -23,6 +24,9 @@ struct BenchCommand: ParsableCommand {
     var frames = 300
     @Flag(help: "Also search whole frames by OpenCV, as is mostly done, and print the ratio (every 10th frame).")
     var naive = false
+
+    @Flag(help: "One JSON object instead of the table, with each frame's figures; memory and the like left out.")
+    var json = false
 
     /// Frames after which everything has grown to its size.
     private static let warmUp = 60
@@ -45,7 +49,7 @@ struct BenchCommand: ParsableCommand {
         var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: output)
         starting.note("tracker ready")
         let rival = naive ? try NaiveSearch(catalogue: Catalogue(folder: session.places.cascades)) : nil
-        print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames")
+        if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
         var figures = BenchFigures(frames: frames)
         // Stands for the sink's own buffer.
@@ -69,6 +73,7 @@ struct BenchCommand: ParsableCommand {
             case .end: throw Problem(.unusable, "\(source.description) ended after \(number) frames")
             }
         }
+        guard !json else { return print(figures.json()) }
         figures.report()
         starting.report()
         print("memory: \(residentMemory())")
