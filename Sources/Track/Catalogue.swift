@@ -7,8 +7,7 @@ public struct Catalogue: Sendable {
     /// What a cascade is for.
     public enum Role: String, CaseIterable, Sendable {
         case face, witness, eye
-        case catFace = "cat-face"
-        case profile, smile
+        case cat, profile, smile
     }
 
     /// One cascade.

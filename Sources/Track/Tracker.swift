@@ -24,6 +24,8 @@ public struct Tracker: ~Copyable {
         public var slicesBeside = 14.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
+        /// Whether cats' faces are looked for.
+        public var cats = true
 
         /// The defaults.
         public init() {}
@@ -51,15 +53,23 @@ public struct Tracker: ~Copyable {
     private var lastPresence = 0.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
+    /// nil: cats are not looked for.
+    private var cats: CatFinder?
+    /// Slices of the sweep since cats were last looked for.
+    private var slicesSinceCats = 0
 
+    /// Slices of the sweep for each that is searched for cats.
+    private static let slicesPerCats = 6
     /// No frame carries more slices than this, however slowly frames come; and but one beside a known face.
     private static let mostSlices = 5
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
 
     /// Begins without any face.
-    public init(_ looker: consuming Looker, settings: Settings = Settings()) {
+    /// - Parameter cats: finds cats' faces; nil: they are not looked for.
+    public init(_ looker: consuming Looker, cats: consuming CatFinder? = nil, settings: Settings = Settings()) {
         eye = looker
+        self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
         lost.reserveCapacity(settings.most)
@@ -77,7 +87,14 @@ public struct Tracker: ~Copyable {
         }
         dropDoubles()
         forget(at: seconds)
-        search(luma, slices: slices(at: seconds), seconds)
+        let slices = slices(at: seconds)
+        search(luma, slices: slices, seconds)
+        cats?.follow(luma, at: seconds, hold: settings.hold)
+        slicesSinceCats += slices
+        if slicesSinceCats >= Self.slicesPerCats {
+            slicesSinceCats = 0
+            cats?.search(luma, besides: tracks, at: seconds, &nextID)
+        }
         show()
     }
 
@@ -88,6 +105,7 @@ public struct Tracker: ~Copyable {
         let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
         for region in all.regions { search(luma, region, atLeast: Looker.photoCertainty, 0) }
         for i in tracks.indices { tracks[i].isShown = true }
+        cats?.searchWhole(luma, besides: tracks, &nextID)
         show()
     }
 
@@ -131,6 +149,7 @@ public struct Tracker: ~Copyable {
         frameSize = (luma.width, luma.height)
         sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         tracks.removeAll(keepingCapacity: true)
+        cats?.restart(width: luma.width, height: luma.height)
     }
 
     /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
@@ -213,6 +232,7 @@ public struct Tracker: ~Copyable {
     private mutating func show() {
         faces.removeAll(keepingCapacity: true)
         for track in tracks where track.isShown { faces.append(track.face) }
+        cats?.show(in: &faces)
     }
 }
 
