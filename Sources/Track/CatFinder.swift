@@ -50,7 +50,7 @@ public struct CatFinder: ~Copyable {
     /// Forgets all cats: the frames have another size.
     mutating func restart(width: Int, height: Int) {
         tracks.removeAll(keepingCapacity: true)
-        sweep = Sweep(width: width, height: height, smallest: smallest(width, height), rolls: [0, 25, -25])
+        sweep = Sweep(width: width, height: height, smallest: smallest(width, height), rolls: [0, 20, -20])
     }
 
     /// Looks for the known cats in the next frame.
@@ -112,7 +112,7 @@ public struct CatFinder: ~Copyable {
         _ luma: borrowing LumaView, _ region: Region, besides people: [Track], atLeast needed: Float,
         at seconds: Double, _ nextID: inout Int
     ) {
-        let map = finder.sweep(luma, region, votes: 2)
+        let map = finder.sweep(luma, region, votes: 1)
         found.removeAll(keepingCapacity: true)
         for find in finder.search.groups.finds { found.append(finder.sighting(find, region, map)) }
         for sighting in found {
