@@ -8,8 +8,7 @@ public struct Catalogue: Sendable {
     public enum Role: String, CaseIterable, Sendable {
         case face, witness, eye
         case eyeWitness = "eye-witness"
-        case catFace = "cat-face"
-        case profile, smile
+        case cat
     }
 
     /// One cascade.

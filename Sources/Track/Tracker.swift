@@ -27,6 +27,8 @@ public struct Tracker: ~Copyable {
         public var slicesEntered = 13.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
+        /// Whether cats' faces are looked for.
+        public var cats = true
 
         /// The defaults.
         public init() {}
@@ -63,7 +65,13 @@ public struct Tracker: ~Copyable {
     private var lastEntrance = -10.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
+    /// nil: cats are not looked for.
+    private var cats: CatFinder?
+    /// Slices of the sweep since cats were last looked for.
+    private var slicesSinceCats = 0
 
+    /// Slices of the sweep for each that is searched for cats.
+    private static let slicesPerCats = 5
     /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
@@ -83,8 +91,10 @@ public struct Tracker: ~Copyable {
     private static let recall = 3.0
 
     /// Begins without any face.
-    public init(_ looker: consuming Looker, settings: Settings = Settings()) {
+    /// - Parameter cats: finds cats' faces; nil: they are not looked for.
+    public init(_ looker: consuming Looker, cats: consuming CatFinder? = nil, settings: Settings = Settings()) {
         eye = looker
+        self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
         known.reserveCapacity(settings.most)
@@ -104,6 +114,7 @@ public struct Tracker: ~Copyable {
         }
         dropDoubles()
         forget(at: seconds)
+        cats?.follow(luma, at: seconds, hold: settings.hold)
         let looks = looks(at: seconds)
         search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
         lastTime = seconds
@@ -120,6 +131,10 @@ public struct Tracker: ~Copyable {
             for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
         }
         for i in tracks.indices { tracks[i].isShown = true }
+        cats?.searchWhole(luma, besides: tracks.filter { $0.certainty > Looker.catCertainty }, &nextID)
+        for i in tracks.indices.reversed() where tracks[i].certainty <= Looker.catCertainty {
+            if cats?.isCat(tracks[i].box) == true { tracks.remove(at: i) }
+        }
         show(at: 0)
     }
 
@@ -181,6 +196,7 @@ public struct Tracker: ~Copyable {
         sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         motion = Motion(width: luma.width, height: luma.height)
         tracks.removeAll(keepingCapacity: true)
+        cats?.restart(width: luma.width, height: luma.height)
     }
 
     /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
@@ -265,8 +281,14 @@ public struct Tracker: ~Copyable {
             isSuspectsTurn.toggle()
             if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
                 lookAgain(luma, seconds)
+            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats {
+                slicesSinceCats = 0
+                slices -= 1
+                Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
             } else if slices > 0, let region = Self.advance(&sweep, motion, known) {
                 slices -= 1
+                // People come first: cats wait until all of the frame was searched once.
+                if cats != nil && sweep?.isComplete == true { slicesSinceCats += 1 }
                 eye.sightings(luma, in: region)
                 for sighting in eye.seen { suspect(sighting) }
             }
@@ -284,6 +306,17 @@ public struct Tracker: ~Copyable {
             if let oldest { suspects.remove(at: oldest) }
         }
         suspects.insert(Suspect(sighting: sighting), at: 0)
+    }
+
+    private static func searchCats(
+        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing Motion?, _ known: borrowing [Rect],
+        besides people: [Track], at seconds: Double, _ nextID: inout Int
+    ) {
+        switch motion {
+        case .some(let motion):
+            cats?.search(luma, motion, known: known.span, besides: people, at: seconds, &nextID)
+        case nil: break
+        }
     }
 
     private static func look(_ motion: inout Motion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]) {
@@ -353,6 +386,7 @@ public struct Tracker: ~Copyable {
     private mutating func show(at seconds: Double) {
         faces.removeAll(keepingCapacity: true)
         for track in tracks where track.isShown { faces.append(track.face(at: seconds)) }
+        cats?.show(in: &faces)
     }
 }
 

@@ -25,7 +25,7 @@ struct Witness: ~Copyable {
         self.entry = entry
         search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)
         coarse = sweeps ? CascadeSearch(cascade, maxWidth: side, maxHeight: side, isCoarse: true) : nil
-        finds.reserveCapacity(Self.mostHints)
+        finds.reserveCapacity(search.groups.capacity)
         patch = Array(repeating: 0, count: side * side)
     }
 
@@ -53,6 +53,19 @@ struct Witness: ~Copyable {
             guard let find = Self.find(&search, patch, side: side, near, &work) else { continue }
             if !finds.contains(where: { $0.rect.overlap(find.rect) > 0.5 * find.rect.area }) { finds.append(find) }
         }
+        return map
+    }
+
+    /// Sweeps one slice of the frame at one window size, every window; what it finds is in `finds`, the surest first.
+    /// - Parameter size: the window's side, pixels of the patch.
+    /// - Returns: the map from the patch to the frame.
+    mutating func sweep(_ luma: borrowing LumaView, _ region: Region, size: Float) -> Affine {
+        let side = Sweep.side
+        let map = cut(luma, region, side: side)
+        var sweep = CascadeSearch.Sweep(smallest: size, largest: size, stage: stages)
+        work += Self.sweep(&search, patch, side: side, &sweep)
+        finds.removeAll(keepingCapacity: true)
+        for find in search.groups.finds { finds.append(find) }
         return map
     }
 
@@ -95,6 +108,16 @@ struct Witness: ~Copyable {
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: side, height: side)
         return map
+    }
+
+    private static func sweep(
+        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ sweep: inout CascadeSearch.Sweep
+    ) -> Int {
+        search.groups.removeAll()
+        let work = search.sweep(
+            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &sweep, budget: .max)
+        search.groups.group(atLeast: 1)
+        return work
     }
 
     private static func sweep(

@@ -46,6 +46,7 @@ struct Configuration: Equatable {
         self.faces.smallest = Float(
             try faces.number("smallest", in: 0.02...0.9, default: Double(standard.faces.smallest)))
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
+        self.faces.cats = try faces.bool("cats", default: standard.faces.cats)
         try faces.finish()
         var page = try fields.object("page")
         port = try page.integer("port", in: 0...65535, default: standard.port)

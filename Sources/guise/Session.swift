@@ -21,7 +21,8 @@ struct Session {
         let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
         let looker = try Looker(catalogue: catalogue, landmarks: landmarks, cache: places.cache)
         if let warning = looker.warning { tell("guise: \(warning)") }
-        return Tracker(looker, settings: configuration.faces)
+        return Tracker(
+            looker, cats: configuration.faces.cats ? try CatFinder(catalogue) : nil, settings: configuration.faces)
     }
 
     /// Loads masks in the given order. One that is broken is told on standard error and left out, unless none is left.

@@ -217,6 +217,7 @@ struct Picture {
 struct Tracked: Decodable {
     struct Face: Decodable {
         var id: Int
+        var kind: String
         var box: [Double]
         var points: [String: [Double]]
         var pose: [String: Double]

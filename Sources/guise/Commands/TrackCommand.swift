@@ -40,8 +40,9 @@ struct TrackCommand: ParsableCommand {
         let words = faces.map { face in
             let (box, pose) = (face.box, face.pose)
             return String(
-                format: "face %d %@ at %.0f,%.0f size %.0fx%.0f roll %.0f yaw %.0f pitch %.0f", face.id,
-                face.state.rawValue, box.x, box.y, box.width, box.height, pose.roll, pose.yaw, pose.pitch)
+                format: "%@ %d %@ at %.0f,%.0f size %.0fx%.0f roll %.0f yaw %.0f pitch %.0f",
+                face.kind == .cat ? "cat" : "face", face.id, face.state.rawValue, box.x, box.y, box.width, box.height,
+                pose.roll, pose.yaw, pose.pitch)
         }
         return String(format: "%6d %8.3f s  ", time.number, time.seconds)
             + (words.isEmpty ? "no face" : words.joined(separator: "; "))
@@ -60,7 +61,8 @@ struct TrackCommand: ParsableCommand {
         let (box, pose) = (face.box, face.pose)
         let corners = [box.x, box.y, box.width, box.height].map { number(Double($0), 2) }.joined(separator: ", ")
         let angles = "\"roll\": \(number(Double(pose.roll), 2)), \"yaw\": \(number(Double(pose.yaw), 2))"
-        var text = "{\"id\": \(face.id), \"box\": [\(corners)], \"points\": {\(named)}, "
+        var text = "{\"id\": \(face.id), \"kind\": \"\(face.kind.rawValue)\", \"box\": [\(corners)], "
+        text += "\"points\": {\(named)}, "
         text +=
             "\"pose\": {\(angles), \"pitch\": \(number(Double(pose.pitch), 2))}, \"state\": \"\(face.state.rawValue)\""
         if landmarks {
