@@ -37,7 +37,7 @@ public struct Looker: ~Copyable {
     /// cascade.
     static let findCertainty: Float = -0.6
     /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.9
+    static let photoCertainty: Float = -0.7
     /// Up to this a face in a photo gives way to a cat's: cats have eyes too.
     static let catCertainty: Float = 0.5
     /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.

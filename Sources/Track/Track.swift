@@ -10,6 +10,7 @@ struct Track: Sendable {
     static let confirmInterval = 5
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
+    static let neededTiny: Float = 3
     static let shownCertainty: Float = 0.2
     /// No single frame may speak against it as clearly as this.
     static let againstCertainty: Float = -0.5
@@ -77,7 +78,8 @@ struct Track: Sendable {
     mutating func judge(_ next: Float) {
         judged = min(judged + 1, Self.memory)
         certainty += (next - certainty) / judged
-        if judged >= Self.needed && certainty > Self.shownCertainty && next > Self.againstCertainty { isShown = true }
+        let needed = head.scale < Looker.tinyEyes ? Self.neededTiny : Self.needed
+        if judged >= needed && certainty > Self.shownCertainty && next > Self.againstCertainty { isShown = true }
         if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
     }
 
