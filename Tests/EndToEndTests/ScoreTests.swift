@@ -27,15 +27,26 @@ extension EndToEnd {
             ], of: "/usr/bin/env", in: workshop, limit: 1500)
         let (text, all) = (outcome.out, Comment(rawValue: "\(outcome)"))
         #expect(outcome.code == 0 && !text.contains("FAILED RUNS"), all)
-        let clips = try #require(text.firstMatch(of: /ALL CLIPS +recall ([0-9.]+) \S+ +nme ([0-9.]+)/), all)
-        let photos = try #require(text.firstMatch(of: /ALL PHOTOS +recall ([0-9.]+) \S+ +nme ([0-9.]+)/), all)
-        let falseFinds = try #require(text.firstMatch(of: /([0-9.]+) false\/1000/), all)
-        #expect(Double(clips.1) ?? 0 >= 0.93, all)
-        #expect(Double(photos.1) ?? 0 >= 0.93, all)
-        #expect(Double(clips.2) ?? 1 <= 0.030, all)
-        // Photos' labels come from other mark-ups than ours and their faces are smaller.
-        #expect(Double(photos.2) ?? 1 <= 0.045, all)
-        #expect(Double(falseFinds.1) ?? 1000 <= 20, all)
         print(text)
+        let clips = try figures(text, #/ALL CLIPS .*/#)
+        let photos = try figures(text, #/ALL PHOTOS .*/#)
+        let falseFinds = try #require(text.firstMatch(of: /([0-9.]+) false\/1000/), all)
+        // A little beside what docs/tracker.md records: clips with few frames turn on chance.
+        #expect(clips["recall"] ?? 0 >= 0.96, all)
+        #expect(photos["recall"] ?? 0 >= 0.945, all)
+        #expect(clips["nme"] ?? 1 <= 0.027, all)
+        // Photos' labels come from other mark-ups than ours and their faces are smaller.
+        #expect(photos["nme"] ?? 1 <= 0.045, all)
+        #expect(clips["wobble"] ?? 1 <= 0.0062, all)
+        #expect(clips["lag"] ?? 9 <= 0.3, all)
+        #expect(clips["switches"] ?? 9 == 0, all)
+        #expect(Double(falseFinds.1) ?? 1000 <= 3, all)
+    }
+
+    /// The numbers of one of the script's lines, by their names.
+    private func figures(_ text: String, _ line: Regex<Substring>) throws -> [String: Double] {
+        let found = try #require(text.firstMatch(of: line), Comment(rawValue: text))
+        let pairs = found.0.matches(of: /([a-z]+) (-?[0-9.]+)/).map { (String($0.1), Double($0.2) ?? .nan) }
+        return Dictionary(pairs) { first, _ in first }
     }
 }
