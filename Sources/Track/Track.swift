@@ -145,6 +145,9 @@ struct Track: Sendable {
         (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
     }
 
+    /// True where a place between two eyes is between this face's, or nearly so.
+    func isAt(_ eyes: Point) -> Bool { (eyes - head.origin).length < head.scale / 2 }
+
     /// True where both are one face: no two faces share a quarter of the smaller one's box.
     func covers(_ other: Track) -> Bool {
         box.overlap(other.box) > 0.25 * min(box.area, other.box.area)

@@ -198,7 +198,9 @@ public struct Tracker: ~Copyable {
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
         let following = eye.follow(luma, track, at: seconds)
-        let near = following?.fit
+        var near = following?.fit
+        // Where its look broke off, landmarks may slide, and the cascade look, to whoever passes before it.
+        if following?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
         if let following, following.isCut, let near {
             track.take(near, following, at: seconds, confirmed: true)
             eye.keep(slot: track.slot, isNew: false)
@@ -220,7 +222,8 @@ public struct Tracker: ~Copyable {
         if following?.isCut != true,
             let sighting = eye.sighting(
                 luma, near: Looker.eyes(following?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
-            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement
+            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement,
+            !isOthers(fit, than: track)
         {
             track.take(fit, nil, at: seconds, confirmed: true)
             eye.keep(slot: track.slot, isNew: true)
@@ -233,6 +236,12 @@ public struct Tracker: ~Copyable {
             return
         }
         judge(&track, luma)
+    }
+
+    /// True where a fit lies on the face of another shown track.
+    private func isOthers(_ fit: Fit, than track: borrowing Track) -> Bool {
+        let (slot, eyes) = (track.slot, Looker.eyes(fit.landmarks).middle)
+        return tracks.contains { $0.slot != slot && $0.isShown && $0.seen && $0.isAt(eyes) }
     }
 
     /// A face that is not beyond doubt is asked about from time to time.
