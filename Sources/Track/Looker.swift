@@ -72,7 +72,7 @@ public struct Looker: ~Copyable {
     private var eyeFinder: EyeFinder?
     /// What is lost on this machine and how to get it; nil: nothing.
     public let warning: String?
-    private var registration: Registration
+    private var registration = Registration(slots: 0)
     /// CPU time spent on landmarks since it was last set, nanoseconds.
     var landmarkTime: UInt64 = 0
     /// What the last look at a slice saw, the surest first.
@@ -82,9 +82,7 @@ public struct Looker: ~Copyable {
     ///   - landmarks: the landmark trees' data; where it is missing, the eye cascade stands in and `warning` says so.
     ///   - cache: where the trees' compact file is kept; nil: nowhere.
     /// - Throws: `Problem` where a cascade is missing or damaged, or the landmark data is damaged.
-    public init(catalogue: Catalogue, landmarks: String = LandmarkModel.debianPath, cache: String?, slots: Int = 9)
-        throws
-    {
+    public init(catalogue: Catalogue, landmarks: String = LandmarkModel.debianPath, cache: String?) throws {
         let finder = try Witness(try catalogue.entry(.face), side: Sweep.side, sweeps: true)
         let witnesses = catalogue.all(.witness)
         guard witnesses.count == 2 else {
@@ -109,8 +107,10 @@ public struct Looker: ~Copyable {
             ? nil
             : "landmark data \(landmarks) is missing: masks follow place, size and tilt of a face, but neither turns nor "
                 + "the mouth; get it: sudo apt install libdlib-data"
-        registration = Registration(slots: slots)
     }
+
+    /// Makes room for the looks of faces that are followed at once, each in a slot.
+    mutating func makeRoom(faces: Int) { registration = Registration(slots: faces) }
 
     /// Looks at one slice of the frame; what is there is in `seen`.
     mutating func sightings(_ luma: borrowing LumaView, in region: Region) {

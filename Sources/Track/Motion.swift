@@ -27,7 +27,7 @@ struct Motion: ~Copyable {
     ///   - height: the frame's, pixels.
     init(width: Int, height: Int) {
         side = max(4, max(width, height) * Self.cell / 1280)
-        (columns, rows) = (max(1, width / side), max(1, height / side))
+        (columns, rows) = (width / side, height / side)
         last = Array(repeating: 0, count: columns * rows)
         sums = Array(repeating: 0, count: (columns + 1) * (rows + 1))
     }
@@ -72,8 +72,8 @@ struct Motion: ~Copyable {
         return false
     }
 
-    /// Of the whole frame's cells.
-    var share: Float { Float(sums[sums.count - 1]) / Float(columns * rows) }
+    /// Of the whole frame's cells; 0 where it is smaller than one.
+    var share: Float { Float(sums[sums.count - 1]) / Float(max(1, columns * rows)) }
 
     /// The part of a rectangle's cells that moved, 0 to 1; of those inside the frame.
     func share(of rect: Rect) -> Float {

@@ -119,7 +119,4 @@ struct Registration: ~Copyable {
         for i in current.indices { kept[first + i] = current[i] }
         for i in small.indices { kept[first + current.count + i] = small[i] }
     }
-
-    /// Forgets what the slot held: its face is a new one.
-    mutating func forget(slot: Int) { keptMaps[slot] = nil }
 }

@@ -107,7 +107,7 @@ struct Sweep: Sendable {
         }
     }
 
-    /// Whether every place and size was searched since the start, upright at least.
+    /// Whether every place and size was searched, upright at least, since the start and since `hurry` asked for it.
     var isComplete: Bool { zip(searched, regions).allSatisfy { $0 > 0 || $1.roll != 0 } }
 
     /// The most urgent slice.

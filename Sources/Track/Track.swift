@@ -97,7 +97,8 @@ struct Track: Sendable {
     /// How far the face should have gone since, if it went on as it moved, pixels.
     func shift(at seconds: Double) -> Affine {
         // A face that was lost comes to rest.
-        let way = velocity * Self.rest * (1 - exponential(-Float(seconds - lastSeen) / Self.rest))
+        let elapsed = max(0, Float(seconds - lastSeen))
+        let way = velocity * Self.rest * (1 - exponential(-elapsed / Self.rest))
         return Affine(a: 1, b: 0, c: 0, d: 1, tx: way.x, ty: way.y)
     }
 
@@ -146,6 +147,9 @@ struct Track: Sendable {
         (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
     }
 
+    /// True where a place between two eyes is between this face's, or nearly so.
+    func isAt(_ eyes: Point) -> Bool { (eyes - head.origin).length < head.scale / 2 }
+
     /// True where both are one face: no two faces share a quarter of the smaller one's box.
     func covers(_ other: Track) -> Bool {
         box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
@@ -157,8 +161,9 @@ struct Track: Sendable {
         return (other.head.origin - head.origin).length < 4 * head.scale && (0.6...1.67).contains(ratio)
     }
 
+    /// Takes the name of a shown track on the same face, and what is known of it.
     mutating func inherit(_ older: Track) {
-        (id, isShown, isTrusted) = (older.id, true, older.isTrusted)
+        (id, isShown, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
     }
 
     /// Round the landmarks.

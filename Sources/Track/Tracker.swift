@@ -94,6 +94,7 @@ public struct Tracker: ~Copyable {
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
     public init(_ looker: consuming Looker, cats: consuming CatFinder? = nil, settings: Settings = Settings()) {
         eye = looker
+        eye.makeRoom(faces: settings.most)
         self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
@@ -124,7 +125,7 @@ public struct Tracker: ~Copyable {
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
     public mutating func searchWhole(_ luma: borrowing LumaView) {
         prepare(luma)
-        tracks.removeAll()
+        forgetAll()
         let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
         for region in all.regions {
             eye.sightings(luma, in: region)
@@ -144,14 +145,17 @@ public struct Tracker: ~Copyable {
         while i < tracks.count {
             let track = tracks[i]
             let isGone = track.isShown && seconds - track.lastSeen > settings.hold
-            if isGone {
-                if lost.count == settings.most { lost.removeFirst() }
-                lost.append(track)
-                sweep?.hurry(to: track.head.origin)
-            }
+            if isGone { lose(track) }
             if isGone || track.isRefuted || !(track.isShown || track.seen) { tracks.remove(at: i) } else { i += 1 }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
+    }
+
+    /// Remembers a face that is gone, which may come back.
+    private mutating func lose(_ track: Track) {
+        if lost.count == settings.most { lost.removeFirst() }
+        lost.append(track)
+        sweep?.hurry(to: track.head.origin)
     }
 
     /// Seconds since the frame before; nil for the first.
@@ -195,15 +199,24 @@ public struct Tracker: ~Copyable {
         frameSize = (luma.width, luma.height)
         sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         motion = Motion(width: luma.width, height: luma.height)
-        tracks.removeAll(keepingCapacity: true)
         cats?.restart(width: luma.width, height: luma.height)
+        forgetAll()
+    }
+
+    /// Drops all that places in other frames say.
+    private mutating func forgetAll() {
+        tracks.removeAll(keepingCapacity: true)
+        suspects.removeAll(keepingCapacity: true)
+        lost.removeAll(keepingCapacity: true)
     }
 
     /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
         let following = eye.follow(luma, track, at: seconds)
-        let near = following?.fit
+        var near = following?.fit
+        // Where its look broke off, landmarks may slide, and the cascade look, to whoever passes before it.
+        if following?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
         if let following, following.isCut, let near {
             track.take(near, following, at: seconds, confirmed: true)
             eye.keep(slot: track.slot, isNew: false)
@@ -214,7 +227,9 @@ public struct Tracker: ~Copyable {
             eye.keep(slot: track.slot, isNew: false)
             return
         }
-        let isConfirmed = track.isFreshlyConfirmed || near.map { eye.confirms(luma, $0.landmarks) } ?? false
+        // A look that broke off says nothing of this frame, however fresh the cascade's word is.
+        let isFresh = following?.correlation != nil && track.isFreshlyConfirmed
+        let isConfirmed = isFresh || near.map { eye.confirms(luma, $0.landmarks) } ?? false
         if let following, let near, isConfirmed, near.disagreement < Looker.doubtfulDisagreement {
             track.take(near, following, at: seconds, confirmed: true)
             eye.keep(slot: track.slot, isNew: false)
@@ -223,7 +238,8 @@ public struct Tracker: ~Copyable {
         if following?.isCut != true,
             let sighting = eye.sighting(
                 luma, near: Looker.eyes(following?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
-            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement
+            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement,
+            !isOthers(fit, than: track)
         {
             track.take(fit, nil, at: seconds, confirmed: true)
             eye.keep(slot: track.slot, isNew: true)
@@ -238,6 +254,12 @@ public struct Tracker: ~Copyable {
         judge(&track, luma)
     }
 
+    /// True where a fit lies on the face of another shown track.
+    private func isOthers(_ fit: Fit, than track: borrowing Track) -> Bool {
+        let (slot, eyes) = (track.slot, Looker.eyes(fit.landmarks).middle)
+        return tracks.contains { $0.slot != slot && $0.isShown && $0.seen && $0.isAt(eyes) }
+    }
+
     /// A face that is not beyond doubt is asked about from time to time.
     private mutating func judge(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isOnTrial {
@@ -245,19 +267,23 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Two tracks on one face: the older stays.
+    /// Two tracks on one face: the one that is shown stays, of two alike the older.
     private mutating func dropDoubles() {
         var i = 0
         while i < tracks.count {
             var j = i + 1
             while j < tracks.count {
                 if tracks[i].covers(tracks[j]) {
-                    // One that is only predicted gives way to one that is seen, and hands it its name.
+                    if !tracks[i].isShown && tracks[j].isShown { tracks.swapAt(i, j) }
+                    // One that is only predicted gives way to one that is seen, and hands it its name: that is the same
+                    // face, found again. What was never shown has no name to hand on.
                     if !tracks[i].seen && tracks[j].seen {
-                        tracks[j].inherit(tracks[i])
+                        if tracks[i].isShown && !tracks[j].isShown { tracks[j].inherit(tracks[i]) }
                         tracks.swapAt(i, j)
                     }
-                    tracks.remove(at: j)
+                    let double = tracks.remove(at: j)
+                    // One that has a name of its own is somebody else, who passes before it.
+                    if double.isShown && !double.seen && double.id != tracks[i].id { lose(double) }
                 } else {
                     j += 1
                 }

@@ -63,8 +63,8 @@ func `eyes, nose and mouth of labelled photos are found, and two starts agree on
         let found = [right, left, shape[30], (shape[48] + shape[54]) / 2]
         errors.append((0..<4).reduce(0) { $0 + (found[$1] - wanted[$1]).length } / 4 / side)
         let settled = try #require(model.box(around: shape))
-        let pair = fitter.fit(view, around: settled, .size)
-        agreements.append(try #require(pair).disagreement)
+        let disagreement = fitter.disagreement(view, around: settled)
+        agreements.append(try #require(disagreement))
     }
     #expect(errors.count > 50)
     #expect(errors.sorted()[errors.count / 2] < 0.025)
@@ -74,7 +74,17 @@ func `eyes, nose and mouth of labelled photos are found, and two starts agree on
     // What is no face at all: waves and slopes.
     let waves = Picture(width: 300, height: 300)
     for size in stride(from: Float(60), to: 200, by: 20) {
-        let fit = waves.withView { fitter.fit($0, around: Affine(scale: size, angle: 0, origin: Point(40, 40)), .size) }
-        #expect(try #require(fit).disagreement > 0.04)
+        let box = Affine(scale: size, angle: 0, origin: Point(40, 40))
+        #expect(try #require(waves.withView { fitter.disagreement($0, around: box) }) > 0.04)
+    }
+}
+
+extension LandmarkFitter {
+    /// How far fits from a smaller and a larger box lie apart, as a share of the box's side.
+    fileprivate mutating func disagreement(_ picture: borrowing LumaView, around box: Affine) -> Float? {
+        guard let small = fit(picture, around: box, from: .smaller),
+            let large = fit(picture, around: box, from: .larger)
+        else { return nil }
+        return PatchFitter.join(small, large, model)?.disagreement
     }
 }

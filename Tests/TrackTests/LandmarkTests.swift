@@ -80,7 +80,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
         Affine(scale: 60, angle: 0, origin: Point(.infinity, 0)), Affine(scale: .infinity, angle: 0, origin: Point()),
     ] {
         #expect(picture.withView { fitter.fit($0, in: broken) } == nil)
-        #expect(picture.withView { fitter.fit($0, around: broken, .size) } == nil)
+        #expect(picture.withView { fitter.fit($0, around: broken, from: .above) } == nil)
     }
 }
 

@@ -204,7 +204,7 @@ private struct Normal {
             for k in 0..<i { x[i] -= lower[i][k] * x[k] }
             x[i] /= lower[i][i]
         }
-        for i in (0..<8).reversed() {
+        for i in stride(from: 7, through: 0, by: -1) {
             for k in i + 1..<8 { x[i] -= lower[k][i] * x[k] }
             x[i] /= lower[i][i]
         }

@@ -206,8 +206,9 @@ extension CascadeSearch {
 
     /// Goes on with a sweep until it is done or `budget` is used up; the windows are added to `groups`.
     ///
-    /// A level wider than this search was made for is left out. Stops between two rows of windows, so it goes over the budget by one row's work at the most, and by the sums
-    /// of one strip of rows. The picture may be another one each time.
+    /// A level wider than this search was made for is left out. Stops between two rows of windows, so it goes over the
+    /// budget by one row's work at the most, and by the sums of one strip of rows. The picture may be another one each
+    /// time.
     /// - Returns: the work done.
     public mutating func sweep(_ picture: borrowing LumaView, _ sweep: inout Sweep, budget: Int) -> Int {
         var work = 0
