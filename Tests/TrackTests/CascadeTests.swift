@@ -69,6 +69,73 @@ struct CascadeTests {
         return count
     }
 
+    /// Of features: trees of two nodes, stumps, and patterns.
+    @Test(arguments: [
+        "haarcascade_frontalface_alt2", "haarcascade_frontalface_alt", "lbpcascade_frontalface_improved",
+    ])
+    func `a coarse search judges every second window of a row as a dense one does`(name: String) throws {
+        let cascade = try OpenCVData.cascade(name)
+        let pictures = [Gray.synthetic(width: 150, height: 90, seed: 4)] + TestPhotos.some(1, height: 90)
+        // An odd and an even width: the odd columns begin elsewhere.
+        for room in [160, 161] {
+            for picture in pictures {
+                var dense = Integral(maxWidth: room, maxHeight: 160, planes: cascade.planes)
+                var split = Integral(maxWidth: room, maxHeight: 160, planes: cascade.planes, isSplit: true)
+                let every = cascade.program(for: dense)
+                let second = cascade.program(for: split)
+                // Scaled, so that levels of several widths are filled over each other.
+                var (compared, deepest, hits) = (0, 0, 0)
+                for width in [picture.width, 97, 64] where width <= room {
+                    let height = picture.height * width / picture.width
+                    let part = PixelRect(x: 0, y: 0, width: width, height: height)
+                    let areFilled = picture.view {
+                        let first = dense.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
+                        return first && split.fill(from: $0, levelWidth: width, levelHeight: height, part: part)
+                    }
+                    try #require(areFilled)
+                    let (columns, rows) = every.windows(of: dense)
+                    #expect(second.windows(of: split) == (columns, rows))
+                    var work = 0
+                    for y in 0..<rows {
+                        var wanted: [CascadeHit] = []
+                        for x in 0..<columns {
+                            let verdict = second.evaluate(split, x: x, y: y, work: &work)
+                            guard x % 2 == 0 else {
+                                #expect(verdict == nil, "odd columns cannot be judged")
+                                continue
+                            }
+                            let plain = try #require(every.evaluate(dense, x: x, y: y, work: &work))
+                            #expect(verdict == plain, "\(name) at \(x), \(y) of \(width)")
+                            wanted.append(CascadeHit(x: Int32(x), y: Int32(y), verdict: plain))
+                            (compared, deepest) = (compared + 1, max(deepest, Int(plain.passed)))
+                        }
+                        // In groups of eight, and from a column that is none of theirs on.
+                        for (first, stage) in [(0, 0), (3, 2)] {
+                            let found = scan(second, split, row: y, from: first, to: columns, stage: stage)
+                            let expected = wanted.filter { $0.x >= first && $0.verdict.passed >= stage }
+                            #expect(found.sorted { $0.x < $1.x } == expected, "row \(y) of \(width) from \(first)")
+                            hits += found.count
+                        }
+                    }
+                }
+                print("\(name): \(compared) windows alike, the deepest passed \(deepest) stages, \(hits) listed")
+                #expect(compared > 2000 && deepest > 3 && hits > 0)
+            }
+        }
+    }
+
+    private func scan(
+        _ program: borrowing CascadeProgram, _ integral: borrowing Integral, row: Int, from first: Int, to end: Int,
+        stage: Int
+    ) -> [CascadeHit] {
+        var hits = [CascadeHit](repeating: CascadeHit(), count: end)
+        var (count, work) = (0, 0)
+        var span = hits.mutableSpan
+        program.scan(
+            integral, row: row, columns: first..<end, step: 2, stage: stage, hits: &span, count: &count, work: &work)
+        return Array(hits[0..<count])
+    }
+
     @inline(never) private func verdicts(_ cascade: Cascade, _ picture: Gray, grouped: Bool) -> [Verdict] {
         var integral = Integral(maxWidth: 160, maxHeight: 160, planes: cascade.planes)
         let program = cascade.program(for: integral)

@@ -77,7 +77,8 @@ func `without landmark data the eyes are found all the same, and the warning nam
 @Test(arguments: [0, 40] as [Float]) func `a sweep leaves no place and no size out`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
     let sweep = Sweep(width: width, height: height, smallest: smallest, rolls: [roll])
-    for size in stride(from: smallest, to: 300, by: 17) {
+    // The smallest faces are looked for upright alone.
+    for size in stride(from: roll == 0 ? smallest : smallest * Sweep.levelFactor + 0.1, to: 300, by: 17) {
         for x in stride(from: size / 2, through: Float(width) - size / 2, by: 31) {
             for y in stride(from: size / 2, through: Float(height) - size / 2, by: 29) {
                 let isCovered = sweep.regions.contains { region in

@@ -1,0 +1,207 @@
+import Foundation
+import Frames
+import Testing
+
+@testable import Track
+
+/// The package's own folder, found from this file's.
+private let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().path
+private let portrait = "\(package)/samples/astronaut.png"
+private let isThere =
+    FileManager.default.fileExists(atPath: portrait) && FileManager.default.fileExists(atPath: LandmarkModel.debianPath)
+
+private func makeTracker() throws -> Tracker {
+    Tracker(
+        try Looker(
+            catalogue: try Catalogue(folder: "\(package)/Cascades"),
+            cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
+}
+
+extension Gray {
+    /// Shows a part of the picture as the frame: a camera that pans by whole pixels, at no cost.
+    fileprivate func window(x: Int, y: Int, width w: Int, height h: Int, _ body: (borrowing LumaView) -> Void) {
+        let first = y * width + x
+        body(
+            LumaView(
+                samples: pixels.span.extracting(first..<first + (h - 1) * width + w), width: w, height: h,
+                rowStride: width))
+    }
+
+    /// The picture with its edge going on, so many pixels on each side.
+    fileprivate func padded(_ x: Int, _ y: Int) -> Gray {
+        var out = Gray(width: width + 2 * x, height: height + 2 * y, pixels: [])
+        for row in -y..<height + y {
+            let first = max(0, min(row, height - 1)) * width
+            out.pixels += Array(repeating: pixels[first], count: x)
+            out.pixels += pixels[first..<first + width]
+            out.pixels += Array(repeating: pixels[first + width - 1], count: x)
+        }
+        return out
+    }
+
+    /// With a camera's noise: the sum of three draws, `3 * step` at the most.
+    fileprivate func noisy(step: Int, seed: Int) -> Gray {
+        var (out, state) = (self, UInt64(seed) &* 77_777_777 &+ 5)
+        for i in out.pixels.indices {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let draws = Int(state >> 60) % (2 * step + 1) + Int(state >> 50 & 15) % (2 * step + 1)
+            out.pixels[i] = UInt8(max(0, min(255, Int(pixels[i]) + draws - 2 * step)))
+        }
+        return out
+    }
+}
+
+/// The mean distance of two faces' points, the second shifted, in the first's eye distances.
+private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Float {
+    var sum: Float = 0
+    for i in 0..<68 { sum += (first.landmarks[i] - second.landmarks[i] - shift).length }
+    return sum / 68 / first.head.scale
+}
+
+@Suite(.enabled(if: isThere, "needs the sample (make sample) and libdlib-data")) struct FollowTests {
+    private static let (width, height) = (320, 240)
+    /// The sample, 512 pixels high, and beside it room to pan.
+    private static let margin = 320
+    /// Where the frame's corner lies in it at first: eyes at about (160, 100), 43 pixels apart.
+    private static let corner = (x: 65, y: 0)
+
+    private func scene() throws -> Gray {
+        try #require(TestPhotos.decode(portrait, height: nil)).padded(Self.margin, Self.margin)
+    }
+
+    /// Shows a frame that has panned by so much since the first.
+    private func show(
+        _ tracker: inout Tracker, _ scene: Gray, frame: Int, panned: (x: Int, y: Int) = (0, 0)
+    ) -> [Face] {
+        scene.window(
+            x: Self.margin + Self.corner.x + panned.x, y: Self.margin + Self.corner.y + panned.y, width: Self.width,
+            height: Self.height
+        ) { tracker.update($0, at: Double(frame) / 30) }
+        return tracker.faces
+    }
+
+    /// The share of a face's points that the frame no longer shows.
+    private func gone(_ face: Face) -> Float {
+        var outside = 0
+        for i in 0..<68 {
+            let p = face.landmarks[i]
+            if p.x < 0 || p.y < 0 || p.x >= Float(Self.width) || p.y >= Float(Self.height) { outside += 1 }
+        }
+        return Float(outside) / 68
+    }
+
+    @Test(arguments: [(6, 0), (-8, 0), (0, 5)])
+    func `a face that slides out of the frame is followed until more than half of it is gone`(stepX: Int, stepY: Int)
+        throws
+    {
+        let scene = try scene()
+        var tracker = try makeTracker()
+        let still = 15
+        for frame in 0..<still { _ = show(&tracker, scene, frame: frame) }
+        let start = try #require(tracker.faces.first)
+        var (worst, furthest): (Float, Float) = (0, 0)
+        for step in 1...100 {
+            let panned = (x: step * stepX, y: step * stepY)
+            let faces = show(&tracker, scene, frame: still + step, panned: panned)
+            // Where the face is, for the picture does not change.
+            var moved = start
+            let shift = Point(Float(-panned.x), Float(-panned.y))
+            for i in 0..<68 { moved.landmarks[i] += shift }
+            let hidden = gone(moved)
+            if hidden > 0.5 { break }
+            furthest = hidden
+            let face = try #require(faces.first, "step \(step), \(hidden) gone")
+            #expect(faces.count == 1 && face.id == start.id && face.state == .tracked, "step \(step), \(hidden) gone")
+            worst = max(worst, distance(start, face, shift: -shift))
+        }
+        print("(\(stepX), \(stepY)) a frame: followed until \(furthest) gone, \(worst) eye distances off at most")
+        #expect(furthest > 0.35)
+        #expect(worst < 0.05)
+    }
+
+    @Test func `a still face's points hardly move in a noisy picture`() throws {
+        let picture = try scene().crop(
+            Self.margin + Self.corner.x, Self.margin + Self.corner.y, width: Self.width, height: Self.height)
+        var tracker = try makeTracker()
+        var (last, ways): (Face?, [Float]) = (nil, [])
+        for frame in 0..<40 {
+            picture.noisy(step: 4, seed: frame).view { tracker.update($0, at: Double(frame) / 30) }
+            let face = tracker.faces.first
+            if frame >= 20 {
+                let (last, face) = (try #require(last), try #require(face))
+                ways.append(distance(last, face))
+            }
+            last = face
+        }
+        let mean = ways.reduce(0, +) / Float(ways.count)
+        print("from frame to frame the points move \(mean) eye distances in the mean, \(ways.max() ?? 0) at most")
+        #expect(mean < 0.003)
+        #expect(ways.max() ?? 1 < 0.01)
+    }
+
+    @Test(arguments: ["wall", "blobs"])
+    func `a face that disappears is carried on for the hold time, and then gone`(instead: String) throws {
+        let scene = try scene()
+        let grey = [UInt8](repeating: 120, count: Self.width * Self.height)
+        let empty =
+            instead == "wall"
+            ? Gray(width: Self.width, height: Self.height, pixels: grey)
+            : Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
+        var tracker = try makeTracker()
+        let still = 15
+        for frame in 0..<still { _ = show(&tracker, scene, frame: frame) }
+        let face = try #require(tracker.faces.first)
+        #expect(face.state == .tracked)
+        for frame in still..<still + 15 {
+            empty.view { tracker.update($0, at: Double(frame) / 30) }
+            let since = Double(frame - still + 1) / 30
+            if since < tracker.settings.hold - 0.01 {
+                let carried = try #require(tracker.faces.first, "frame \(frame)")
+                #expect(carried.state == .predicted && carried.id == face.id, "frame \(frame)")
+                #expect(carried.confidence == 0)
+                #expect(distance(face, carried) < 0.02, "frame \(frame)")
+            } else if since > tracker.settings.hold + 0.01 {
+                #expect(tracker.faces.isEmpty, "frame \(frame): \(tracker.faces.map(\.state))")
+            }
+        }
+        // It comes back under its name.
+        for frame in still + 15..<still + 35 where instead == "wall" { _ = show(&tracker, scene, frame: frame) }
+        guard instead == "wall" else { return }
+        #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
+    }
+
+    @Test func `a frame of another size, or whose time stands still or goes back, is survived`() throws {
+        let scene = try scene()
+        var tracker = try makeTracker()
+        for frame in 0..<12 { _ = show(&tracker, scene, frame: frame) }
+        #expect(tracker.faces.count == 1)
+        // The same time again, and an older one.
+        for frame in [11, 11, 5, 6, 12] { _ = show(&tracker, scene, frame: frame) }
+        let face = try #require(tracker.faces.first)
+        for i in 0..<68 { #expect(face.landmarks[i].x.isFinite && face.landmarks[i].y.isFinite) }
+        for (step, size) in [(400, 300), (64, 48), (9, 7), (1, 1), (400, 300)].enumerated() {
+            scene.window(x: Self.margin, y: Self.margin, width: size.0, height: size.1) {
+                tracker.update($0, at: 1 + Double(step) / 30)
+            }
+            #expect(tracker.faces.isEmpty || step > 0, "a face of another frame")
+        }
+        for frame in 0..<15 {
+            scene.window(x: Self.margin, y: Self.margin, width: 400, height: 300) {
+                tracker.update($0, at: 2 + Double(frame) / 30)
+            }
+        }
+        #expect(tracker.faces.count == 1)
+    }
+
+    @Test func `a photo may follow a clip`() throws {
+        let scene = try scene()
+        var tracker = try makeTracker()
+        for frame in 0..<12 { _ = show(&tracker, scene, frame: frame) }
+        let face = try #require(tracker.faces.first)
+        scene.window(x: Self.margin, y: Self.margin, width: 400, height: 300) { tracker.searchWhole($0) }
+        #expect(tracker.faces.count == 1)
+        let corner = Point(Float(Self.corner.x), Float(Self.corner.y))
+        #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
+    }
+}
