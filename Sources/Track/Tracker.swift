@@ -424,7 +424,11 @@ private struct Suspect {
     var sighting: Sighting
     var looks = 0
 
+    /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
+    /// hide the small true one inside it.
     func covers(_ other: Sighting) -> Bool {
-        (sighting.eyes - other.eyes).length < max(sighting.eyeDistance, other.eyeDistance) / 2
+        let ratio = sighting.eyeDistance / max(other.eyeDistance, 1e-3)
+        let reach = max(sighting.eyeDistance, other.eyeDistance) / 2
+        return (sighting.eyes - other.eyes).length < reach && (0.6...1.67).contains(ratio)
     }
 }
