@@ -39,7 +39,7 @@ struct Witness: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func sweep(_ luma: borrowing LumaView, _ region: Region) -> Affine {
         let side = Sweep.side
-        let map = cut(luma, region, side: side)
+        let map = cut(luma, region, side: side, .slice)
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         var sweep = CascadeSearch.Sweep(
@@ -73,7 +73,7 @@ struct Witness: ~Copyable {
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
         let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
         let region = Region(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
-        let map = cut(luma, region, side: side)
+        let map = cut(luma, region, side: side, .look)
         let corner = Float(side - window) / 2
         let near = CascadeSearch.Near(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
@@ -90,10 +90,11 @@ struct Witness: ~Copyable {
             votes: find.count)
     }
 
-    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int) -> Affine {
+    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int, _ light: Light) -> Affine {
         let map = region.map(side: side)
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: side, height: side)
+        light.apply(to: &samples, side: side)
         return map
     }
 
