@@ -47,8 +47,9 @@ public struct CatFinder: ~Copyable {
                 .invalid, "the cascade catalogue has \(cascades.count) of role 'cat', two are needed",
                 cure: "restore Cascades/catalogue.json")
         }
-        let finder = try Witness(cascades[0], side: Sweep.side)
-        let second = try Witness(cascades[1], side: Sweep.side)
+        // Without more contrast: it brings cats where there are none.
+        let finder = try Witness(cascades[0], side: Sweep.side, isLit: false)
+        let second = try Witness(cascades[1], side: Sweep.side, isLit: false)
         self.finder = finder
         self.second = second
         patch = Array(repeating: 0, count: Self.noseSide * Self.noseSide)
@@ -216,7 +217,7 @@ struct CatLook: Sendable {
 /// One cat that is followed.
 struct CatTrack: Sendable {
     /// Frames that must agree before a find is shown, and that the mean remembers.
-    private static let needed: Float = 3
+    private static let needed: Float = 5
     private static let memory: Float = 6
     /// A mean below this share of what is needed drops even a cat that was shown.
     private static let refuted: Float = 0.3

@@ -70,8 +70,8 @@ public struct Tracker: ~Copyable {
     /// Slices of the sweep since cats were last looked for.
     private var slicesSinceCats = 0
 
-    /// Slices of the sweep for each that is searched for cats.
-    private static let slicesPerCats = 5
+    /// Slices of the sweep for each that is searched for cats: beside people, and with nobody there.
+    private static let slicesPerCats = (beside: 5, alone: 3)
     /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
@@ -307,18 +307,22 @@ public struct Tracker: ~Copyable {
             isSuspectsTurn.toggle()
             if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
                 lookAgain(luma, seconds)
-            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats {
+            } else if slices > 0, isCatsTurn {
                 slicesSinceCats = 0
                 slices -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
             } else if slices > 0, let region = Self.advance(&sweep, motion, known) {
                 slices -= 1
-                // People come first: cats wait until all of the frame was searched once.
-                if cats != nil && sweep?.isComplete == true { slicesSinceCats += 1 }
+                if cats != nil { slicesSinceCats += 1 }
                 eye.sightings(luma, in: region)
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
+    }
+
+    /// Whether the next slice is searched for cats.
+    private var isCatsTurn: Bool {
+        slicesSinceCats >= (known.isEmpty ? Self.slicesPerCats.alone : Self.slicesPerCats.beside)
     }
 
     /// Notes a sighting where nothing is known yet.

@@ -7,6 +7,7 @@ struct Witness: ~Copyable {
     private static let hintStages = 4
     private static let mostHints = 8
 
+    private let isLit: Bool
     private var search: CascadeSearch
     private var coarse: CascadeSearch?
     /// What the last slice showed.
@@ -18,8 +19,10 @@ struct Witness: ~Copyable {
     /// - Parameters:
     ///   - side: of the largest patch that is looked at, pixels.
     ///   - sweeps: whether it sweeps slices too.
+    ///   - isLit: whether dim and flat patches get more contrast.
     /// - Throws: `Problem` where the cascade cannot be read.
-    init(_ entry: Catalogue.Entry, side: Int, sweeps: Bool = false) throws {
+    init(_ entry: Catalogue.Entry, side: Int, sweeps: Bool = false, isLit: Bool = true) throws {
+        self.isLit = isLit
         let xml = try contents(of: entry.path)
         let cascade = try Cascade(xml: xml.span, file: entry.path)
         self.entry = entry
@@ -39,7 +42,7 @@ struct Witness: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func sweep(_ luma: borrowing LumaView, _ region: Region) -> Affine {
         let side = Sweep.side
-        let map = cut(luma, region, side: side)
+        let map = cut(luma, region, side: side, .slice)
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         var sweep = CascadeSearch.Sweep(
@@ -61,7 +64,7 @@ struct Witness: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func sweep(_ luma: borrowing LumaView, _ region: Region, size: Float) -> Affine {
         let side = Sweep.side
-        let map = cut(luma, region, side: side)
+        let map = cut(luma, region, side: side, .slice)
         var sweep = CascadeSearch.Sweep(smallest: size, largest: size, stage: stages)
         work += Self.sweep(&search, patch, side: side, &sweep)
         finds.removeAll(keepingCapacity: true)
@@ -86,7 +89,7 @@ struct Witness: ~Copyable {
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
         let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
         let region = Region(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
-        let map = cut(luma, region, side: side)
+        let map = cut(luma, region, side: side, .look)
         let corner = Float(side - window) / 2
         let near = CascadeSearch.Near(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
@@ -103,10 +106,11 @@ struct Witness: ~Copyable {
             votes: find.count)
     }
 
-    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int) -> Affine {
-        let map = region.map(side: side)
+    private mutating func cut(_ luma: borrowing LumaView, _ region: Region, side: Int, _ light: Light) -> Affine {
+        let (map, isLit) = (region.map(side: side), isLit)
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: side, height: side)
+        if isLit { light.apply(to: &samples, side: side) }
         return map
     }
 

@@ -18,6 +18,10 @@ struct PatchFitter: ~Copyable {
 
     private var fitter: LandmarkFitter
     private var patch: [UInt8]
+    /// The patch with more contrast, for the trees alone: laid on each other, patches must not differ by a gain of ours.
+    private var lit: [UInt8]
+    /// Whether the patch was dim or flat.
+    private var isLit = false
     /// From the patch's pixels to the frame's, and back.
     private var map = Affine.identity
     private var back = Affine.identity
@@ -25,6 +29,7 @@ struct PatchFitter: ~Copyable {
     init(_ model: LandmarkModel) {
         fitter = LandmarkFitter(model)
         patch = Array(repeating: 0, count: Self.side * Self.side)
+        lit = patch
     }
 
     var model: LandmarkModel { fitter.model }
@@ -46,6 +51,16 @@ struct PatchFitter: ~Copyable {
         (self.map, self.back) = (map, back)
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: Self.side, height: Self.side)
+        isLit = Self.light(patch, into: &lit)
+        return true
+    }
+
+    /// - Returns: false where the patch has contrast enough.
+    private static func light(_ patch: borrowing [UInt8], into lit: inout [UInt8]) -> Bool {
+        guard let stretch = Light.face.stretch(of: patch.span, side: side) else { return false }
+        for i in patch.indices { lit[i] = patch[i] }
+        var samples = lit.mutableSpan
+        Frames.stretch(&samples, count: samples.count, gain: stretch.gain, from: stretch.from, to: stretch.to)
         return true
     }
 
@@ -54,9 +69,10 @@ struct PatchFitter: ~Copyable {
     ///   - landmarks: where they are thought to be, pixels of the frame.
     ///   - start: the side from which the fit begins.
     mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
-        guard let box = model.box(around: landmarks), var fit = Self.run(&fitter, patch, back.after(box), start) else {
-            return nil
-        }
+        guard let box = model.box(around: landmarks) else { return nil }
+        let placed = back.after(box)
+        let shape = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
+        guard var fit = shape else { return nil }
         for i in 0..<68 { fit[i] = map(fit[i]) }
         return fit
     }
