@@ -24,7 +24,7 @@ public struct Tracker: ~Copyable {
         /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
         public var slicesBeside = 6.0
         /// The same for a second after something moved that is no known face nor below one.
-        public var slicesEntered = 13.0
+        public var slicesEntered = 10.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
         /// Whether cats' faces are looked for.
