@@ -11,7 +11,7 @@ struct Track: Sendable {
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
     static let neededTiny: Float = 3
-    static let shownCertainty: Float = 0.2
+    static let shownCertainty: Float = 0.55
     /// No single frame may speak against it as clearly as this.
     static let againstCertainty: Float = -0.5
     /// Frames in which a find must become a face.

@@ -70,8 +70,8 @@ public struct Tracker: ~Copyable {
     /// Slices of the sweep since cats were last looked for.
     private var slicesSinceCats = 0
 
-    /// Slices of the sweep for each that is searched for cats: beside people, and with nobody there.
-    private static let slicesPerCats = (beside: 5, alone: 3)
+    /// Slices of the sweep for each that is searched for cats.
+    private static let slicesPerCats = 5
     /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
@@ -164,7 +164,9 @@ public struct Tracker: ~Copyable {
     /// Looks that this frame may spend beside its known faces.
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        return max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
+        let looks = max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
+        // With nobody to follow there is time for two.
+        return tracks.contains { $0.isShown } ? looks : 2 * looks
     }
 
     /// Slices that are due by this frame: as many a second whatever the frame rate.
@@ -307,7 +309,7 @@ public struct Tracker: ~Copyable {
             isSuspectsTurn.toggle()
             if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
                 lookAgain(luma, seconds)
-            } else if slices > 0, isCatsTurn {
+            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats {
                 slicesSinceCats = 0
                 slices -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
@@ -318,11 +320,6 @@ public struct Tracker: ~Copyable {
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
-    }
-
-    /// Whether the next slice is searched for cats.
-    private var isCatsTurn: Bool {
-        slicesSinceCats >= (known.isEmpty ? Self.slicesPerCats.alone : Self.slicesPerCats.beside)
     }
 
     /// Notes a sighting where nothing is known yet.
