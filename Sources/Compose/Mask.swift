@@ -15,12 +15,7 @@ public struct Mask: Sendable {
     /// Words to find it by.
     public let tags: [String]
     /// In the order in which they are drawn.
-    public let layers: [any Layer]
-
-    /// Draws all layers on one face.
-    public func draw(on canvas: inout Canvas, face: borrowing Face) {
-        for layer in layers { layer.draw(on: &canvas, face: face) }
-    }
+    public let layers: [WornLayer]
 }
 
 /// The masks that were found, by name. Nothing is drawn or decoded before a mask is loaded.
@@ -66,7 +61,7 @@ public struct Wardrobe: Sendable {
         let author = try fields.string("author", default: "")
         let licence = try fields.string("licence", default: "")
         let tags = try fields.strings("tags", default: [])
-        var layers: [any Layer] = []
+        var layers: [WornLayer] = []
         for included in try fields.strings("include", default: []) {
             guard depth < Self.includeLimit else {
                 throw fields.wrong(
@@ -76,7 +71,7 @@ public struct Wardrobe: Sendable {
         }
         for layer in try fields.objects("layers") {
             var layer = layer
-            layers.append(try loadLayer(&layer, folder: folder, target: target))
+            layers.append(try WornLayer(&layer, folder: folder, target: target))
         }
         try fields.finish()
         guard !layers.isEmpty else {

@@ -14,15 +14,15 @@ struct Pipeline: ~Copyable {
         var compose: UInt64 = 0
     }
 
-    let masks: [Mask]
     private(set) var tracker: Tracker
     private(set) var canvas: Canvas
     private(set) var cost = Cost()
     private var fitter: Fitter?
+    private var dresser: Dresser
 
     init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
-        self.masks = masks
+        dresser = Dresser(masks: masks)
         canvas = Canvas(output)
     }
 
@@ -35,12 +35,9 @@ struct Pipeline: ~Copyable {
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
         if fitter?.input != view.layout { fitter = Fitter(from: view.layout, to: canvas.frame.layout) }
-        canvas.placement = fitter?.map ?? .identity
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
-        for i in tracker.faces.indices {
-            for mask in masks { mask.draw(on: &canvas, face: tracker.faces[i]) }
-        }
+        dresser.dress(&canvas, tracker.faces, placement: fitter?.map ?? .identity, at: time.seconds)
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime, fit: fitted - tracked,
             compose: threadTime() - fitted)

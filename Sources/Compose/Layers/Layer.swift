@@ -2,46 +2,92 @@ import Frames
 import JSON
 import Track
 
-/// One thing that a mask draws. A new kind is a new file in this folder and one line in `load`.
+/// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `WornLayer`.
 public protocol Layer: Sendable {
     /// Draws on one face. Called for every frame: neither allocates nor waits.
-    func draw(on canvas: inout Canvas, face: borrowing Face)
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look)
+}
+
+/// One thing that a mask draws once a frame.
+public protocol PictureLayer: Sendable {
+    /// Draws on the whole picture. Called for every frame: neither allocates nor waits.
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look)
+}
+
+/// A layer with what every layer may have, whatever it draws.
+public struct WornLayer: Sendable {
+    enum Content {
+        case face(any Layer)
+        case picture(any PictureLayer)
+    }
+
+    let style: LayerStyle
+    let content: Content
+
+    /// Reads one layer of a mask's description.
+    /// - Parameter folder: the mask's own folder, which no path of it may leave.
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
+        let kind = try fields.string("kind")
+        style = try LayerStyle(&fields)
+        let parts = LayerParts(folder: folder, target: target, style: style)
+        switch kind {
+        case "sprite": content = .face(try Sprite(&fields, parts))
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
+        }
+        try fields.finish()
+    }
+}
+
+/// What a layer is made from, beside its own keys.
+struct LayerParts {
+    /// The mask's own folder, which no path of it may leave.
+    let folder: String
+    let target: ArtTarget
+    let style: LayerStyle
+}
+
+/// What every layer may have.
+struct LayerStyle: Sendable {
+    /// 0...1, multiplies the art's own.
+    let opacity: Float
+
+    init(_ fields: inout Fields) throws {
+        opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
+    }
 }
 
 /// The output frame while it is being dressed.
 public struct Canvas: ~Copyable {
     /// What goes to the sinks.
     public var frame: Frame
-    /// From the pixels in which faces were found to this frame's.
-    public var placement: Affine = .identity
+    /// For layers that are drawn before they are laid over the frame.
+    var tile = Tile()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
         frame = Frame(layout)
     }
+
+    /// Lays the tile over the frame.
+    mutating func layTile(opacity: Float) { lay(tile, opacity: opacity, onto: &frame) }
 }
 
 /// What art is made for: it is converted and sized once, when a mask is loaded.
 public struct ArtTarget: Equatable, Sendable {
     /// What the frame's sample values mean.
     public let range: ColorRange
+    /// Pixels.
+    public let width: Int
+    /// Pixels.
+    public let height: Int
     /// The largest distance between eyes that is drawn at full sharpness, pixels.
     public let eyeDistance: Float
 
     /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22 art is
     /// drawn in half the time, and for the nearest faces it is no softer than a webcam's picture.
     public init(_ layout: FrameLayout) {
-        range = layout.range
+        (range, width, height) = (layout.range, layout.width, layout.height)
         eyeDistance = max(24, 0.22 * Float(min(layout.width, layout.height)))
-    }
-}
-
-/// Reads one layer of a mask's description.
-/// - Parameter folder: the mask's own folder, which no path of it may leave.
-func loadLayer(_ fields: inout Fields, folder: String, target: ArtTarget) throws -> any Layer {
-    let kind = try fields.string("kind")
-    switch kind {
-    case "sprite": return try Sprite(&fields, folder: folder, target: target)
-    default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
     }
 }

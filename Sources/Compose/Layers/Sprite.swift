@@ -15,10 +15,9 @@ struct Sprite: Layer {
     let pins: [Pin]
     /// Art units between the eyes; used with one pin.
     let eyeDistance: Float
-    let opacity: Float
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
-    init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let name = try fields.string("art")
         pins = try fields.objects("pins").map { pin in
             var pin = pin
@@ -40,10 +39,9 @@ struct Sprite: Layer {
         let wantsDistance = pins.count == 1
         let distance = try fields.number("eyeDistance", in: 1...10_000, default: wantsDistance ? nil : 100)
         eyeDistance = Float(distance)
-        opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
-        try fields.finish()
         let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
-        art = try Art(file: name, folder: folder, density: target.eyeDistance * perUnit, range: target.range)
+        art = try Art(
+            file: name, folder: parts.folder, density: parts.target.eyeDistance * perUnit, range: parts.target.range)
     }
 
     /// Eye distances that one art unit covers on a mean head, by the pins' spread.
@@ -57,16 +55,15 @@ struct Sprite: Layer {
         return most
     }
 
-    func draw(on canvas: inout Canvas, face: borrowing Face) {
-        guard let onFace = placement(on: face) else { return }
-        let map = canvas.placement.after(onFace)
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        guard let map = placement(on: wearer.face) else { return }
         let scale = abs(map.determinant).squareRoot()
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
-        blend(level.stamp, by: map.after(toArt), opacity: opacity, onto: &canvas.frame)
+        blend(level.stamp, by: map.after(toArt), opacity: look.opacity, onto: &canvas.frame)
     }
 
-    /// From art units to the pixels in which the face was found; nil where the pins fall together.
+    /// From art units to the face's pixels; nil where the pins fall together.
     func placement(on face: borrowing Face) -> Affine? {
         let first = pins[0].face.position(on: face)
         switch pins.count {

@@ -1,0 +1,51 @@
+import Frames
+import Track
+
+/// A face that is being dressed, with what layers want to know of it. One frame's worth: nothing here is kept.
+public struct Wearer: Sendable {
+    /// All its positions are pixels of the canvas.
+    public var face: Face
+    /// The light that falls on it.
+    public var light = FaceLight()
+}
+
+/// How a face is lit, so that what it wears is lit alike.
+public struct FaceLight: Sendable {
+    /// Brightness by which worn things are multiplied; 1 in a well lit room.
+    public var gain: Float = 1
+    /// What the light adds to the chroma (U, V) of white at full brightness, in samples of 8 bits.
+    public var cast: SIMD2<Float> = .zero
+    /// From the face to the light, of length 1, in the picture's axes: x to the right, y down, z away from the camera.
+    public var direction: SIMD3<Float> = [-0.35, -0.72, -0.6]
+}
+
+/// All that one frame shows, for layers that are drawn once a frame.
+public struct Scene: Sendable {
+    /// From the smallest face to the largest, so that who is near covers who is far.
+    public var wearers: [Wearer] = []
+    /// Seconds, by the source's clock.
+    public var time: Double = 0
+}
+
+/// What changes from frame to frame in how a layer is drawn.
+public struct Look: Sendable {
+    /// 0...1.
+    public var opacity: Float = 1
+    /// Milliseconds since the layer's animation began.
+    public var time: Double = 0
+    /// How far what dangles has swung out, degrees: in the picture's plane (clockwise), and towards the viewer.
+    public var swing: SIMD2<Float> = .zero
+}
+
+extension Face {
+    /// The same face in a picture that was scaled and shifted.
+    /// - Parameter map: without rotation, as a fitter's.
+    func moved(by map: Affine) -> Face {
+        var face = self
+        for i in 0..<68 { face.landmarks[i] = map(landmarks[i]) }
+        let corner = map(Point(box.x, box.y))
+        face.box = Rect(x: corner.x, y: corner.y, width: box.width * map.a, height: box.height * map.d)
+        face.head = HeadPlacement(x: head.x * map.a, y: head.y * map.d, origin: map(head.origin))
+        return face
+    }
+}

@@ -1,0 +1,84 @@
+/// A piece of a frame's size that layers are drawn on before it is laid over the frame pixel by pixel: premultiplied
+/// YUVA words as in a `Stamp`, in the range of the frame. Its memory grows to the largest piece and is kept.
+public struct Tile: ~Copyable {
+    /// Where it lies in the frame, pixels; `x` and `y` are even, since chroma is shared between neighbours.
+    public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
+    private var words: [UInt32] = []
+
+    /// An empty tile.
+    public init() {}
+
+    /// Words from one row to the next: whole runs, so that a row's end needs no care.
+    public var stride: Int { (region.width + runLength - 1) / runLength * runLength }
+
+    /// Makes it a transparent piece of a picture.
+    /// - Parameters:
+    ///   - region: pixels; what lies outside of the picture is cut off, and odd edges are widened to even ones.
+    ///   - layout: the picture's.
+    /// - Returns: false where nothing of it lies in the picture.
+    public mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
+        var piece = region.clamped(width: layout.width, height: layout.height)
+        piece.width += piece.x & 1
+        piece.height += piece.y & 1
+        piece.x &= ~1
+        piece.y &= ~1
+        self.region = piece
+        guard !piece.isEmpty else { return false }
+        let count = stride * piece.height
+        if words.count < count { words = Array(repeating: 0, count: count) }
+        var span = words.mutableSpan
+        unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
+        return true
+    }
+
+    /// Row by row, `stride` words each: those of `region` from its top left on.
+    public var pixels: MutableSpan<UInt32> {
+        @_lifetime(&self) mutating get { words.mutableSpan }
+    }
+
+    /// The same to read.
+    public var readPixels: Span<UInt32> {
+        @_lifetime(borrow self) get { words.span }
+    }
+}
+
+/// Lays a tile over the frame where it belongs. Allocates nothing.
+/// - Parameter opacity: 0...1, multiplies the tile's own alpha.
+public func lay(_ tile: borrowing Tile, opacity: Float, onto frame: inout Frame) {
+    let (region, layout) = (tile.region, frame.layout)
+    guard !region.isEmpty, opacity > 0 else { return }
+    let gain = UInt32((min(opacity, 1) * 256).rounded())
+    let rows = layout.format.chromaShift.y == 1 ? 2 : 1
+    let pixels = tile.readPixels
+    let rowWords = tile.stride
+    var bytes = frame.mutableBytes
+    unsafe bytes.withUnsafeMutableBufferPointer { target in
+        unsafe pixels.withUnsafeBufferPointer { words in
+            guard let base = target.baseAddress, let words = words.baseAddress else { return }
+            for y in Swift.stride(from: 0, to: region.height, by: rows) {
+                let isPair = rows == 2 && y + 1 < region.height
+                for x in Swift.stride(from: 0, to: region.width, by: runLength) {
+                    let at = unsafe UnsafeRawPointer(words + y * rowWords + x)
+                    let upper = unsafe faded(at.loadUnaligned(as: Run.self), gain)
+                    var lower: Run?
+                    if rows == 2 {
+                        lower = isPair ? unsafe faded((at + rowWords * 4).loadUnaligned(as: Run.self), gain) : Run()
+                    }
+                    guard !isEmpty(upper) || !isEmpty(lower ?? Run()) else { continue }
+                    let place = RunPlace(
+                        x: region.x + x, y: region.y + y, count: min(runLength, layout.width - region.x - x))
+                    unsafe blend(upper, region.y + y + 1 < layout.height ? lower : nil, onto: base, layout, at: place)
+                }
+            }
+        }
+    }
+}
+
+private func isEmpty(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
+
+/// All four channels times `gain` / 256.
+private func faded(_ run: Run, _ gain: UInt32) -> Run {
+    guard gain < 256 else { return run }
+    let odd = (run &>> 8 & 0x00ff_00ff) &* gain & 0xff00_ff00
+    return odd | (run & 0x00ff_00ff) &* gain &>> 8 & 0x00ff_00ff
+}
