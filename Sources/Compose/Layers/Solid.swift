@@ -74,8 +74,9 @@ struct Solid: Layer {
         // Light falls from above at the least, so that a brim always shades the brow.
         let scale = wearer.face.head.scale
         let fall = Point(0 - lighting.direction.x * 0.5, max(0.45, 0 - lighting.direction.y)) * (0.2 * scale)
-        let margin = shadow > 0 ? Point(repeating: 0.35 * scale) : .zero
-        let region = PixelRect(covering: low - margin, high + margin)
+        let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        let region = PixelRect(
+            covering: pointwiseMin(low, low + fall - spread), pointwiseMax(high, high + fall + spread))
         let layout = canvas.frame.layout
         guard let region, canvas.tile.begin(region, in: layout) else { return }
         canvas.solids.rasteriser.begin(canvas.tile.region, range: range)
@@ -98,10 +99,11 @@ struct Solid: Layer {
                 first += count
             }
         }
-        if shadow > 0 {
-            canvas.solids.rasteriser.castShadow(offset: fall, blur: 0.1 * scale, strength: shadow)
-        }
         canvas.solids.rasteriser.resolve(into: &canvas.tile)
+        if shadow > 0 {
+            canvas.solids.rasteriser.castShadow(
+                in: &canvas.tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
+        }
         canvas.layTile(opacity: look.opacity)
     }
 

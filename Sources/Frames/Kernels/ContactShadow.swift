@@ -1,55 +1,86 @@
 extension Rasteriser {
     /// Pixels of a shadow's cell, as a power of two.
-    fileprivate static let cellShift = 2
+    private static let cellShift = 3
+    private static let cell = 1 << cellShift
 
-    /// Lets what was drawn darken the visible occluders beside it softly, as a brim does a forehead. Called after all
-    /// is drawn, before `resolve`.
+    /// Lets what was drawn darken the visible occluders beside it softly, as a brim does a forehead. Called after
+    /// `resolve`.
     /// - Parameters:
+    ///   - tile: the drawn picture; its shadow is laid under it.
     ///   - offset: from what casts the shadow to where it falls, pixels.
     ///   - blur: pixels.
     ///   - strength: 0...1.
-    public mutating func castShadow(offset: SIMD2<Float>, blur: Float, strength: Float) {
+    ///   - range: of the frame that the tile is for.
+    public mutating func castShadow(
+        in tile: inout Tile, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange
+    ) {
         let (width, height) = (region.width, region.height)
-        let (across, down) = ((width + 3) >> Self.cellShift, (height + 3) >> Self.cellShift)
-        let count = across * down
-        guard count > 0, strength > 0 else { return }
-        if shadow.count < count {
-            shadow = Array(repeating: 0, count: count)
-            scratch = Array(repeating: 0, count: count)
+        // One cell more, so that each pixel has four round it.
+        let (across, down) = (width / Self.cell + 2, height / Self.cell + 2)
+        guard strength > 0 else { return }
+        if shadow.count < across * down {
+            shadow = Array(repeating: 0, count: across * down)
+            scratch = Array(repeating: 0, count: across * down)
         }
-        hasShadow = true
-        // How much of each cell is covered, by its middle pixel, moved to where its shadow falls.
-        let shift = (x: Int((offset.x / 4).rounded()), y: Int((offset.y / 4).rounded()))
-        let radius = max(1, min(24, Int((blur / 4).rounded())))
-        for y in 0..<down {
-            let from = y - shift.y
-            for x in 0..<across {
-                let source = x - shift.x
-                var covered: UInt8 = 0
-                if from >= 0 && from < down && source >= 0 && source < across {
-                    covered = coverage(min(source * 4 + 2, width - 1), min(from * 4 + 2, height - 1))
-                }
-                shadow[y * across + x] = covered
-            }
-        }
+        measure(tile, offset, across, down)
+        let rowWords = tile.stride
+        let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
         for _ in 0..<2 {
             Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
             Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
         }
-        // Only skin that is seen is darkened.
-        let gain = Int(strength * 256)
-        for y in 0..<down {
-            for x in 0..<across {
-                let at = min(y * 4 + 2, height - 1) * width + min(x * 4 + 2, width - 1)
-                let isSkin = depth[at].x < .infinity
-                shadow[y * across + x] = isSkin ? UInt8(Int(shadow[y * across + x]) * gain >> 8) : 0
+        let gain = UInt32(strength * 256)
+        let black: UInt32 = range == .full ? 0 : 16
+        var words = tile.pixels
+        unsafe words.withUnsafeMutableBufferPointer { words in
+            for j in 0..<down - 1 {
+                for i in 0..<across - 1 {
+                    let at = j * across + i
+                    // Cell (i, j) has its middle at the pixel (8 i, 8 j).
+                    let corners: SIMD4<UInt32> =
+                        [
+                            UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
+                            UInt32(shadow[at + across + 1]),
+                        ] &* gain
+                    guard corners != .zero else { continue }
+                    for y in j * Self.cell..<min(height, (j + 1) * Self.cell) {
+                        let fv = UInt32(y & 7)
+                        let left = corners.x * (8 - fv) + corners.z * fv
+                        let right = corners.y * (8 - fv) + corners.w * fv
+                        let hiding = (y + 1) * (width + 2) + 1
+                        for x in i * Self.cell..<min(width, (i + 1) * Self.cell) {
+                            // Only skin that is seen is darkened.
+                            guard occluders[hiding + x] < .infinity else { continue }
+                            let word = unsafe words[y * rowWords + x]
+                            guard word >> 24 < 255 else { continue }
+                            let fu = UInt32(x & 7)
+                            let dark = (left * (8 - fu) + right * fu) >> 14
+                            unsafe words[y * rowWords + x] = over(word, dark, black)
+                        }
+                    }
+                }
             }
         }
     }
 
-    private func coverage(_ x: Int, _ y: Int) -> UInt8 {
-        let words = color[y * region.width + x] &>> 24
-        return UInt8(truncatingIfNeeded: (words.x &+ words.y &+ words.z &+ words.w) >> 2)
+    /// How much of each cell is covered, by four of its pixels, moved to where its shadow falls.
+    private mutating func measure(_ tile: borrowing Tile, _ offset: SIMD2<Float>, _ across: Int, _ down: Int) {
+        let (width, height) = (region.width, region.height)
+        let shift = (x: Int(offset.x.rounded()), y: Int(offset.y.rounded()))
+        let pixels = tile.readPixels
+        let rowWords = tile.stride
+        for j in 0..<down {
+            for i in 0..<across {
+                var sum: UInt32 = 0
+                for k in 0..<4 {
+                    let x = i * Self.cell - Self.cell / 2 + (k & 1) * 4 + 2 - shift.x
+                    let y = j * Self.cell - Self.cell / 2 + (k >> 1) * 4 + 2 - shift.y
+                    guard x >= 0, y >= 0, x < width, y < height else { continue }
+                    sum += pixels[y * rowWords + x] >> 24
+                }
+                shadow[j * across + i] = UInt8(truncatingIfNeeded: sum >> 2)
+            }
+        }
     }
 
     /// The mean over 2 * radius + 1 neighbours along lines; the last ones go on beyond the ends.
@@ -70,17 +101,11 @@ extension Rasteriser {
     }
 }
 
-/// The shadow at a pixel, mixed between the four nearest cells.
+/// A word over black of an alpha.
 @inline(__always)
-func darkness(_ cells: UnsafeBufferPointer<UInt8>, _ x: Int, _ y: Int, _ width: Int) -> UInt32 {
-    let across = (width + 3) >> Rasteriser.cellShift
-    let last = cells.count - 1
-    let (u, v) = (max(0, x - 2), max(0, y - 2))
-    let (i, j) = (u >> 2, v >> 2)
-    let (fu, fv) = (UInt32(truncatingIfNeeded: u & 3), UInt32(truncatingIfNeeded: v & 3))
-    let at = j * across + i
-    let right = i + 1 < across ? 1 : 0
-    let a = unsafe UInt32(cells[min(at, last)]) * (4 - fu) + UInt32(cells[min(at + right, last)]) * fu
-    let b = unsafe UInt32(cells[min(at + across, last)]) * (4 - fu) + UInt32(cells[min(at + across + right, last)]) * fu
-    return (a * (4 - fv) + b * fv) >> 4
+private func over(_ word: UInt32, _ dark: UInt32, _ black: UInt32) -> UInt32 {
+    let alpha = dark &* (255 &- word >> 24) / 255
+    let luma = (word & 255) &+ black &* alpha / 255
+    let chroma = (alpha &* 128 &+ 127) / 255
+    return luma | (word & 0x00ff_ff00) &+ (chroma << 8 | chroma << 16) | (word >> 24 &+ alpha) << 24
 }

@@ -81,11 +81,11 @@ public struct Grain: Sendable {
     var color: [SIMD4<UInt32>] = []
     /// The columns of each row that were drawn on.
     var touched: [Touched] = []
-    /// Darkness on what occludes, a cell for 4 x 4 pixels, 0...255; used with `castShadow`.
+    /// The depth of what hides, one a pixel, with a row and a column more at each side; infinite where nothing is.
+    var occluders: [Float] = []
+    /// Darkness on what hides, a cell for 8 x 8 pixels, 0...255, and the room to blur it.
     var shadow: [UInt8] = []
-    /// Of the shadow's cells while they are blurred.
     var scratch: [UInt8] = []
-    var hasShadow = false
     private var black: SIMD4<Float> = [0, 128, 128, 0]
 
     struct Touched {
@@ -93,8 +93,8 @@ public struct Grain: Sendable {
         var end: Int32 = 0
     }
 
-    /// Larger triangles are split, so that edge functions stay within 32 bits: pixels.
-    fileprivate static let largestSide: Float = 900
+    /// Larger triangles are split, so that edge functions, 2 * (16 * side)^2 at most, stay exact in floats: pixels.
+    fileprivate static let largestSide: Float = 170
     /// Corners further away than this are not drawn, pixels.
     fileprivate static let farthest: Float = 20_000
 
@@ -106,20 +106,18 @@ public struct Grain: Sendable {
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
         black.x = range == .full ? 0 : 16
-        hasShadow = false
         let height = region.height
         let count = region.width * height
+        let room = (region.width + 2) * (height + 2)
+        if occluders.count < room { occluders = Array(repeating: .infinity, count: room) }
+        unsafe occluders.withUnsafeMutableBufferPointer {
+            unsafe $0.extracting(0..<room).update(repeating: .infinity)
+        }
         if depth.count < count {
             depth = Array(repeating: SIMD4(repeating: .infinity), count: count)
             color = Array(repeating: .zero, count: count)
         }
         if touched.count < height { touched = Array(repeating: Touched(), count: height) }
-    }
-
-    /// Draws triangles that hide what is behind them and show nothing themselves.
-    /// - Parameter triangles: three corners each, by their number in `vertices`; those that face away are left out.
-    public mutating func occlude(_ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>) {
-        draw(vertices, triangles, faces: .front, Occluder())
     }
 
     /// Draws triangles.
@@ -162,8 +160,12 @@ public struct Grain: Sendable {
                     guard let depth = depth.baseAddress, let color = color.baseAddress,
                         let touched = touched.baseAddress
                     else { return }
+                    guard let occluders = unsafe occluders.withUnsafeBufferPointer({ unsafe $0.baseAddress }) else {
+                        return
+                    }
                     let target = unsafe Target(
-                        depth: depth, color: color, touched: touched, width: width, height: height)
+                        depth: depth, color: color, occluders: occluders, touched: touched, width: width,
+                        height: height)
                     for i in stride(from: 0, to: triangles.count - 2, by: 3) {
                         var a = vertices[Int(triangles[i])]
                         var b = vertices[Int(triangles[i + 1])]
@@ -181,49 +183,34 @@ public struct Grain: Sendable {
     /// The nearest depth at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
     public func depths(x: Int, y: Int) -> SIMD4<Float> { depth[(y - region.y) * region.width + x - region.x] }
 
-    /// Averages the samples into `tile`, whose region is this picture's, over the shadow where one was cast, and makes
-    /// the memory clean again.
+    /// Averages the samples into `tile`, whose region is this picture's, and makes the memory clean again.
     public mutating func resolve(into tile: inout Tile) {
         precondition(tile.region == region, "the tile has the picture's place and size")
         let (width, height, rowWords) = (region.width, region.height, tile.stride)
-        let (hasShadow, black) = (hasShadow, UInt32(black.x))
         var words = tile.pixels
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
-                unsafe shadow.withUnsafeBufferPointer { shadow in
-                    unsafe words.withUnsafeMutableBufferPointer { words in
-                        for y in 0..<height {
-                            let row = touched[y]
-                            guard row.begin < row.end else { continue }
-                            touched[y] = Touched()
-                            for x in Int(row.begin)..<Int(row.end) {
-                                let samples = unsafe color[y &* width &+ x]
-                                var word: UInt32 = 0
-                                if samples != .zero { word = mean(samples) }
-                                if hasShadow && word >> 24 < 255 {
-                                    let dark = unsafe darkness(shadow, x, y, width)
-                                    word = over(word, dark, black)
-                                }
-                                unsafe words[y &* rowWords &+ x] = word
-                            }
-                            let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
-                            unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
-                            unsafe color.extracting(span).update(repeating: .zero)
+                unsafe words.withUnsafeMutableBufferPointer { words in
+                    for y in 0..<height {
+                        let row = touched[y]
+                        guard row.begin < row.end else { continue }
+                        touched[y] = Touched()
+                        for x in Int(row.begin)..<Int(row.end) {
+                            let samples = unsafe color[y &* width &+ x]
+                            let pairs = unsafe unsafeBitCast(samples, to: SIMD2<UInt64>.self)
+                            // Inside and outside all four are alike.
+                            let isEven = pairs.x == pairs.y && pairs.x >> 32 == pairs.x & 0xffff_ffff
+                            let word = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
+                            unsafe words[y &* rowWords &+ x] = word
                         }
+                        let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
+                        unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
+                        unsafe color.extracting(span).update(repeating: .zero)
                     }
                 }
             }
         }
     }
-}
-
-/// A word over black of an alpha.
-@inline(__always)
-private func over(_ word: UInt32, _ dark: UInt32, _ black: UInt32) -> UInt32 {
-    let alpha = dark &* (255 &- word >> 24) / 255
-    let luma = (word & 255) &+ black &* alpha / 255
-    let chroma = (alpha &* 128 &+ 127) / 255
-    return luma | (word & 0x00ff_ff00) &+ (chroma << 8 | chroma << 16) | (word >> 24 &+ alpha) << 24
 }
 
 /// Which sides of triangles are drawn.
@@ -246,7 +233,6 @@ private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
 
 /// How a triangle's pixels get their colour.
 private protocol Ink {
-    static var writesColor: Bool { get }
     static var writesDepth: Bool { get }
     /// Whether words may be transparent.
     static var isPierced: Bool { get }
@@ -255,7 +241,6 @@ private protocol Ink {
 }
 
 extension Ink {
-    static var writesColor: Bool { true }
     static var writesDepth: Bool { true }
     static var isPierced: Bool { false }
 }
@@ -266,17 +251,26 @@ private func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.rep
 @inline(__always)
 private func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
 
+/// The second where the mask is set. By its bits: the library's own way takes lane by lane.
+@inline(__always)
+private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMDMask<SIMD4<Int32>>) -> SIMD4<UInt32> {
+    let bits = unsafe unsafeBitCast(mask, to: SIMD4<UInt32>.self)
+    return (a & ~bits) | (b & bits)
+}
+
+@inline(__always)
+private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMDMask<SIMD4<Int32>>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(
+        chosen(unsafeBitCast(a, to: SIMD4<UInt32>.self), unsafeBitCast(b, to: SIMD4<UInt32>.self), mask),
+        to: SIMD4<Float>.self)
+}
+
 /// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
 @inline(__always)
 private func pack(_ color: SIMD4<Float>) -> UInt32 {
     let bounded = least(most(color, .zero), SIMD4(repeating: 255))
-    let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self) & 255
-    return bits.x | bits.y << 8 | bits.z << 16 | bits.w << 24
-}
-
-private struct Occluder: Ink {
-    static var writesColor: Bool { false }
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 { 0 }
+    let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self)
+    return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: bits), to: UInt32.self)
 }
 
 private struct Plain: Ink {
@@ -303,17 +297,11 @@ private struct Glass: Ink {
     let sizeLog: Int
     let scale: Float
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
-        // Bilinear with 8 bits of weight; wrapped. The offset keeps the numbers positive.
-        let place = texture * (scale * 256) + 16_777_216 / 2
+        // The nearest sample, since levels are about as fine as pixels; wrapped. The offset keeps the numbers positive.
+        let place = texture * scale + 4_194_304
         let (u, v) = (Int(truncatingIfNeeded: Int32(place.x)), Int(truncatingIfNeeded: Int32(place.y)))
         let mask = 1 << sizeLog - 1
-        let (x, y) = (u >> 8 & mask, v >> 8 & mask)
-        let (right, below) = ((x + 1) & mask, (y + 1) & mask)
-        let (fu, fv) = (u & 255, v & 255)
-        let (upper, lower) = unsafe (samples + y << sizeLog, samples + below << sizeLog)
-        let top = unsafe Int(upper[x]) * (256 - fu) + Int(upper[right]) * fu
-        let bottom = unsafe Int(lower[x]) * (256 - fu) + Int(lower[right]) * fu
-        let gain = Float(top * (256 - fv) + bottom * fv) * (1 / (128 * 65_536))
+        let gain = unsafe Float(samples[(v & mask) << sizeLog | u & mask]) * (1 / 128)
         return pack(color * gain + black) | 0xff00_0000
     }
 }
@@ -349,13 +337,13 @@ private struct Glass: Ink {
 }
 
 /// A sample's place within its pixel, 1/16 pixel from the centre: a grid turned so that no two share a row or column.
-private let sampleX: SIMD4<Int32> = [-2, 6, -6, 2]
-private let sampleY: SIMD4<Int32> = [-6, -2, 2, 6]
-private let one: Float = 16
+private var sampleX: SIMD4<Float> { [-0.125, 0.375, -0.375, 0.125] }
+private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
 
 @safe private struct Target {
     let depth: UnsafeMutablePointer<SIMD4<Float>>
     let color: UnsafeMutablePointer<SIMD4<UInt32>>
+    let occluders: UnsafePointer<Float>
     let touched: UnsafeMutablePointer<Rasteriser.Touched>
     let width: Int
     let height: Int
@@ -378,8 +366,8 @@ private let one: Float = 16
             high.x < Rasteriser.farthest, high.y < Rasteriser.farthest
         else { return }
         if max(high.x - low.x, high.y - low.y) > Rasteriser.largestSide {
-            // 20000 / 2^5 is less than the largest side.
-            guard level < 6 else { return }
+            // Twice the farthest corner / 2^8 is less than the largest side.
+            guard level < 8 else { return }
             let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
             draw(a, ab, ca, faces: .front, ink, depth: level + 1)
             draw(ab, b, bc, faces: .front, ink, depth: level + 1)
@@ -396,42 +384,51 @@ private let one: Float = 16
             texture: (a.texture + b.texture) / 2)
     }
 
-    /// One edge: its function's steps, and its value at the samples of the pixel at the origin.
+    /// One edge: its function's steps, and its value at the samples of the pixel where the walk begins. Whole numbers
+    /// throughout, in units of 1/256 pixel's area; triangles are small enough for floats to hold them exactly.
     private struct Edge {
-        let stepX: Int32
-        let stepY: Int32
-        let value: SIMD4<Int32>
+        let stepX: Float
+        let stepY: Float
+        let value: SIMD4<Float>
+        /// The largest and the smallest of the four; the same samples have them in every pixel.
+        let high: Float
+        let low: Float
         private let columnsPerValue: Float
 
         /// From (x0, y0) to (x1, y1), in 1/16 pixel from the pixel where the walk begins; positive on its right.
         @inline(__always)
-        init(_ x0: Int32, _ y0: Int32, _ x1: Int32, _ y1: Int32) {
-            let (dx, dy) = (x1 &- x0, y1 &- y0)
-            (stepX, stepY) = (0 &- dy &* 16, dx &* 16)
-            // Clockwise with y downward: a top edge goes right, a left edge goes up.
+        init(_ x0: Float, _ y0: Float, _ x1: Float, _ y1: Float) {
+            let (dx, dy) = (x1 - x0, y1 - y0)
+            (stepX, stepY) = (dy * -16, dx * 16)
+            // Clockwise with y downward: a top edge goes right, a left edge goes up. A sample on any other edge is out.
             let owns = dy < 0 || (dy == 0 && dx > 0)
-            let constant = dy &* x0 &- dx &* y0 &- (owns ? 0 : 1)
-            value = sampleY &* dx &- sampleX &* dy &+ constant
-            columnsPerValue = stepX == 0 ? 0 : 1 / Float(stepX)
+            let constant = dy * x0 - dx * y0 - (owns ? 0 : 1)
+            value = sampleY * (dx * 16) - sampleX * (dy * 16) + constant
+            let spread = max(abs(dx * 6 - dy * 2), abs(dx * 2 + dy * 6))
+            (high, low) = (constant + spread, constant - spread)
+            columnsPerValue = stepX == 0 ? 0 : 1 / stepX
         }
 
-        /// Cuts off the columns in which all four samples of a row lie outside.
-        /// - Parameter value: at the samples of column 0.
+        /// Keeps the columns in which a sample lies inside.
+        /// - Parameters:
+        ///   - value: the sample's in column 0.
+        ///   - hair: columns by which the result is made wider, for the quotient is rounded.
         @inline(__always)
-        func narrow(_ columns: inout (begin: Int, end: Int), _ value: SIMD4<Int32>) {
-            let high = Swift.max(Swift.max(value.x, value.y), Swift.max(value.z, value.w))
-            // A hair to the safe side: floats hold 24 bits of a value.
+        func narrow(_ begin: inout Int, _ end: inout Int, _ value: Float, hair: Float) {
+            let zero = 0 - value * columnsPerValue
             if stepX > 0 {
-                let begin = 0 - Float(high) * columnsPerValue - 0.01
-                if begin > Float(columns.begin) { columns.begin = Int(begin) &+ 1 }
+                if zero - hair > Float(begin) { begin = Int(zero - hair) &+ 1 }
             } else if stepX < 0 {
-                let end = 0 - Float(high) * columnsPerValue + 0.01
-                if end < Float(columns.end) { columns.end = end < 0 ? -1 : Int(end) }
-            } else if high < 0 {
-                columns.end = -1
+                if zero + hair < Float(end) { end = zero + hair < 0 ? -1 : Int(zero + hair) }
+            } else if value < 0 {
+                end = -1
             }
         }
     }
+
+    /// To the nearest 1/16 pixel, in these: adding 1.5 * 2^23 leaves a whole number.
+    @inline(__always)
+    private func sixteenths(_ x: Float) -> Float { (x * 16 + 12_582_912) - 12_582_912 }
 
     @inline(__always)
     private func fill<I: Ink>(
@@ -446,11 +443,10 @@ private let one: Float = 16
         guard left <= right, top <= bottom else { return }
         let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
         let (p, q, r) = (a.position - origin, b.position - origin, c.position - origin)
-        let (px, py) = (Int32((p.x * one).rounded()), Int32((p.y * one).rounded()))
-        let (qx, qy) = (Int32((q.x * one).rounded()), Int32((q.y * one).rounded()))
-        let (rx, ry) = (Int32((r.x * one).rounded()), Int32((r.y * one).rounded()))
-        let doubled = Int64(qx - px) * Int64(ry - py) - Int64(qy - py) * Int64(rx - px)
-        guard doubled > 0 else { return }
+        let (px, py) = (sixteenths(p.x), sixteenths(p.y))
+        let (qx, qy) = (sixteenths(q.x), sixteenths(q.y))
+        let (rx, ry) = (sixteenths(r.x), sixteenths(r.y))
+        guard (qx - px) * (ry - py) - (qy - py) * (rx - px) > 0 else { return }
         let (first, second, third) = (Edge(px, py, qx, qy), Edge(qx, qy, rx, ry), Edge(rx, ry, px, py))
 
         // Planes through the corners' values; slopes of slivers are bounded by the values themselves.
@@ -460,7 +456,7 @@ private let one: Float = 16
         let (dq, dr) = (q.z - p.z, r.z - p.z)
         let (zx, zy) = (dq * ux + dr * vx, dq * uy + dr * vy)
         let sampleZ =
-            (SIMD4<Float>(sampleX) * zx + SIMD4<Float>(sampleY) * zy) / one + (p.z - p.x * zx - p.y * zy)
+            sampleX * zx + sampleY * zy + (p.z - p.x * zx - p.y * zy)
         let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
         let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
         let color0 = a.color - colorX * p.x - colorY * p.y
@@ -472,57 +468,64 @@ private let one: Float = 16
         let lowest = least(least(a.color, b.color), c.color)
         let highest = most(most(a.color, b.color), c.color)
         var drawn = (begin: right + 1, end: left)
+        let columns = right - left
         for y in 0...bottom - top {
-            let rowY = Int32(truncatingIfNeeded: y)
-            var e0 = first.value &+ first.stepY &* rowY
-            var e1 = second.value &+ second.stepY &* rowY
-            var e2 = third.value &+ third.stepY &* rowY
+            let fy = Float(y)
+            let (step0, step1, step2) = (first.stepY * fy, second.stepY * fy, third.stepY * fy)
             // The columns in which no edge has all four samples outside: one piece, since each edge gives a half line.
-            var columns = (begin: 0, end: right - left)
-            first.narrow(&columns, e0)
-            second.narrow(&columns, e1)
-            third.narrow(&columns, e2)
-            let (begin, end) = columns
+            var (begin, end) = (0, columns)
+            first.narrow(&begin, &end, first.high + step0, hair: 0.01)
+            second.narrow(&begin, &end, second.high + step1, hair: 0.01)
+            third.narrow(&begin, &end, third.high + step2, hair: 0.01)
             guard begin <= end else { continue }
-            let skipped = Int32(truncatingIfNeeded: begin)
-            e0 &+= first.stepX &* skipped
-            e1 &+= second.stepX &* skipped
-            e2 &+= third.stepX &* skipped
+            // Those in which all samples lie inside of all edges.
+            var (full, fullEnd) = (begin, end)
+            first.narrow(&full, &fullEnd, first.low + step0, hair: -0.01)
+            second.narrow(&full, &fullEnd, second.low + step1, hair: -0.01)
+            third.narrow(&full, &fullEnd, third.low + step2, hair: -0.01)
+            if full > fullEnd { (full, fullEnd) = (end + 1, end) }
             drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
             let row = (y &+ top) &* width &+ left
-            let fy = Float(y)
+            let hiding = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
             let rowZ = sampleZ + zy * fy
-            for x in begin...end {
-                let outside = e0 | e1 | e2
-                e0 &+= first.stepX
-                e1 &+= second.stepX
-                e2 &+= third.stepX
-                let at = row &+ x
+            let (rowShade, rowTexture) = (color0 + colorY * fy, texture0 + textureY * fy)
+
+            // The row's ends, sample by sample.
+            var x = begin == full ? fullEnd &+ 1 : begin
+            while x <= end {
                 let fx = Float(x)
+                let e0 = first.value + (step0 + first.stepX * fx)
+                let e1 = second.value + (step1 + second.stepX * fx)
+                let e2 = third.value + (step2 + third.stepX * fx)
+                let at = row &+ x
                 let z = rowZ + zx * fx
-                let old = unsafe depth[at]
-                let shown = (outside .>= 0) .& (z .< old)
+                let shown = (least(least(e0, e1), e2) .>= 0) .& (z .< nearest(at, hiding &+ x))
                 let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
+                x = x &+ 1 == full ? fullEnd &+ 1 : x &+ 1
                 guard bits.x | bits.y != 0 else { continue }
-                if !I.writesColor {
-                    unsafe depth[at] = old.replacing(with: z, where: shown)
-                    continue
+                let shade = least(most(rowShade + colorX * fx, lowest), highest)
+                mix(ink, ink.word(shade, rowTexture + textureX * fx), shown, z, at)
+            }
+            guard full <= fullEnd else { continue }
+
+            // Its inside.
+            let fx = Float(full)
+            var z = rowZ + zx * fx
+            var shade = rowShade + colorX * fx
+            var texture = rowTexture + textureX * fx
+            for x in full...fullEnd {
+                let at = row &+ x
+                let shown = z .< nearest(at, hiding &+ x)
+                let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
+                if bits.x & bits.y == -1 && !I.isPierced && I.writesDepth {
+                    unsafe color[at] = SIMD4(repeating: ink.word(shade, texture))
+                    unsafe depth[at] = z
+                } else if bits.x | bits.y != 0 {
+                    mix(ink, ink.word(shade, texture), shown, z, at)
                 }
-                let place = color0 + colorX * fx + colorY * fy
-                let word = ink.word(
-                    least(most(place, lowest), highest), texture0 + textureX * fx + textureY * fy)
-                var mask = shown
-                if I.isPierced && word >> 24 < 255 {
-                    // Alpha to coverage: of four samples as many as the alpha says.
-                    guard word >> 24 >= 32 else { continue }
-                    mask = shown .& (SIMD4<UInt32>(32, 224, 96, 160) .<= word >> 24)
-                    unsafe color[at].replace(with: opaque(word), where: mask)
-                } else if I.writesDepth {
-                    unsafe color[at].replace(with: word, where: mask)
-                } else {
-                    unsafe color[at].replace(with: over(word, color[at]), where: mask)
-                }
-                if I.writesDepth { unsafe depth[at] = old.replacing(with: z, where: mask) }
+                z += zx
+                shade += colorX
+                texture += textureX
             }
         }
         guard drawn.begin < drawn.end else { return }
@@ -530,6 +533,33 @@ private let one: Float = 16
             unsafe touched[y].begin = min(touched[y].begin, Int32(truncatingIfNeeded: drawn.begin))
             unsafe touched[y].end = max(touched[y].end, Int32(truncatingIfNeeded: drawn.end))
         }
+    }
+
+    /// The depths that a pixel's samples must lie before. Each sample looks at the occluders of the pixel next to its
+    /// side, so that their outlines, which have one sample a pixel, fade over three.
+    @inline(__always)
+    private func nearest(_ at: Int, _ hiding: Int) -> SIMD4<Float> {
+        let around = unsafe SIMD4(
+            occluders[hiding &- width &- 2], occluders[hiding &+ 1], occluders[hiding &- 1],
+            occluders[hiding &+ width &+ 2])
+        return unsafe least(depth[at], around)
+    }
+
+    /// Lays a pixel's colour on those of its samples that are shown.
+    @inline(__always)
+    private func mix<I: Ink>(_ ink: I, _ word: UInt32, _ shown: SIMDMask<SIMD4<Int32>>, _ z: SIMD4<Float>, _ at: Int) {
+        var mask = shown
+        if I.isPierced && word >> 24 < 255 {
+            // Alpha to coverage: of four samples as many as the alpha says.
+            guard word >> 24 >= 32 else { return }
+            mask = shown .& (SIMD4<UInt32>(32, 224, 96, 160) .<= word >> 24)
+            unsafe color[at] = chosen(color[at], SIMD4(repeating: opaque(word)), mask)
+        } else if I.writesDepth {
+            unsafe color[at] = chosen(color[at], SIMD4(repeating: word), mask)
+        } else {
+            unsafe color[at] = chosen(color[at], over(word, color[at]), mask)
+        }
+        if I.writesDepth { unsafe depth[at] = chosen(depth[at], z, mask) }
     }
 
     /// A word's colour without its transparency.
