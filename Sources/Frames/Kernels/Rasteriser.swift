@@ -158,11 +158,9 @@ public struct Grain: Sendable {
             unsafe color.withUnsafeMutableBufferPointer { color in
                 unsafe touched.withUnsafeMutableBufferPointer { touched in
                     guard let depth = depth.baseAddress, let color = color.baseAddress,
-                        let touched = touched.baseAddress
+                        let touched = touched.baseAddress,
+                        let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress })
                     else { return }
-                    guard let occluders = unsafe occluders.withUnsafeBufferPointer({ unsafe $0.baseAddress }) else {
-                        return
-                    }
                     let target = unsafe Target(
                         depth: depth, color: color, occluders: occluders, touched: touched, width: width,
                         height: height)
