@@ -47,7 +47,8 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: swiftSettings),
         .target(
-            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
+            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision", "CLinux"],
+            swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [

@@ -4,7 +4,7 @@ import Track
 /// Puts masks on the faces of frame after frame. Holds what outlasts a frame; once warm it allocates nothing.
 public struct Dresser: ~Copyable {
     /// In the order in which they are drawn.
-    public let masks: [Mask]
+    public private(set) var masks: [Mask]
     private var scene = Scene()
 
     /// No configuration allows more.
@@ -14,6 +14,13 @@ public struct Dresser: ~Copyable {
     public init(masks: [Mask]) {
         self.masks = masks
         scene.wearers.reserveCapacity(Self.mostFaces)
+    }
+
+    /// Changes what is worn, between two frames.
+    /// - Returns: what was worn until now, for somebody with time to let go of.
+    public mutating func change(into masks: consuming [Mask]) -> [Mask] {
+        swap(&masks, &self.masks)
+        return masks
     }
 
     /// Draws all that is worn.
@@ -27,12 +34,13 @@ public struct Dresser: ~Copyable {
         for face in faces { scene.wearers.append(Wearer(face: face.moved(by: placement))) }
         scene.wearers.sort { $0.face.head.scale < $1.face.head.scale }
         for mask in masks {
-            for layer in mask.layers { draw(layer, on: &canvas) }
+            for layer in mask.layers { draw(layer, on: &canvas, opacity: mask.opacity) }
         }
     }
 
-    private func draw(_ layer: WornLayer, on canvas: inout Canvas) {
-        let look = Look(opacity: layer.style.opacity, time: scene.time * 1000)
+    /// - Parameter opacity: of the whole mask, 0...1.
+    private func draw(_ layer: WornLayer, on canvas: inout Canvas, opacity: Float) {
+        let look = Look(opacity: layer.style.opacity * opacity, time: scene.time * 1000)
         switch layer.content {
         case .face(let content):
             for i in scene.wearers.indices { content.draw(on: &canvas, scene.wearers[i], look) }

@@ -27,7 +27,7 @@ public struct RasterRGBA: Equatable, Sendable {
             size: SIMD2(Float(width), Float(height)))
     }
 
-    fileprivate init(
+    init(
         width: Int, height: Int, bytes: [UInt8], scale: Float, origin: Point, size: SIMD2<Float>
     ) {
         precondition(width > 0 && height > 0 && bytes.count == width * height * 4, "a raster's bytes are all there")
@@ -49,7 +49,7 @@ public struct RasterRGBA: Equatable, Sendable {
     }
 }
 
-/// Reads art: SVG by librsvg, PNG by cairo.
+/// Reads art: SVG by librsvg in a process of its own (`Artist`), PNG by cairo.
 public enum Raster {
     /// No mask's drawing is as large; a file that is, is a mistake or an attack.
     static let largestSVG = 4 << 20
@@ -57,7 +57,7 @@ public enum Raster {
     static let largestPNG = 70 << 20
     /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
     static let largestSide = 4096
-    fileprivate static let textSize = 256
+    static let textSize = 256
 
     /// Loads an SVG or PNG; which of the two, its first bytes say.
     ///
@@ -76,7 +76,7 @@ public enum Raster {
         return isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
     }
 
-    private static func broken(_ path: String, _ reason: String) -> Problem {
+    static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
     }
 
@@ -84,25 +84,11 @@ public enum Raster {
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RasterRGBA {
         guard bytes.count <= largestSVG else { throw broken(path, "an SVG of more than 4 MB is too large") }
-        var text = [CChar](repeating: 0, count: textSize)
-        guard let svg = unsafe cart_svg_open(bytes, bytes.count, &text, text.count) else {
-            throw broken(path, "it is neither a PNG nor an SVG (\(string(text)))")
-        }
-        defer { unsafe cart_svg_close(svg) }
-        var (x, y, width, height) = (0.0, 0.0, 0.0, 0.0)
-        guard unsafe cart_svg_box(svg, &x, &y, &width, &height) == 0, width > 0, height > 0, width < 1e6, height < 1e6,
-            abs(x) < 1e6, abs(y) < 1e6
-        else { throw broken(path, "the SVG says neither a usable viewBox nor a width and height") }
-        let scale = min(Double(limit) / max(width, height), Double(density))
-        let pixels = (x: max(1, Int((width * scale).rounded())), y: max(1, Int((height * scale).rounded())))
-        var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
-        guard unsafe cart_svg_draw(svg, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count) == 0 else {
-            throw broken(path, string(text))
-        }
-        return RasterRGBA(
-            width: pixels.x, height: pixels.y, bytes: rgba, scale: Float(scale), origin: Point(Float(x), Float(y)),
-            size: SIMD2(Float(width), Float(height)))
+        return try Artist.draw(bytes, path, limit: limit, density: density)
     }
+
+    /// Lets go of what drawing needs beside memory, until the next time.
+    public static func rest() { Artist.rest() }
 
     private static func png(
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
@@ -166,7 +152,7 @@ public enum Raster {
     }
 
     /// In one line, whatever the library wrote.
-    fileprivate static func string(_ text: [CChar]) -> String {
+    static func string(_ text: [CChar]) -> String {
         let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return said.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
