@@ -79,25 +79,42 @@ int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, i
     return status ? fail(error, error_size, cairo_status_to_string(status)) : 0;
 }
 
-int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size) {
+/// A surface with the same pixels; its status says whether there was memory for it.
+static cairo_surface_t *from_rgba(const uint8_t *rgba, int width, int height) {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, width, height);
-    cairo_status_t status = cairo_surface_status(surface);
-    if (status == CAIRO_STATUS_SUCCESS) {
-        uint8_t *pixels = cairo_image_surface_get_data(surface);
-        const size_t stride = cairo_image_surface_get_stride(surface);
-        for (int y = 0; y < height; y++) {
-            uint32_t *row = (uint32_t *)(void *)(pixels + y * stride);
-            const uint8_t *in = rgba + (size_t)y * width * 4;
-            for (int x = 0; x < width; x++) {
-                row[x] = (uint32_t)in[4 * x + 3] << 24 | (uint32_t)in[4 * x] << 16 | (uint32_t)in[4 * x + 1] << 8 |
-                         in[4 * x + 2];
-            }
+    if (cairo_surface_status(surface) != CAIRO_STATUS_SUCCESS) return surface;
+    uint8_t *pixels = cairo_image_surface_get_data(surface);
+    const size_t stride = cairo_image_surface_get_stride(surface);
+    for (int y = 0; y < height; y++) {
+        uint32_t *row = (uint32_t *)(void *)(pixels + y * stride);
+        const uint8_t *in = rgba + (size_t)y * width * 4;
+        for (int x = 0; x < width; x++) {
+            row[x] = (uint32_t)in[4 * x + 3] << 24 | (uint32_t)in[4 * x] << 16 | (uint32_t)in[4 * x + 1] << 8 |
+                     in[4 * x + 2];
         }
-        cairo_surface_mark_dirty(surface);
-        status = cairo_surface_write_to_png(surface, path);
     }
+    cairo_surface_mark_dirty(surface);
+    return surface;
+}
+
+int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size) {
+    cairo_surface_t *surface = from_rgba(rgba, width, height);
+    cairo_status_t status = cairo_surface_status(surface);
+    if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_write_to_png(surface, path);
     cairo_surface_destroy(surface);
     return status ? fail(error, error_size, cairo_status_to_string(status)) : 0;
+}
+
+void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size) {
+    cairo_surface_t *surface = from_rgba(rgba, width, height);
+    cairo_t *context = cairo_create(surface);
+    cairo_select_font_face(context, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(context, size);
+    cairo_move_to(context, x, y);
+    cairo_show_text(context, text);
+    if (cairo_status(context) == CAIRO_STATUS_SUCCESS) cart_to_rgba(surface, rgba, width, height);
+    cairo_destroy(context);
+    cairo_surface_destroy(surface);
 }
 
 // --- JPEG

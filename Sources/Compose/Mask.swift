@@ -144,7 +144,11 @@ func fileMarks(in folder: String, depth: Int = 0) -> [FileMark] {
     var found = [own]
     for name in entries(of: folder).prefix(256) {
         guard let mark = FileMark("\(folder)/\(name)") else { continue }
-        if !mark.isFolder { found.append(mark) } else if depth < 3 { found += fileMarks(in: mark.path, depth: depth + 1) }
+        if !mark.isFolder {
+            found.append(mark)
+        } else if depth < 3 {
+            found += fileMarks(in: mark.path, depth: depth + 1)
+        }
     }
     return found
 }

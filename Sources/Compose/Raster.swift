@@ -35,6 +35,19 @@ public struct RasterRGBA: Equatable, Sendable {
         (self.scale, self.origin, self.size) = (scale, origin, size)
     }
 
+    /// Writes a short text in black: for labels, not for masks.
+    /// - Parameters:
+    ///   - x: pixels, where the text begins.
+    ///   - y: pixels, of its base line.
+    ///   - size: pixels.
+    public mutating func write(text: String, x: Int, y: Int, size: Int) {
+        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            unsafe cart_label(
+                bytes.baseAddress, CInt(width), CInt(height), text, CInt(clamping: x), CInt(clamping: y),
+                CInt(clamping: size))
+        }
+    }
+
     /// Writes a PNG file.
     /// - Throws: `system` where the file cannot be written.
     public func write(png path: String) throws(Problem) {

@@ -29,7 +29,8 @@ struct Session {
     /// left.
     func dressingRoom(_ names: [String], for layout: FrameLayout) throws -> DressingRoom {
         try DressingRoom(
-            places: places.masks, target: ArtTarget(layout), wishes: names.map(Wish.init), tell: { tell("guise: \($0)") })
+            places: places.masks, target: ArtTarget(layout), wishes: names.map(Wish.init),
+            tell: { tell("guise: \($0)") })
     }
 
     /// The same for commands that need no more than the masks.

@@ -36,6 +36,8 @@ struct cart_reply {
 /// Decodes a PNG onto width x height pixels (any size; it is scaled), RGBA with premultiplied alpha.
 int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
                   size_t error_size);
+/// Writes a short text in black over RGBA with premultiplied alpha; x, y is where its base line begins, pixels.
+void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size);
 /// Writes a PNG file from RGBA with premultiplied alpha.
 int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size);
 
