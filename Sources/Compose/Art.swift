@@ -1,4 +1,5 @@
 import Frames
+import JSON
 
 /// One picture of a mask, ready to be drawn at any size: a pyramid of stamps, each half as large as the one before,
 /// converted once to the YUV range of the frames that it is for.
@@ -19,11 +20,27 @@ public struct Art: Sendable {
     ///   - density: pixels per art unit that the largest face needs.
     /// - Throws: `Problem` that names the file.
     init(file name: String, folder: String, density: Float, range: ColorRange) throws {
-        let path = try path(of: name, in: folder)
+        let path = try Self.inside(folder, name)
         let raster = try Raster.load(path: path, density: density, maxDimension: 2048)
         self.init(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: raster.scale,
             origin: raster.origin, range: range)
+    }
+
+    /// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder, by links either.
+    /// - Throws: `invalid` where it would.
+    static func inside(_ folder: String, _ name: String) throws -> String {
+        let outside = Problem(
+            .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
+            cure: "name a file inside it")
+        guard !name.isEmpty, !name.utf8.contains(0), !name.hasPrefix("/"), !name.split(separator: "/").contains("..")
+        else {
+            throw outside
+        }
+        let path = "\(folder)/\(name)"
+        guard let real = realPath(of: path) else { return path }  // loading says what is wrong with it
+        guard let root = realPath(of: folder), real.hasPrefix(root + "/") else { throw outside }
+        return real
     }
 
     /// - Parameters:

@@ -54,7 +54,9 @@ public struct Wardrobe: Sendable {
     /// - Throws: `Problem` with the file, line and key of what is wrong; no other mask is touched by it.
     public func load(_ name: String, for target: ArtTarget) throws -> Mask {
         var left = Allowance()
-        return try load(name, for: target, depth: 0, &left)
+        return try RasterLedger.$current.withValue(RasterLedger()) {
+            try load(name, for: target, depth: 0, &left)
+        }
     }
 
     /// What one mask may still ask for.
@@ -69,12 +71,12 @@ public struct Wardrobe: Sendable {
         guard let folder = folder(of: name) else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             throw Problem(
-                .missing, "there is no mask '\(name)'",
+                .missing, "there is no mask '\(brief(name))'",
                 cure: hint
                     ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
-        let text = try contents(of: try path(of: "mask.json", in: folder), limit: Self.largestDescription)
+        let text = try contents(of: try Art.inside(folder, "mask.json"), limit: Self.largestDescription)
         var fields = try Fields(try JSON(text, file: file), file: file)
         // For editors, which find the keys by it.
         _ = try fields.string("$schema", default: "")
@@ -125,7 +127,7 @@ public struct Wardrobe: Sendable {
     }
 
     private func includes(of name: String) -> [String] {
-        guard let folder = folder(of: name), let path = try? path(of: "mask.json", in: folder),
+        guard let folder = folder(of: name), let path = try? Art.inside(folder, "mask.json"),
             let text = try? contents(of: path, limit: Self.largestDescription),
             let json = try? JSON(text, file: path), var fields = try? Fields(json, file: path)
         else { return [] }
@@ -151,18 +153,4 @@ func fileMarks(in folder: String, depth: Int = 0) -> [FileMark] {
         }
     }
     return found
-}
-
-/// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder, by links either.
-/// - Throws: `invalid` where it would.
-func path(of name: String, in folder: String) throws -> String {
-    let outside = Problem(
-        .invalid, "the file '\(name)' would lie outside the mask's folder \(folder)", cure: "name a file inside it")
-    guard !name.isEmpty, !name.utf8.contains(0), !name.hasPrefix("/"), !name.split(separator: "/").contains("..") else {
-        throw outside
-    }
-    let path = "\(folder)/\(name)"
-    guard let real = realPath(of: path) else { return path }  // loading says what is wrong with it
-    guard let root = realPath(of: folder), real.hasPrefix(root + "/") else { throw outside }
-    return real
 }

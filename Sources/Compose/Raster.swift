@@ -1,6 +1,7 @@
 import CArt
 import Frames
 import Glibc
+import Synchronization
 
 /// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
 ///
@@ -86,7 +87,10 @@ public enum Raster {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, largestSide))
         let isPNG = bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-        return isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        try RasterLedger.current?.check(path)
+        let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        try RasterLedger.current?.enter(raster.width * raster.height, path)
+        return raster
     }
 
     static func broken(_ path: String, _ reason: String) -> Problem {
@@ -107,7 +111,9 @@ public enum Raster {
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RasterRGBA {
         // The header chunk is the first: length, "IHDR", width, height.
-        guard bytes.count >= 24 else { throw broken(path, "the PNG is cut off") }
+        guard bytes.count >= 24, bytes[12..<16].elementsEqual("IHDR".utf8) else {
+            throw broken(path, "the PNG is cut off")
+        }
         let width = number(bytes, at: 16)
         let height = number(bytes, at: 20)
         guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
@@ -168,5 +174,34 @@ public enum Raster {
     static func string(_ text: [CChar]) -> String {
         let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return said.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}
+
+/// What the art of one mask costs together: each picture is bounded, and a mask may have many.
+final class RasterLedger: Sendable {
+    /// Of the mask that this thread is loading; nil: nobody counts.
+    @TaskLocal static var current: RasterLedger?
+
+    /// Pixels of all pictures of a mask; with four bytes each, and a third more for their smaller copies, 180 MB.
+    private static let mostPixels = 32 << 20
+    /// Nanoseconds for all of them, on the clock: the largest mask that comes along takes a hundredth.
+    private static let mostTime: UInt64 = 30_000_000_000
+
+    private let pixels = Atomic<Int>(0)
+    private let began = monotonicTime()
+
+    /// - Throws: `unusable` where the mask has had its time.
+    func check(_ path: String) throws(Problem) {
+        guard monotonicTime() - began < Self.mostTime else {
+            throw Raster.broken(path, "the mask's pictures together take more than 30 s")
+        }
+    }
+
+    /// - Throws: `unusable` where the mask has too much already.
+    func enter(_ more: Int, _ path: String) throws(Problem) {
+        guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
+            throw Raster.broken(
+                path, "the mask's pictures together have more than \(Self.mostPixels >> 20) million pixels")
+        }
     }
 }

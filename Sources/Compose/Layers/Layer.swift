@@ -33,7 +33,7 @@ public struct WornLayer: Sendable {
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
+        default: throw fields.unknown("kind", kind, among: ["sprite"])
         }
         try fields.finish()
     }

@@ -24,11 +24,7 @@ struct Sprite: Layer {
             let at = try pin.numbers("art", count: 2)
             let face = try pin.string("face")
             guard let anchor = Anchor(rawValue: face) else {
-                let hint =
-                    nearest(to: face, among: Anchor.allCases.map(\.rawValue)).map { "did you mean '\($0)'? " } ?? ""
-                throw pin.wrong(
-                    "face", "'\(face)', which is no landmark",
-                    allowed: hint + Anchor.allCases.map(\.rawValue).joined(separator: ", "))
+                throw pin.unknown("face", face, among: Anchor.allCases.map(\.rawValue), what: "landmark")
             }
             try pin.finish()
             return Pin(art: Point(Float(at[0]), Float(at[1])), face: anchor)
