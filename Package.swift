@@ -91,6 +91,6 @@ if Context.environment["GUISE_FUZZ"] == "1" {
         .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
         .executableTarget(
             name: "PackFuzzer", dependencies: ["CFuzzer", "Compose", "Frames", "Track"], path: "Tests/Fuzz/PackFuzzer",
-            swiftSettings: swiftSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]),
+            swiftSettings: swiftSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
     ]
 }

@@ -24,7 +24,7 @@ import Track
 private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
     guard let folder = Pack.folder else { fatalError("no folder can be made in /dev/shm") }
-    for name in Pack.names { unlink("\(folder)/pack/\(name)") }
+    for name in Pack.names { unsafe unlink("\(folder)/pack/\(name)") }
     for (name, text) in Pack.files(of: input) { Pack.write(text, to: "\(folder)/pack/\(name)") }
     do {
         Pack.wear(try Wardrobe(places: [folder]).load("pack", for: Pack.target))
@@ -46,8 +46,8 @@ private enum Pack {
     /// A place in memory for this process's packs; nil: none could be made.
     static let folder: String? = {
         let folder = "/dev/shm/guise-fuzz-\(getpid())"
-        mkdir(folder, 0o700)
-        return mkdir("\(folder)/pack", 0o700) == 0 ? folder : nil
+        unsafe mkdir(folder, 0o700)
+        return unsafe mkdir("\(folder)/pack", 0o700) == 0 ? folder : nil
     }()
 
     /// The bytes are files, parted by lines "=== NAME"; what stands before the first such line is mask.json.
