@@ -18,10 +18,11 @@ public struct Art: Sendable {
     /// - Parameters:
     ///   - name: relative to `folder`, which it may not leave.
     ///   - density: pixels per art unit that the largest face needs.
+    ///   - largest: pixels of the longer side, at most.
     /// - Throws: `Problem` that names the file.
-    init(file name: String, folder: String, density: Float, range: ColorRange) throws {
+    init(file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048) throws {
         let path = try Self.inside(folder, name)
-        let raster = try Raster.load(path: path, density: density, maxDimension: 2048)
+        let raster = try Raster.load(path: path, density: density, maxDimension: largest)
         self.init(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: raster.scale,
             origin: raster.origin, range: range)

@@ -33,7 +33,8 @@ public struct WornLayer: Sendable {
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
-        default: throw fields.unknown("kind", kind, among: ["sprite"])
+        case "solid": content = .face(try Solid(&fields, parts))
+        default: throw fields.unknown("kind", kind, among: ["sprite", "solid"])
         }
         try fields.finish()
     }
@@ -63,6 +64,8 @@ public struct Canvas: ~Copyable {
     public var frame: Frame
     /// For layers that are drawn before they are laid over the frame.
     var tile = Tile()
+    /// For solids.
+    var solids = SolidBench()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
