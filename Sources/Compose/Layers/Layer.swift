@@ -24,6 +24,8 @@ public struct WornLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
+    init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
+
     /// Reads one layer of a mask's description.
     /// - Parameter folder: the mask's own folder, which no path of it may leave.
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
