@@ -33,7 +33,8 @@ public struct WornLayer: Sendable {
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
+        case "skin": content = .face(try Skin(&fields, parts))
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin")
         }
         try fields.finish()
     }
