@@ -71,7 +71,10 @@ public struct Canvas: ~Copyable {
     }
 
     /// Lays the tile over the frame.
-    mutating func layTile(opacity: Float) { lay(tile, opacity: opacity, onto: &frame) }
+    mutating func layTile(_ paint: Paint) { lay(tile, paint, onto: &frame) }
+
+    /// The same, as it was drawn.
+    mutating func layTile(opacity: Float) { layTile(Paint(opacity: opacity)) }
 }
 
 /// What art is made for: it is converted and sized once, when a mask is loaded.
