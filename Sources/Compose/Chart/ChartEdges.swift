@@ -6,16 +6,22 @@ struct ChartEdges: Sendable {
     var hasMouth = false
     /// Units of the chart over which art fades out towards the chart's outline.
     var feather: Float = 9
-    /// The same towards lids and lips that are left free: thin, since lashes and lips are.
-    var openingFeather: Float = 2.5
+    /// The same towards lids that are left free: thin, since the lashes begin there.
+    var lidFeather: Float = 2
+    /// The same towards lips.
+    var lipFeather: Float = 2.5
 
     /// Fades a drawing of the chart out, towards its outline and the openings.
     func soften(_ raster: inout RasterRGBA) {
         let outline = FaceChart.outline.map { FaceChart.points[$0] }
-        var holes: [[Point]] = []
-        if !hasEyes { holes += [FaceChart.rightEye, FaceChart.leftEye].map { $0.map { FaceChart.points[$0] } } }
-        if !hasMouth { holes.append(FaceChart.innerLips.map { FaceChart.points[$0] }) }
-        let boxes = holes.map { Self.box($0, margin: openingFeather) }
+        var holes: [(edge: [Point], feather: Float)] = []
+        if !hasEyes {
+            for eye in [FaceChart.rightEye, FaceChart.leftEye] {
+                holes.append((eye.map { FaceChart.points[$0] }, max(lidFeather, 0.1)))
+            }
+        }
+        if !hasMouth { holes.append((FaceChart.innerLips.map { FaceChart.points[$0] }, max(lipFeather, 0.1))) }
+        let boxes = holes.map { Self.box($0.edge, margin: $0.feather) }
         for y in 0..<raster.height {
             for x in 0..<raster.width {
                 let at = (y * raster.width + x) * 4
@@ -25,11 +31,11 @@ struct ChartEdges: Sendable {
                 let q = (p - Point(0, 30)) / Point(78, 115)
                 var gain: Float = 1
                 if (q * q).sum() > 1 {
-                    gain = Self.contains(outline, p) ? smooth(Self.distance(outline, p) / feather) : 0
+                    gain = Self.contains(outline, p) ? smooth(Self.distance(outline, p) / max(feather, 0.1)) : 0
                 }
                 for (hole, box) in zip(holes, boxes)
                 where p.x > box.low.x && p.y > box.low.y && p.x < box.high.x && p.y < box.high.y {
-                    gain *= Self.contains(hole, p) ? 0 : smooth(Self.distance(hole, p) / openingFeather)
+                    gain *= Self.contains(hole.edge, p) ? 0 : smooth(Self.distance(hole.edge, p) / hole.feather)
                 }
                 guard gain < 1 else { continue }
                 for i in at..<at + 4 { raster.bytes[i] = UInt8(Float(raster.bytes[i]) * gain + 0.5) }

@@ -34,7 +34,8 @@ public struct WornLayer: Sendable {
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
         case "skin": content = .face(try Skin(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin")
+        case "makeup": content = .face(try Makeup(&fields, parts))
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup")
         }
         try fields.finish()
     }
@@ -64,6 +65,8 @@ public struct Canvas: ~Copyable {
     public var frame: Frame
     /// For layers that are drawn before they are laid over the frame.
     var tile = Tile()
+    /// For layers that smooth skin.
+    var smoother = Smoother()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {

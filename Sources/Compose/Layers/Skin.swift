@@ -33,20 +33,21 @@ struct Skin: Layer {
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         let places = FaceChart.place(on: wearer.face)
         guard chart.draw(wearer.face, places, on: &canvas) else { return }
-        if let ground = FaceGround.samples(places, in: canvas.frame) {
-            relieve(&canvas.tile, Relief(skin: ground, strength: relief, dimming: Self.dimming), over: canvas.frame)
-        }
-        canvas.layTile(opacity: look.opacity)
+        let ground = FaceGround.samples(places, in: canvas.frame)
+        canvas.layTile(Paint(on: ground, relief: relief, dimming: Self.dimming, opacity: look.opacity))
     }
 }
 
-extension Relief {
-    /// Art's light by the skin that it lies on.
-    /// - Parameter dimming: the power by which art grows darker on darker skin.
-    init(skin: GroundSamples, strength: Float, dimming: Float) {
-        let luma = max(skin.luma, 8)
-        let ratio = luma / Skin.wellLit
+extension Paint {
+    /// Art in the light of the skin that it lies on.
+    /// - Parameters:
+    ///   - relief: 0...1.
+    ///   - dimming: the power by which art grows darker on darker skin.
+    init(on skin: GroundSamples?, relief: Float, dimming: Float, opacity: Float) {
+        self.init(opacity: opacity)
+        guard let skin else { return }
         // No brighter than drawn: what is white stays paint and does not glow.
-        self.init(strength: strength, ground: luma, brightness: min(1.05, exponential(dimming * logarithm(ratio))))
+        gain = min(1.05, exponential(dimming * logarithm(max(skin.luma, 8) / Skin.wellLit)))
+        self.relief = Relief(reference: skin.sample, strength: relief)
     }
 }

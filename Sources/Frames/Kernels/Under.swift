@@ -82,90 +82,16 @@ struct Under {
     }
 }
 
-/// How art takes up the light and shade of the skin that it is drawn on.
-public struct Relief: Sendable {
-    /// 0: the art as it is; 1: the art times the skin's luma over `ground`.
-    public var strength: Float
-    /// The skin's mean luma, above black.
-    public var ground: Float
-    /// Brightness of the art on skin of that luma.
-    public var brightness: Float
-
-    /// - Parameters:
-    ///   - strength: 0...1.
-    ///   - ground: the skin's mean luma above black, samples.
-    ///   - brightness: of the art on skin of that luma.
-    public init(strength: Float, ground: Float, brightness: Float) {
-        (self.strength, self.ground, self.brightness) = (strength, ground, brightness)
-    }
-}
-
-/// Multiplies what a tile holds by the light and shade of the frame under it: cheeks, wrinkles and the nose's shadow
-/// remain to be seen. Chroma goes with luma, as it does in light and shade. Allocates nothing.
-public func relieve(_ tile: inout Tile, _ relief: Relief, over frame: borrowing Frame) {
-    let (region, rowWords, layout) = (tile.region, tile.stride, frame.layout)
-    guard !region.isEmpty else { return }
-    let black = blackLevel(layout.range)
-    // Gains have 7 bits behind the point, so that 8 bits times a gain fit into 16.
-    let ground = max(relief.ground, 8)
-    let slope = UInt16(max(0, min(4000, relief.brightness * relief.strength / ground * 128 * 64)))
-    let flat = UInt16(max(0, min(255, relief.brightness * (1 - relief.strength) * 128)))
-    var words = tile.pixels
-    unsafe words.withUnsafeMutableBufferPointer { words in
-        unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-            guard let words = words.baseAddress, let bytes = bytes.baseAddress else { return }
-            let reader = unsafe UnderReader(bytes, layout)
-            for y in 0..<region.height {
-                for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                    let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
-                    let run = unsafe at.loadUnaligned(as: Run.self)
-                    guard run != Run() else { continue }
-                    let luma = unsafe reader.luma(region.x + x, region.y + y)
-                    let above = pointwiseMax(luma, SIMD16(repeating: black)) &- black
-                    // 255 * slope may pass 16 bits: in two halves of the product.
-                    let product = above &* (slope &>> 6) &+ (above &* (slope & 63)) &>> 6
-                    let gain = pointwiseMin(product &+ flat, SIMD16(repeating: 224))
-                    unsafe at.storeBytes(of: lit(run, gain, black), as: Run.self)
-                }
-            }
-        }
-    }
-}
-
 /// Samples of 8 bits that mean no light.
 @inline(__always)
 func blackLevel(_ range: ColorRange) -> UInt16 { range == .full ? 0 : 16 }
-
-/// A run's colours times `gain` / 128; its alpha as it is.
-@inline(__always)
-private func lit(_ run: Run, _ gain: SIMD16<UInt16>, _ black: UInt16) -> Run {
-    let alpha = SIMD16<UInt16>(truncatingIfNeeded: run &>> 24)
-    // Premultiplied, black and grey lie at their share of alpha; 257 / 65536 for 1 / 255.
-    let floor = (alpha &* black &+ 127) &>> 8
-    let middle = (alpha &+ 1) &>> 1
-    let luma = SIMD16<UInt16>(truncatingIfNeeded: run & 255)
-    let newLuma = pointwiseMin(((pointwiseMax(luma, floor) &- floor) &* gain &+ 64) &>> 7 &+ floor, alpha)
-    let signed = SIMD16<Int16>(truncatingIfNeeded: gain)
-    let newU = scaled(SIMD16(truncatingIfNeeded: run &>> 8 & 255), signed, middle, alpha)
-    let newV = scaled(SIMD16(truncatingIfNeeded: run &>> 16 & 255), signed, middle, alpha)
-    return Run(truncatingIfNeeded: newLuma | newU &<< 8) | Run(truncatingIfNeeded: newV | alpha &<< 8) &<< 16
-}
-
-@inline(__always)
-private func scaled(
-    _ chroma: SIMD16<UInt16>, _ gain: SIMD16<Int16>, _ middle: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>
-) -> SIMD16<UInt16> {
-    let mid = SIMD16<Int16>(truncatingIfNeeded: middle)
-    let distance = SIMD16<Int16>(truncatingIfNeeded: chroma) &- mid
-    let moved = (distance &* gain &+ 64) &>> 7 &+ mid
-    let within = pointwiseMin(pointwiseMax(moved, .zero), SIMD16<Int16>(truncatingIfNeeded: alpha))
-    return SIMD16(truncatingIfNeeded: within)
-}
 
 /// What a frame shows at some places of it.
 public struct GroundSamples: Sendable {
     /// Mean luma above black.
     public var luma: Float = 0
+    /// The same with black, as the frame has it.
+    public var sample: Float = 0
     /// Mean U and V.
     public var chroma = SIMD2<Float>(128, 128)
 }
@@ -189,7 +115,7 @@ extension Frame {
         guard count > 0 else { return nil }
         sum /= count
         return GroundSamples(
-            luma: max(0, sum.x - Float(blackLevel(layout.range))), chroma: SIMD2(sum.y, sum.z))
+            luma: max(0, sum.x - Float(blackLevel(layout.range))), sample: sum.x, chroma: SIMD2(sum.y, sum.z))
     }
 }
 
