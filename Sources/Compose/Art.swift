@@ -24,7 +24,18 @@ public struct Art: Sendable {
         touch: (inout RasterRGBA) -> Void = { _ in }
     ) throws {
         let path = try Self.inside(folder, name)
-        var raster = try Raster.load(path: path, density: density, maxDimension: 2048)
+        self.init(try Raster.load(path: path, density: density, maxDimension: 2048), range: range, touch: touch)
+    }
+
+    /// A drawing made by the program itself.
+    /// - Throws: `Problem` where it cannot be drawn.
+    init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
+        self.init(
+            try Raster.draw(svg: svg, density: density, maxDimension: 2048), range: range, touch: touch)
+    }
+
+    private init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
+        var raster = raster
         touch(&raster)
         self.init(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: raster.scale,

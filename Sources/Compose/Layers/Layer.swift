@@ -35,7 +35,9 @@ public struct WornLayer: Sendable {
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
+        case "skin": content = .face(try Skin(&fields, parts))
+        case "makeup": content = .face(try Makeup(&fields, parts))
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup")
         }
         if case .picture = content, style.on != .every {
             throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
@@ -85,6 +87,8 @@ public struct Canvas: ~Copyable {
     public var frame: Frame
     /// For layers that are drawn before they are laid over the frame.
     var tile = Tile()
+    /// For layers that smooth skin.
+    var smoother = Smoother()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {

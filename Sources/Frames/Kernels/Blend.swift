@@ -10,9 +10,9 @@ public struct Stamp: Sendable {
 
     /// Says of each block of 16 x 16 pixels whether it or one of those round it holds any art, so that what is
     /// transparent costs next to nothing.
-    fileprivate let isNearArt: [Bool]
-    fileprivate var blocksAcross: Int { Self.blocks(width) }
-    fileprivate static let blockShift = 4
+    let isNearArt: [Bool]
+    var blocksAcross: Int { Self.blocks(width) }
+    static let blockShift = 4
 
     private static func blocks(_ pixels: Int) -> Int { (pixels + 15) >> blockShift }
 
