@@ -19,10 +19,26 @@ public struct Art: Sendable {
     ///   - name: relative to `folder`, which it may not leave.
     ///   - density: pixels per art unit that the largest face needs.
     ///   - largest: pixels of the longer side, at most.
+    ///   - touch: what is still done to the picture, once.
     /// - Throws: `Problem` that names the file.
-    init(file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048) throws {
+    init(
+        file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
+        touch: (inout RasterRGBA) -> Void = { _ in }
+    ) throws {
         let path = try Self.inside(folder, name)
-        let raster = try Raster.load(path: path, density: density, maxDimension: largest)
+        self.init(try Raster.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
+    }
+
+    /// A drawing made by the program itself.
+    /// - Throws: `Problem` where it cannot be drawn.
+    init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
+        self.init(
+            try Raster.draw(svg: svg, density: density, maxDimension: 2048), range: range, touch: touch)
+    }
+
+    private init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
+        var raster = raster
+        touch(&raster)
         self.init(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: raster.scale,
             origin: raster.origin, range: range)

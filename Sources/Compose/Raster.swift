@@ -93,6 +93,12 @@ public enum Raster {
         return raster
     }
 
+    /// Draws an SVG that the program wrote itself.
+    /// - Throws: `unusable` where it is not sound.
+    static func draw(svg text: String, density: Float, maxDimension: Int) throws(Problem) -> RasterRGBA {
+        try svg(Array(text.utf8), "of a layer", min(maxDimension, largestSide), density)
+    }
+
     static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
     }

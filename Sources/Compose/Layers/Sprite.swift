@@ -37,7 +37,8 @@ struct Sprite: Layer {
         eyeDistance = Float(distance)
         let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
         art = try Art(
-            file: name, folder: parts.folder, density: parts.target.eyeDistance * perUnit, range: parts.target.range)
+            file: name, folder: parts.folder, density: parts.target.eyeDistance * perUnit, range: parts.target.range,
+            touch: { parts.style.tint?.dye(&$0) })
     }
 
     /// Eye distances that one art unit covers on a mean head, by the pins' spread.
@@ -56,7 +57,7 @@ struct Sprite: Layer {
         let scale = abs(map.determinant).squareRoot()
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
-        blend(level.stamp, by: map.after(toArt), opacity: look.opacity, onto: &canvas.frame)
+        blend(level.stamp, by: map.after(toArt), look.paint(under: wearer.light), onto: &canvas.frame)
     }
 
     /// From art units to the face's pixels; nil where the pins fall together.
