@@ -33,7 +33,18 @@ public struct WornLayer: Sendable {
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite")
+        case "treatment": content = .face(try Treatment(&fields, parts))
+        case "merge": content = .face(try Merge(&fields, parts))
+        case "swap": content = .picture(try Swap(&fields, parts))
+        case "effect": content = .picture(try Effect(&fields, parts))
+        case "frame": content = .picture(try PictureFrame(&fields, parts))
+        case "particles": content = .picture(try Particles(&fields, parts))
+        case "text":
+            let text = try TextLayer(&fields, parts)
+            content = text.isPinned ? .face(text) : .picture(text)
+        default:
+            throw fields.wrong(
+                "kind", "'\(kind)'", allowed: "sprite, treatment, merge, swap, effect, frame, particles, text")
         }
         try fields.finish()
     }
@@ -63,6 +74,8 @@ public struct Canvas: ~Copyable {
     public var frame: Frame
     /// For layers that are drawn before they are laid over the frame.
     var tile = Tile()
+    /// For treatments and effects.
+    var effects = EffectScratch()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
