@@ -74,6 +74,9 @@ let package = Package(
             name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
             swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "ComposeTests", dependencies: ["Frames", "JSON", "Track", "Compose", "CAllocations"],
+            swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(name: "EndToEndTests", dependencies: ["guise", "Frames"], swiftSettings: swiftSettings),
     ],

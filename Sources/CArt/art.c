@@ -48,16 +48,6 @@ int cart_svg_box(struct cart_svg *svg, double *x, double *y, double *width, doub
     return rsvg_handle_get_intrinsic_size_in_pixels((RsvgHandle *)svg, width, height) ? 0 : -1;
 }
 
-int cart_svg_ink(struct cart_svg *svg, double *x, double *y, double *width, double *height) {
-    RsvgRectangle ink;
-    if (!rsvg_handle_get_geometry_for_element((RsvgHandle *)svg, NULL, &ink, NULL, NULL)) return -1;
-    *x = ink.x;
-    *y = ink.y;
-    *width = ink.width;
-    *height = ink.height;
-    return 0;
-}
-
 // --- between cairo's pixels (native-endian 0xAARRGGBB) and RGBA
 
 static void to_rgba(cairo_surface_t *surface, uint8_t *rgba, int width, int height) {

@@ -81,17 +81,6 @@ public enum Raster {
         try self.svg(Array(svg.utf8), name, largestSide, density)
     }
 
-    /// Where the ink of an SVG of our own making lies, in its own units; nil where it draws nothing.
-    static func ink(of svg: String) -> Rect? {
-        let bytes = Array(svg.utf8)
-        var text = [CChar](repeating: 0, count: textSize)
-        guard let handle = unsafe cart_svg_open(bytes, bytes.count, &text, text.count) else { return nil }
-        defer { unsafe cart_svg_close(handle) }
-        var (x, y, width, height) = (0.0, 0.0, 0.0, 0.0)
-        guard unsafe cart_svg_ink(handle, &x, &y, &width, &height) == 0, width > 0, height > 0 else { return nil }
-        return Rect(x: Float(x), y: Float(y), width: Float(width), height: Float(height))
-    }
-
     private static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
     }

@@ -14,8 +14,6 @@ struct cart_svg *cart_svg_open(const uint8_t *bytes, size_t size, char *error, s
 void cart_svg_close(struct cart_svg *svg);
 /// The drawing's own units: its viewBox, else its size in pixels. Returns 0, or -1 where it says neither.
 int cart_svg_box(struct cart_svg *svg, double *x, double *y, double *width, double *height);
-/// Where the drawing's ink lies, in its own units. Returns 0, or -1 where it has none.
-int cart_svg_ink(struct cart_svg *svg, double *x, double *y, double *width, double *height);
 /// Draws the box onto width x height pixels, RGBA with premultiplied alpha, rows close together.
 int cart_svg_draw(struct cart_svg *svg, uint8_t *rgba, int width, int height, char *error, size_t error_size);
 

@@ -2,7 +2,8 @@ import Frames
 import JSON
 import Track
 
-/// A portrait that becomes the wearer's: its art is pinned to eyes and nose, and the wearer's features show in it.
+/// A portrait that becomes the wearer's: its art is pinned as a sprite's (three pins, eyes and nose, for
+/// a picture whose own eyes must lie on the wearer's; one for a head without features), and the wearer's features show.
 struct Merge: Layer {
     enum Way: String, CaseIterable, Sendable {
         /// The face's own light and shade become the art's relief: a bust of the wearer.
@@ -17,18 +18,16 @@ struct Merge: Layer {
     private let strength: Float
 
     /// Relief of light and shade fades out between these parts of the outline of the features.
-    private static let (full, none): (Float, Float) = (0.72, 1.02)
-    /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief.
-    private static let (darkest, brightest): (Float, Float) = (0.25, 1.5)
+    private static let (full, none): (Float, Float) = (0.78, 1.05)
+    /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief. What is
+    /// brighter than the mean shows by less, since art is bright already.
+    private static let (darkest, brightest, shine): (Float, Float, Float) = (0.3, 1.5, 0.35)
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         way = try fields.oneOf("way", Way.self)
         strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
         sprite = try Sprite(&fields, parts)
-        guard sprite.pins.count == 3 else {
-            throw fields.wrong("pins", "has \(sprite.pins.count) pins", allowed: "three: the eyes and the nose")
-        }
     }
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
@@ -87,7 +86,7 @@ struct Merge: Layer {
                 guard cover > 0, word >> 24 > 0 else { continue }
                 let luma = Float(source[(y - face.y) * faceStride + x - face.x] & 255) - black
                 let light = max(Self.darkest, min(Self.brightest, luma / middle))
-                let gain = 1 + (light - 1) * strength * cover
+                let gain = 1 + (light - 1) * (light > 1 ? Self.shine : 1) * strength * cover
                 // What alpha has taken of black is no light.
                 let floor = black * Float(word >> 24) / 255
                 let lit = max(0, min(255, (Float(word & 255) - floor) * gain + floor))

@@ -71,9 +71,11 @@ struct TextLayer: Layer, PictureLayer {
 
         let raster: RasterRGBA
         if let plate {
-            raster = try plate.drawn(text, style, height: height)
+            raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
         } else {
-            raster = try style.drawn(text, lineHeight: height)
+            // Long words are set smaller rather than cut off.
+            let room = Point(Float(target.width) - 2 * margin, Float(target.height) - 2 * margin)
+            raster = try style.drawn(text, lineHeight: height, within: pinned == nil ? room : nil)
         }
         art = Art(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: 1, origin: .zero,
@@ -177,12 +179,14 @@ private struct TextStyle {
     ///   - lineHeight: pixels of one line.
     ///   - room: pixels within which it must fit, whatever the line's height; nil: none.
     func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RasterRGBA {
-        let draft = svg(text, box: Rect(x: -5000, y: -5000, width: 10_000, height: 10_000))
-        guard var ink = Raster.ink(of: draft), ink.width < 100_000 else {
+        let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
+        // Wide enough for the longest text; drawn small, to see where its ink lies.
+        let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
+        let draft = try Raster.drawing(svg(text, box: wide), named: "the text", density: .infinity)
+        guard var ink = draft.ink else {
             throw Problem(.invalid, "the text '\(text)' draws nothing", cure: "give it letters that a font has")
         }
         // Names set side by side stand on one line and are as high, with or without a y.
-        let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
         let (top, bottom) = (min(ink.y, -72), max(ink.y + ink.height, (lines - 1) * 120 + 20))
         ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
         var density = lineHeight / Float(Self.line)
@@ -222,19 +226,22 @@ private struct Plate {
         try fields.finish()
     }
 
-    /// - Parameter height: pixels of a line on a plain plate, of all the art else.
-    func drawn(_ text: String, _ style: TextStyle, height: Float) throws -> RasterRGBA {
+    /// - Parameters:
+    ///   - height: pixels of a line on a plain plate, of all the art else.
+    ///   - across: pixels that there are for a plain plate.
+    func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RasterRGBA {
         switch look {
         case .plain(let color, let opacity):
-            let words = try style.drawn(text, lineHeight: height)
-            let (across, down) = (Int(height * 0.55), Int(height * 0.3))
-            let (w, h) = (words.width + 2 * across, words.height + 2 * down)
+            let (side, down) = (Int(height * 0.55), Int(height * 0.3))
+            let room = Point(max(4, across - 2 * Float(side)), .infinity)
+            let words = try style.drawn(text, lineHeight: height, within: room)
+            let (w, h) = (words.width + 2 * side, words.height + 2 * down)
             let plate = try Raster.drawing(
                 """
                 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(w) \(h)"><rect width="\(w)" height="\(h)" \
                 rx="\(height * 0.35)" fill="\(color)" fill-opacity="\(opacity)"/></svg>
                 """, named: "the plate", density: 1)
-            return plate.with(words, at: (across, down))
+            return plate.with(words, at: (side, down))
         case .art(let path, let box):
             let draft = try Raster.load(path: path, maxDimension: 64)
             let plate = try Raster.load(
@@ -251,6 +258,21 @@ private struct Plate {
 }
 
 extension RasterRGBA {
+    /// Where anything is drawn, in art units, to the next whole pixel; nil where nothing is.
+    fileprivate var ink: Rect? {
+        var (left, top, right, bottom) = (width, height, 0, 0)
+        for y in 0..<height {
+            for x in 0..<width where bytes[(y * width + x) * 4 + 3] > 8 {
+                (left, right) = (min(left, x), max(right, x + 1))
+                (top, bottom) = (min(top, y), max(bottom, y + 1))
+            }
+        }
+        guard left < right else { return nil }
+        let corner = origin + Point(Float(left - 1), Float(top - 1)) / scale
+        return Rect(
+            x: corner.x, y: corner.y, width: Float(right - left + 2) / scale, height: Float(bottom - top + 2) / scale)
+    }
+
     /// This picture with another one over it; what lies beside it is cut off.
     fileprivate func with(_ other: RasterRGBA, at corner: (x: Int, y: Int)) -> RasterRGBA {
         var both = self

@@ -7,9 +7,9 @@ public struct EdgeMap: ~Copyable {
     private var spare: [UInt8] = []
 
     /// Laplacians below this are noise and skin, samples.
-    private static let noise: UInt16 = 5
-    /// Makes a Laplacian of 20 samples a full edge.
-    private static let gain: UInt16 = 16
+    private static let noise: Int16 = 5
+    /// So much above that is a full edge; a divisor of 255.
+    private static let full: Int16 = 15
 
     /// An empty one.
     public init() {}
@@ -31,10 +31,13 @@ public struct EdgeMap: ~Copyable {
             (a &+ c &+ g &+ i &+ (b &+ d &+ f &+ h) &* 2 &+ e &* 4 &+ 8) &>> 4
         }
         Self.filter(spare, into: &levels, width, height) { a, b, c, d, e, f, g, h, i in
-            let (round, middle) = (a &+ b &+ c &+ d &+ f &+ g &+ h &+ i, e &* 8)
-            let bend = (pointwiseMax(round, middle) &- pointwiseMin(round, middle)) &>> 2
-            let clear = pointwiseMax(bend, SIMD16(repeating: Self.noise)) &- Self.noise
-            return pointwiseMin(clear &* Self.gain, SIMD16(repeating: 255))
+            let bend = a &+ b &+ c &+ d &+ f &+ g &+ h &+ i &- e &* 8
+            // Absolute values, minimum and maximum by sign bits: the library's own are calls, and slower.
+            let sign = bend &>> 15
+            let clear = (((bend ^ sign) &- sign) &>> 2) &- Self.noise
+            let kept = clear & ~(clear &>> 15)
+            let over = kept &- Self.full
+            return (Self.full &+ (over & (over &>> 15))) &* (255 / Self.full)
         }
     }
 
@@ -45,18 +48,17 @@ public struct EdgeMap: ~Copyable {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe target.withUnsafeMutableBufferPointer { target in
                 guard let base = bytes.baseAddress, let target = target.baseAddress else { return }
-                let (offset, step, stride) = (layout.luma.offset, layout.luma.pixelStride, layout.planes[0].stride)
+                let (stride, format) = (layout.planes[0].stride, layout.format)
                 for y in 0..<height {
-                    let row = unsafe UnsafeRawPointer(base + offset + 2 * y * stride)
+                    let row = unsafe UnsafeRawPointer(base + layout.planes[0].offset + 2 * y * stride)
                     let out = unsafe UnsafeMutableRawPointer(target + y * width)
                     var x = 0
                     while x < width {
                         // The last run overlaps the one before.
                         x = min(x, width - 8)
-                        let upper = unsafe lumaRun(row + 2 * x * step, step)
-                        let lower = unsafe lumaRun(row + stride + 2 * x * step, step)
-                        let sum = upper &+ lower
-                        let mean = (sum.evenHalf &+ sum.oddHalf &+ 2) &>> 2
+                        let upper = unsafe pairSums(row, 2 * x, format)
+                        let lower = unsafe pairSums(row + stride, 2 * x, format)
+                        let mean = (upper &+ lower &+ 2) &>> 2
                         unsafe out.storeBytes(
                             of: SIMD8<UInt8>(truncatingIfNeeded: mean), toByteOffset: x, as: SIMD8<UInt8>.self)
                         x += 8
@@ -66,7 +68,7 @@ public struct EdgeMap: ~Copyable {
         }
     }
 
-    typealias Lanes = SIMD16<UInt16>
+    private typealias Lanes = SIMD8<Int16>
 
     /// Each sample from itself and its eight neighbours, row by row from the top left; the outermost ones become 0.
     @inline(__always)
@@ -86,19 +88,22 @@ public struct EdgeMap: ~Copyable {
                     let out = unsafe UnsafeMutableRawPointer(to + y * width)
                     @inline(__always)
                     func at(_ offset: Int) -> Lanes {
-                        unsafe Lanes(
-                            truncatingIfNeeded: row.loadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self))
+                        unsafe row.loadUnaligned(fromByteOffset: offset, as: Lanes.self)
                     }
                     var x = 1
                     while x < width - 1 {
                         x = min(x, width - 17)
-                        let (up, down) = (x - width, x + width)
-                        let value = body(
-                            at(up - 1), at(up), at(up + 1), at(x - 1), at(x), at(x + 1), at(down - 1), at(down),
-                            at(down + 1))
-                        unsafe out.storeBytes(
-                            of: SIMD16<UInt8>(truncatingIfNeeded: value), toByteOffset: x, as: SIMD16<UInt8>.self)
-                        x += 16
+                        let (up, down) = (x &- width, x &+ width)
+                        let (a, b, c) = (at(up &- 1), at(up), at(up &+ 1))
+                        let (d, e, f) = (at(x &- 1), at(x), at(x &+ 1))
+                        let (g, h, i) = (at(down &- 1), at(down), at(down &+ 1))
+                        // Even and odd bytes, each in a lane of 16 bits.
+                        let even = body(
+                            a & 255, b & 255, c & 255, d & 255, e & 255, f & 255, g & 255, h & 255, i & 255)
+                        let odd = body(
+                            high(a), high(b), high(c), high(d), high(e), high(f), high(g), high(h), high(i))
+                        unsafe out.storeBytes(of: even | odd &<< 8, toByteOffset: x, as: Lanes.self)
+                        x &+= 16
                     }
                     unsafe out.storeBytes(of: 0, as: UInt8.self)
                     unsafe out.storeBytes(of: 0, toByteOffset: width - 1, as: UInt8.self)
@@ -145,13 +150,19 @@ public struct EdgeMap: ~Copyable {
     }
 }
 
-/// The luma of 16 pixels.
 @inline(__always)
-private func lumaRun(_ at: UnsafeRawPointer, _ step: Int) -> SIMD16<UInt16> {
-    if step == 1 { return SIMD16(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD16<UInt8>.self)) }
-    // From the first sample on; behind the last one of a frame there may be nothing.
-    let first = unsafe at.loadUnaligned(as: SIMD16<UInt8>.self)
-    let rest = unsafe (at + 15).loadUnaligned(as: SIMD16<UInt8>.self)
-    return SIMD16(
-        lowHalf: SIMD8(truncatingIfNeeded: first.evenHalf), highHalf: SIMD8(truncatingIfNeeded: rest.oddHalf))
+private func high(_ pairs: SIMD8<Int16>) -> SIMD8<Int16> { pairs &>> 8 & 255 }
+
+/// The sums of the luma of 8 pairs of neighbours.
+@inline(__always)
+private func pairSums(_ row: UnsafeRawPointer, _ x: Int, _ format: PixelFormat) -> SIMD8<UInt16> {
+    switch format {
+    case .yuyv, .uyvy:
+        let words = unsafe row.loadUnaligned(fromByteOffset: 2 * x, as: SIMD16<UInt16>.self)
+        let luma = format == .yuyv ? words & 255 : words &>> 8
+        return luma.evenHalf &+ luma.oddHalf
+    default:
+        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<UInt16>.self)
+        return (pairs & 255) &+ pairs &>> 8
+    }
 }

@@ -76,19 +76,26 @@ extension Tile {
     }
 }
 
-/// Four neighbours, weighted: two by two from above to below, then from left to right.
+/// Four neighbours, weighted: two by two from above to below, then from left to right. All four channels at once, each in
+/// 16 bits of a word.
 @inline(__always)
 private func mixed(_ p: UnsafePointer<UInt32>, _ stride: Int, _ u: Int, _ v: Int) -> UInt32 {
-    let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
-    let lower = unsafe UnsafeRawPointer(p + stride).loadUnaligned(as: SIMD8<UInt8>.self)
-    let fu = UInt16(truncatingIfNeeded: u >> 16) & 255
-    let fv = UInt16(truncatingIfNeeded: v >> 16) & 255
-    // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
-    let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))
-    let rows = (a &<< 8 &+ (b &- a) &* fv &+ 128) &>> 8
-    let (left, right) = (rows.lowHalf, rows.highHalf)
-    let sum = left &<< 8 &+ (right &- left) &* fu &+ 128
-    return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum &>> 8), to: UInt32.self)
+    let fu = UInt64(truncatingIfNeeded: u &>> 16) & 255
+    let fv = UInt64(truncatingIfNeeded: v &>> 16) & 255
+    let (mask, half): (UInt64, UInt64) = (0x00ff_00ff_00ff_00ff, 0x0080_0080_0080_0080)
+    @inline(__always)
+    func spread(_ word: UInt32) -> UInt64 {
+        let wide = UInt64(word)
+        let two = (wide | wide &<< 16) & 0x0000_ffff_0000_ffff
+        return (two | two &<< 8) & mask
+    }
+    let (left, right) = unsafe (
+        (spread(p[0]) &* (256 &- fv) &+ spread(p[stride]) &* fv &+ half) &>> 8 & mask,
+        (spread(p[1]) &* (256 &- fv) &+ spread(p[stride &+ 1]) &* fv &+ half) &>> 8 & mask
+    )
+    let sum = (left &* (256 &- fu) &+ right &* fu &+ half) &>> 8 & mask
+    let two = (sum | sum &>> 8) & 0x0000_ffff_0000_ffff
+    return UInt32(truncatingIfNeeded: two | two &>> 16)
 }
 
 /// One row of a frame, to be read as opaque words.

@@ -38,10 +38,16 @@ public func apply(_ tone: Tone, to frame: inout Frame) {
         var isIdle = true
         for i in 0..<16 {
             let channel = Int(pattern.channels[i & 3 & (pattern.unit - 1)])
-            steps.gain[i] = Int16(gain[channel].rounded())
-            steps.offset[i] = Int16(offset[channel].rounded()) + 128
-            (steps.lowest[i], steps.highest[i]) = (lowest, highest[channel])
-            isIdle = isIdle && steps.gain[i] == 64 && steps.offset[i] == 128
+            let (g, o) = (Int16(gain[channel].rounded()), Int16(offset[channel].rounded()) + 128)
+            let lane = i / 2
+            if i % 2 == 0 {
+                (steps.even.gain[lane], steps.even.offset[lane]) = (g, o)
+                (steps.even.lowest[lane], steps.even.highest[lane]) = (lowest, highest[channel])
+            } else {
+                (steps.odd.gain[lane], steps.odd.offset[lane]) = (g, o)
+                (steps.odd.lowest[lane], steps.odd.highest[lane]) = (lowest, highest[channel])
+            }
+            isIdle = isIdle && g == 64 && o == 128
         }
         guard !isIdle else { continue }
         var bytes = frame.mutableBytes
@@ -56,33 +62,53 @@ public func apply(_ tone: Tone, to frame: inout Frame) {
     }
 }
 
-/// A tone for 16 bytes in turn, as a plane's channels lie.
+/// A tone for 16 bytes in turn, as a plane's channels lie: for the even and the odd bytes, each in a 16-bit lane.
 private struct ToneSteps {
-    var gain = SIMD16<Int16>()
-    var offset = SIMD16<Int16>()
-    var lowest = SIMD16<Int16>()
-    var highest = SIMD16<Int16>()
+    struct Half {
+        var gain = SIMD8<Int16>()
+        var offset = SIMD8<Int16>()
+        var lowest = SIMD8<Int16>()
+        var highest = SIMD8<Int16>()
+
+        /// Minimum and maximum are made of sign bits: the library's own are calls here, and slower than all the rest.
+        @inline(__always)
+        func callAsFunction(_ bytes: SIMD8<Int16>) -> SIMD8<Int16> {
+            let changed = (((bytes &- 128) &* gain &+ 32) &>> 6) &+ offset
+            let above = changed &- lowest
+            let raised = lowest &+ (above & ~(above &>> 15))
+            let below = raised &- highest
+            return highest &+ (below & (below &>> 15))
+        }
+    }
+
+    var even = Half()
+    var odd = Half()
 
     @inline(__always)
-    func callAsFunction(_ bytes: SIMD16<UInt8>) -> SIMD16<UInt8> {
-        let values = SIMD16<Int16>(truncatingIfNeeded: bytes) &- 128
-        let changed = ((values &* gain &+ 32) &>> 6) &+ offset
-        return SIMD16(truncatingIfNeeded: pointwiseMin(pointwiseMax(changed, lowest), highest))
+    func callAsFunction(_ pairs: SIMD8<Int16>) -> SIMD8<Int16> {
+        even(pairs & 255) | odd(pairs &>> 8 & 255) &<< 8
     }
 }
 
 private func apply(_ steps: ToneSteps, to row: UnsafeMutableRawPointer, count: Int) {
+    let steps = steps
     var x = 0
-    while x + 16 <= count {
-        let bytes = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD16<UInt8>.self)
-        unsafe row.storeBytes(of: steps(bytes), toByteOffset: x, as: SIMD16<UInt8>.self)
-        x += 16
+    while x &+ 16 <= count {
+        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<Int16>.self)
+        unsafe row.storeBytes(of: steps(pairs), toByteOffset: x, as: SIMD8<Int16>.self)
+        x &+= 16
     }
     guard x < count else { return }
-    var bytes = SIMD16<UInt8>()
-    for i in 0..<count - x { bytes[i] = unsafe row.load(fromByteOffset: x + i, as: UInt8.self) }
-    bytes = steps(bytes)
-    for i in 0..<count - x { unsafe row.storeBytes(of: bytes[i], toByteOffset: x + i, as: UInt8.self) }
+    var pairs = SIMD8<Int16>()
+    for i in 0..<count - x {
+        let byte = unsafe row.load(fromByteOffset: x + i, as: UInt8.self)
+        pairs[i / 2] |= Int16(truncatingIfNeeded: UInt16(byte) << (i % 2 * 8))
+    }
+    pairs = steps(pairs)
+    for i in 0..<count - x {
+        let byte = UInt8(truncatingIfNeeded: UInt16(bitPattern: pairs[i / 2]) >> (i % 2 * 8))
+        unsafe row.storeBytes(of: byte, toByteOffset: x + i, as: UInt8.self)
+    }
 }
 
 /// The mean U and V of a frame less their middle, samples, from every 8th row; zero for gray.
