@@ -101,7 +101,7 @@ public struct Art: Sendable {
     }
 
     /// ITU-R BT.601 on premultiplied values: the constant part of each formula is scaled by alpha too.
-    private static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
+    static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
         let (r, g, b, a) = (Float(r), Float(g), Float(b), Float(a))
         let luma = 0.299 * r + 0.587 * g + 0.114 * b
         let chroma = SIMD2((b - luma) / 1.772, (r - luma) / 1.402)

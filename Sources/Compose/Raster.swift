@@ -93,6 +93,11 @@ public enum Raster {
         return raster
     }
 
+    /// Draws an SVG of our own making, as `load` does one from a file.
+    static func drawing(_ svg: String, named name: String, density: Float) throws(Problem) -> RasterRGBA {
+        try self.svg(Array(svg.utf8), name, largestSide, density)
+    }
+
     /// Draws an SVG that the program wrote itself.
     /// - Throws: `unusable` where it is not sound.
     static func draw(svg text: String, density: Float, maxDimension: Int) throws(Problem) -> RasterRGBA {

@@ -24,6 +24,11 @@ public struct WornLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
+    /// For messages, which name the nearest.
+    private static let kinds = [
+        "sprite", "solid", "skin", "makeup", "treatment", "merge", "swap", "effect", "frame", "particles", "text",
+    ]
+
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
     /// Reads one layer of a mask's description.
@@ -38,7 +43,16 @@ public struct WornLayer: Sendable {
         case "solid": content = .face(try Solid(&fields, parts))
         case "skin": content = .face(try Skin(&fields, parts))
         case "makeup": content = .face(try Makeup(&fields, parts))
-        default: throw fields.unknown("kind", kind, among: ["sprite", "solid", "skin", "makeup"])
+        case "treatment": content = .face(try Treatment(&fields, parts))
+        case "merge": content = .face(try Merge(&fields, parts))
+        case "swap": content = .picture(try Swap(&fields, parts))
+        case "effect": content = .picture(try Effect(&fields, parts))
+        case "frame": content = .picture(try PictureFrame(&fields, parts))
+        case "particles": content = .picture(try Particles(&fields, parts))
+        case "text":
+            let text = try TextLayer(&fields, parts)
+            content = text.isPinned ? .face(text) : .picture(text)
+        default: throw fields.unknown("kind", kind, among: Self.kinds)
         }
         if case .picture = content, style.on != .every {
             throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
@@ -92,6 +106,8 @@ public struct Canvas: ~Copyable {
     var solids = SolidBench()
     /// For layers that smooth skin.
     var smoother = Smoother()
+    /// For treatments and effects.
+    var effects = EffectScratch()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
