@@ -29,6 +29,16 @@ public struct Art: Sendable {
         self.init(try Raster.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
     }
 
+    /// The pictures of an APNG; nil for art that does not move.
+    /// - Throws: `Problem` that names the file.
+    static func film(
+        file name: String, folder: String, range: ColorRange, touch: (inout RasterRGBA) -> Void
+    ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
+        guard let film = try Raster.film(path: try inside(folder, name)) else { return nil }
+        let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
+        return (pictures, film.pictures.map(\.milliseconds), film.plays)
+    }
+
     /// A drawing made by the program itself.
     /// - Throws: `Problem` where it cannot be drawn.
     init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
