@@ -17,7 +17,12 @@ public struct Tile: ~Copyable {
     ///   - layout: the picture's.
     /// - Returns: false where nothing of it lies in the picture.
     public mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
-        var piece = region.clamped(width: layout.width, height: layout.height)
+        begin(region, width: layout.width, height: layout.height)
+    }
+
+    /// The same in a picture of that size.
+    public mutating func begin(_ region: PixelRect, width: Int, height: Int) -> Bool {
+        var piece = region.clamped(width: width, height: height)
         piece.width += piece.x & 1
         piece.height += piece.y & 1
         piece.x &= ~1
@@ -25,7 +30,8 @@ public struct Tile: ~Copyable {
         self.region = piece
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height
-        if words.count < count { words = Array(repeating: 0, count: count) }
+        // With room to spare: a face that comes nearer would ask for more in every frame.
+        if words.count < count { words = Array(repeating: 0, count: count * 5 / 4) }
         var span = words.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
         return true
