@@ -71,7 +71,24 @@ enum FaceChart {
             for j in 0..<68 { shift += off[j] * pull[(i - 68) * 68 + j] }
             places[i] = face.head(head[i]) + shift
         }
+        closeLips(&places, face.head.scale)
         return places
+    }
+
+    /// Where the lips' opening is thinner than landmarks are sure of, its edges are drawn together: lips that touch have
+    /// no gap of bare skin between them, and it opens steadily, without flicker.
+    private static func closeLips(_ places: inout Places, _ scale: Float) {
+        let gap = (places[66] - places[62]).length / max(scale, 1e-6)
+        // Eye distances: as landmarks have it, closed lips are some 0.03 apart.
+        let t = max(0, min(1, (gap - 0.035) / 0.05))
+        let open = t * t * (3 - 2 * t)
+        guard open < 1 else { return }
+        for i in 0..<3 {
+            let (upper, lower) = (61 + i, 67 - i)
+            let middle = (places[upper] + places[lower]) / 2
+            places[upper] = middle + (places[upper] - middle) * open
+            places[lower] = middle + (places[lower] - middle) * open
+        }
     }
 }
 
@@ -87,9 +104,9 @@ struct ChartArt: Sendable {
     /// The chart's sides face away even on a head that looks into the camera; the art is drawn to end there.
     private static let frontal: [Float] = FaceChart.normals.map { -$0.z }
 
-    /// Draws the art on the canvas's tile as the face bends it, ready to be laid.
+    /// Makes the canvas's tile a transparent piece of the picture round a face.
     /// - Returns: false where nothing of it lies in the picture.
-    func draw(_ face: borrowing Face, _ places: borrowing FaceChart.Places, on canvas: inout Canvas) -> Bool {
+    static func begin(_ places: borrowing FaceChart.Places, on canvas: inout Canvas) -> Bool {
         var (low, high) = (places[0], places[0])
         for i in FaceChart.outline {
             low = pointwiseMin(low, places[i])
@@ -99,22 +116,27 @@ struct ChartArt: Sendable {
         guard low.x > -1e5, low.y > -1e5, high.x < 1e5, high.y < 1e5, high.x - low.x > 4 else { return false }
         let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
         let piece = PixelRect(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
-        guard canvas.tile.begin(piece, in: canvas.frame.layout) else { return false }
-        let level = art.level(forScale: face.head.scale / FaceChart.unit)
+        return canvas.tile.begin(piece, in: canvas.frame.layout)
+    }
+
+    /// Draws the art as the face bends it.
+    /// - Parameter map: from the frame's pixels to those of the tile's own picture.
+    func draw(
+        _ face: borrowing Face, _ places: borrowing FaceChart.Places, by map: Affine = .identity, on tile: inout Tile
+    ) {
+        let level = art.level(forScale: face.head.scale * map.a / FaceChart.unit)
         let scale = max(face.head.scale, 1e-6)
         let away = cross(face.head.x / scale, face.head.y / scale)
-        var vertices = [105 of WarpVertex](
-            repeating: WarpVertex(source: .zero, target: .zero, fade: 0))
+        var vertices = [105 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 0))
         for i in 0..<FaceChart.count {
             let normal = FaceChart.normals[i]
             let seen = -(normal * away).sum()
             // A side that faces the camera no less than it does from the front is whole.
             let limit = min(Self.facing, max(Self.frontal[i], Self.grazing + 0.05))
             let fade = max(0, min(1, (seen - Self.grazing) / (limit - Self.grazing)))
-            vertices[i] = WarpVertex(source: level.map(FaceChart.points[i]), target: places[i], fade: fade)
+            vertices[i] = WarpVertex(source: level.map(FaceChart.points[i]), target: map(places[i]), fade: fade)
         }
-        warp(level.stamp, vertices.span, triangles.span, onto: &canvas.tile)
-        return true
+        warp(level.stamp, vertices.span, triangles.span, onto: &tile)
     }
 }
 

@@ -38,8 +38,11 @@ struct MakeupDrawing {
             Self.closed((48...59).map { (FaceChart.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000", 1, nil
         )
         holes += Self.both(
-            Self.path(Self.closed([[20, -26], [40, -42], [62, -46], [90, -28], [88, -18], [60, -32], [30, -26]]), "#000", 1, nil)
-                + Self.path(Self.closed([[24, 4], [42, -12], [58, -12], [76, 0], [60, 12], [42, 12]]), "#000", 1, nil)
+            Self.path(
+                Self.closed([[20, -26], [40, -42], [62, -46], [90, -28], [88, -18], [60, -32], [30, -26]]), "#000", 1,
+                nil)
+                + Self.path(
+                    Self.closed([[24, 4], [42, -12], [58, -12], [76, 0], [60, 12], [42, 12]]), "#000", 1, nil)
                 + Self.path(Self.closed([[4, 64], [24, 58], [27, 72], [12, 78], [0, 79]]), "#000", 0.8, nil))
         return svg(
             """
@@ -66,7 +69,8 @@ struct MakeupDrawing {
         let corners = Self.closed([[28, 101], [42, 109], [43, 111], [30, 122], [33, 111]])
         shapes += Self.both(Self.path(corners, "#200808", strength * 0.28, "b30"))
         if gloss > 0 {
-            shapes += Self.path(Self.closed([[-15, 120], [0, 118.6], [15, 120], [9, 123.6], [0, 124.4], [-9, 123.6]]),
+            shapes += Self.path(
+                Self.closed([[-15, 120], [0, 118.6], [15, 120], [9, 123.6], [0, 124.4], [-9, 123.6]]),
                 "#fff", gloss * 0.42, "b12")
             shapes += Self.both(
                 Self.path(Self.closed([[4, 99.4], [10, 97.6], [17, 99.6], [10, 101]]), "#fff", gloss * 0.32, "b8"))
@@ -102,7 +106,8 @@ struct MakeupDrawing {
             side += Self.path(
                 Self.closed([[43, -9], [51, -10.5], [57, -9.5], [54, -14], [46, -14]]), color(.shimmer),
                 shimmer * 0.7, "b20")
-            side += Self.path(Self.closed([[27, 1], [31, -2], [34, 1], [30, 5]]), color(.shimmer), shimmer * 0.6, "b12")
+            side += Self.path(
+                Self.closed([[27, 1], [31, -2], [34, 1], [30, 5]]), color(.shimmer), shimmer * 0.6, "b12")
         }
         return Self.both(side)
     }
@@ -151,7 +156,10 @@ struct MakeupDrawing {
     private var browShapes: String {
         guard let strength = brows["strength"], strength > 0 else { return "" }
         let side = Self.path(
-            Self.closed([[19, -34], [38, -41.5], [58, -44], [78, -38.5], [92, -24], [77, -34], [58, -37.5], [38, -34.5], [20, -27]]),
+            Self.closed([
+                [19, -34], [38, -41.5], [58, -44], [78, -38.5], [92, -24], [77, -34], [58, -37.5], [38, -34.5],
+                [20, -27],
+            ]),
             color(.brows), strength * 0.6, "b20")
         var d = ""
         let ridge: [Point] = [[20, -29.5], [38, -36.5], [58, -39], [77, -34.5], [90, -24.5]]
@@ -174,7 +182,8 @@ struct MakeupDrawing {
         let apple = Self.closed([[48, 56], [62, 44], [84, 32], [97, 30], [92, 46], [76, 62], [58, 68]])
         let core = Self.closed([[56, 56], [68, 47], [80, 43], [78, 54], [66, 62]])
         return Self.both(
-            Self.path(apple, color(.blush), strength * 0.6, "b110") + Self.path(core, color(.blush), strength * 0.35, "b80"))
+            Self.path(apple, color(.blush), strength * 0.6, "b110")
+                + Self.path(core, color(.blush), strength * 0.35, "b80"))
     }
 
     private var contourShapes: String {

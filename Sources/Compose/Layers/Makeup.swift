@@ -50,7 +50,7 @@ struct Makeup: Layer {
         (smoothness, evenness) = (skin["strength"] ?? 0, skin["even"] ?? 0)
         // Lashes begin at the lid's very edge, and lips meet where the mouth is closed.
         var edges = ChartEdges()
-        (edges.lidFeather, edges.lipFeather) = (0.7, 1.6)
+        (edges.lidFeather, edges.lipFeather) = (0.7, 0.9)
         let triangles = FaceChart.triangles(eyes: false, mouth: false)
         let density = parts.target.eyeDistance / FaceChart.unit
         let shapes = drawing.shapes
@@ -63,8 +63,8 @@ struct Makeup: Layer {
             colors = ChartArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
-            // Its edges are so soft that half the size serves.
-            let art = try Art(svg: drawing.bareSkin, density: density / 2, range: parts.target.range) {
+            // It is only drawn on the smoother's small picture.
+            let art = try Art(svg: drawing.bareSkin, density: density / 3, range: parts.target.range) {
                 edges.soften(&$0)
             }
             bare = ChartArt(art: art, triangles: triangles)
@@ -131,19 +131,27 @@ struct Makeup: Layer {
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         let places = FaceChart.place(on: wearer.face)
         let ground = FaceGround.samples(places, in: canvas.frame)
-        if let bare, let ground, bare.draw(wearer.face, places, on: &canvas) {
+        if let bare, let ground, ChartArt.begin(places, on: &canvas) {
             let how = Smoothing(
-                strength: max(smoothness, evenness), evenness: evenness, chroma: ground.chroma,
-                eyeDistance: wearer.face.head.scale)
-            canvas.smooth(how)
+                strength: max(smoothness, evenness), evenness: evenness, chroma: ground.chroma)
+            canvas.smooth(how, where: bare, wearer.face, places)
             canvas.layTile(opacity: look.opacity)
         }
-        if let colors, colors.draw(wearer.face, places, on: &canvas) {
+        if let colors, ChartArt.begin(places, on: &canvas) {
+            colors.draw(wearer.face, places, on: &canvas.tile)
             canvas.layTile(Paint(on: ground, relief: 1, dimming: Self.dimming, opacity: look.opacity))
         }
     }
 }
 
 extension Canvas {
-    fileprivate mutating func smooth(_ how: Smoothing) { smoother.smooth(&tile, how, over: frame) }
+    /// Draws a face's skin, smoothed, on the tile.
+    /// - Parameter skin: where it is.
+    fileprivate mutating func smooth(
+        _ how: Smoothing, where skin: ChartArt, _ face: borrowing Face, _ places: borrowing FaceChart.Places
+    ) {
+        guard let map = smoother.begin(over: tile, eyeDistance: face.head.scale) else { return }
+        skin.draw(face, places, by: map, on: &smoother.mask)
+        smoother.smooth(&tile, how, over: frame)
+    }
 }

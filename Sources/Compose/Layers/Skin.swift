@@ -32,7 +32,8 @@ struct Skin: Layer {
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         let places = FaceChart.place(on: wearer.face)
-        guard chart.draw(wearer.face, places, on: &canvas) else { return }
+        guard ChartArt.begin(places, on: &canvas) else { return }
+        chart.draw(wearer.face, places, on: &canvas.tile)
         let ground = FaceGround.samples(places, in: canvas.frame)
         canvas.layTile(Paint(on: ground, relief: relief, dimming: Self.dimming, opacity: look.opacity))
     }

@@ -6,13 +6,10 @@ public struct Smoothing: Sendable {
     public var evenness: Float
     /// The skin's mean U and V.
     public var chroma: SIMD2<Float>
-    /// Pixels between the eyes: what pores and wrinkles are measured by.
-    public var eyeDistance: Float
 
     /// From its parts.
-    public init(strength: Float, evenness: Float, chroma: SIMD2<Float>, eyeDistance: Float) {
+    public init(strength: Float, evenness: Float, chroma: SIMD2<Float>) {
         (self.strength, self.evenness, self.chroma) = (strength, evenness, chroma)
-        self.eyeDistance = eyeDistance
     }
 }
 
@@ -27,45 +24,64 @@ public struct Smoother: ~Copyable {
     /// What is smoothed has a variance below this, in squared levels: pores and faint wrinkles, not lids or nostrils.
     private static let variance: Float = 60
 
+    /// Says by its alpha where skin is, in pixels of the smaller picture: drawn by the caller between `begin` and `smooth`.
+    public var mask = Tile()
+    /// Pixels of the frame for one of the smaller picture.
+    private var step = 1
+    private var (width, height) = (0, 0)
     private var luma: [Float] = []
     private var square: [Float] = []
     private var scratch: [Float] = []
-    /// Coefficients of one row of the frame, in 256ths and in halves of a level.
+    /// For one row of the frame: coefficients in 256ths and in halves of a level, and the mask's alpha.
     private var rowA: [Int16] = []
     private var rowB: [Int16] = []
+    private var rowM: [Int16] = []
 
     /// Without memory yet.
     public init() {}
 
-    /// Turns a tile whose alpha says where skin is into that skin, smoothed, ready to be laid.
-    public mutating func smooth(_ tile: inout Tile, _ how: Smoothing, over frame: borrowing Frame) {
+    /// Makes the mask a transparent picture of a tile's size.
+    /// - Parameter eyeDistance: pixels; what pores and wrinkles are measured by.
+    /// - Returns: from the frame's pixels to the mask's; nil where there is nothing to smooth.
+    public mutating func begin(over tile: borrowing Tile, eyeDistance: Float) -> Affine? {
         let region = tile.region
-        guard !region.isEmpty else { return }
-        let step = max(1, Int((how.eyeDistance / Self.coarseEyes).rounded(.down)))
+        guard !region.isEmpty else { return nil }
+        step = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
         // One more on the right and below, to interpolate towards.
-        let (width, height) = (region.width / step + 2, region.height / step + 2)
-        grow(width * height, region.width + step + runLength)
-        coarse(frame, region, step, width, height)
-        coefficients(width, height)
-        draw(&tile, how, frame, step, width)
+        (width, height) = (region.width / step + 2, region.height / step + 2)
+        grow(width * height, region.width + 2 * runLength)
+        let all = PixelRect(x: 0, y: 0, width: width, height: height)
+        guard mask.begin(all, width: width, height: height) else { return nil }
+        let scale = 1 / Float(step)
+        // A smaller pixel's centre is that of its block.
+        let half = Float(step - 1) / 2
+        return Affine(
+            a: scale, b: 0, c: 0, d: scale, tx: (-Float(region.x) - half) * scale, ty: (-Float(region.y) - half) * scale
+        )
+    }
+
+    /// Fills a tile with the skin under it, smoothed, as far as the mask says, ready to be laid.
+    public mutating func smooth(_ tile: inout Tile, _ how: Smoothing, over frame: borrowing Frame) {
+        coarse(frame, tile.region)
+        coefficients()
+        draw(&tile, how, frame)
     }
 
     private mutating func grow(_ coarse: Int, _ row: Int) {
+        // With room to spare: a face that comes nearer would ask for more in every frame.
         if luma.count < coarse {
-            luma = Array(repeating: 0, count: coarse)
+            luma = Array(repeating: 0, count: coarse * 3 / 2)
             square = luma
             scratch = luma
         }
         if rowA.count < row {
-            rowA = Array(repeating: 0, count: row)
-            rowB = rowA
+            rowA = Array(repeating: 0, count: row * 3 / 2)
+            (rowB, rowM) = (rowA, rowA)
         }
     }
 
     /// The smaller picture: means of blocks' diagonals, which is enough of them.
-    private mutating func coarse(
-        _ frame: borrowing Frame, _ region: PixelRect, _ step: Int, _ width: Int, _ height: Int
-    ) {
+    private mutating func coarse(_ frame: borrowing Frame, _ region: PixelRect) {
         let layout = frame.layout
         let bytes = frame.bytes
         let (offset, pixel) = layout.luma
@@ -87,7 +103,7 @@ public struct Smoother: ~Copyable {
     }
 
     /// From means and squares to what luma is multiplied by and what is added to it.
-    private mutating func coefficients(_ width: Int, _ height: Int) {
+    private mutating func coefficients() {
         Self.box(&luma, &scratch, width, height)
         Self.box(&square, &scratch, width, height)
         for i in 0..<width * height {
@@ -101,70 +117,82 @@ public struct Smoother: ~Copyable {
 
     /// The mean over the window, by running sums along rows and then columns; windows are cut off at the edges.
     private static func box(_ picture: inout [Float], _ scratch: inout [Float], _ width: Int, _ height: Int) {
-        for y in 0..<height {
-            let row = y * width
-            var sum: Float = 0
-            for x in 0..<min(radius, width) { sum += picture[row + x] }
-            for x in 0..<width {
-                if x + radius < width { sum += picture[row + x + radius] }
-                if x > radius { sum -= picture[row + x - radius - 1] }
-                let count = min(x + radius, width - 1) - max(x - radius, 0) + 1
-                scratch[row + x] = sum / Float(count)
-            }
-        }
-        for y in 0..<height {
-            let (first, last) = (max(y - radius, 0), min(y + radius, height - 1))
-            let share = 1 / Float(last - first + 1)
-            for x in 0..<width {
-                var sum: Float = 0
-                for i in first...last { sum += scratch[i * width + x] }
-                picture[y * width + x] = sum * share
+        unsafe picture.withUnsafeMutableBufferPointer { picture in
+            unsafe scratch.withUnsafeMutableBufferPointer { scratch in
+                guard let picture = picture.baseAddress, let scratch = scratch.baseAddress else { return }
+                for y in 0..<height {
+                    let (from, to) = unsafe (picture + y * width, scratch + y * width)
+                    var sum: Float = 0
+                    for x in 0..<min(radius, width) { unsafe sum += from[x] }
+                    for x in 0..<width {
+                        if x + radius < width { unsafe sum += from[x + radius] }
+                        if x > radius { unsafe sum -= from[x - radius - 1] }
+                        unsafe to[x] = sum * Self.share(x, width)
+                    }
+                }
+                for y in 0..<height {
+                    let (first, last) = (max(y - radius, 0), min(y + radius, height - 1))
+                    let share = Self.share(y, height)
+                    let to = unsafe picture + y * width
+                    for x in 0..<width { unsafe to[x] = 0 }
+                    for i in first...last {
+                        let from = unsafe scratch + i * width
+                        for x in 0..<width { unsafe to[x] += from[x] * share }
+                    }
+                }
             }
         }
     }
 
-    /// The coefficients between the smaller picture's pixels, for one row of the frame.
-    private mutating func interpolate(row y: Int, _ step: Int, _ width: Int, _ count: Int) {
-        let (cell, part) = (y / step, (Float(y % step) + 0.5) / Float(step) - 0.5)
-        let upper = max(0, part < 0 ? cell - 1 : cell) * width
-        let lower = (part < 0 ? cell : cell + 1) * width
-        let weight = part < 0 ? part + 1 : part
+    /// One over the pixels of a window.
+    @inline(__always)
+    private static func share(_ at: Int, _ count: Int) -> Float {
+        let isWhole = at >= radius && at + radius < count
+        return isWhole ? 1 / Float(2 * radius + 1) : 1 / Float(min(at + radius, count - 1) - max(at - radius, 0) + 1)
+    }
+
+    /// Coefficients and mask between the smaller picture's pixels, for one row of the frame.
+    private mutating func interpolate(row y: Int, _ count: Int) {
+        let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
+        let upper = min(Int(at), height - 2) * width
+        let weight = at - Float(upper / width)
         let share = 1 / Float(step)
+        var here = column(0, upper, weight)
         var x = 0
-        var cellX = 0
-        var (a, b) = (
-            square[upper] + (square[lower] - square[upper]) * weight,
-            luma[upper] + (luma[lower] - luma[upper]) * weight
-        )
+        var next = 0
         while x < count {
-            let next = min(cellX + 1, width - 1)
-            let (nextA, nextB) = (
-                square[upper + next] + (square[lower + next] - square[upper + next]) * weight,
-                luma[upper + next] + (luma[lower + next] - luma[upper + next]) * weight
-            )
-            // 16 bits behind the point.
-            var (fixedA, fixedB) = (Int32(a * 16_711_680), Int32(b * 131_072))
-            let (stepA, stepB) = (Int32((nextA - a) * share * 16_711_680), Int32((nextB - b) * share * 131_072))
-            for _ in 0..<min(step, count - x) {
-                rowA[x] = Int16(truncatingIfNeeded: fixedA >> 16)
-                rowB[x] = Int16(truncatingIfNeeded: fixedB >> 16)
-                fixedA &+= stepA
-                fixedB &+= stepB
+            // Up to the first column's centre there is nothing on the left to interpolate from.
+            let isFirst = x == 0 && step > 1
+            let run = isFirst ? step / 2 : step
+            let there = isFirst ? here : column(min(next + 1, width - 1), upper, weight)
+            let slope = (there - here) * share
+            var (a, b, m) = (Int32(here.x), Int32(here.y), Int32(here.z))
+            let (da, db, dm) = (Int32(slope.x), Int32(slope.y), Int32(slope.z))
+            for _ in 0..<min(run, count - x) {
+                (rowA[x], rowB[x]) = (Int16(truncatingIfNeeded: a >> 16), Int16(truncatingIfNeeded: b >> 16))
+                rowM[x] = Int16(truncatingIfNeeded: m >> 16)
+                (a, b, m) = (a &+ da, b &+ db, m &+ dm)
                 x += 1
             }
-            (a, b, cellX) = (nextA, nextB, cellX + 1)
+            if !isFirst { next += 1 }
+            here = there
         }
     }
 
-    private mutating func draw(
-        _ tile: inout Tile, _ how: Smoothing, _ frame: borrowing Frame, _ step: Int, _ width: Int
-    ) {
+    /// Between a row of the smaller picture, whose first pixel is `upper`, and the next, in 65536ths of what the rows'
+    /// lanes hold.
+    @inline(__always)
+    private func column(_ x: Int, _ upper: Int, _ weight: Float) -> SIMD4<Float> {
+        let lower = upper + width
+        let first = upper / width * mask.stride + x
+        let words = mask.readPixels
+        let above = SIMD4(square[upper + x] * 255, luma[upper + x] * 2, Float(words[first] >> 24), 0)
+        let below = SIMD4(square[lower + x] * 255, luma[lower + x] * 2, Float(words[first + mask.stride] >> 24), 0)
+        return (above + (below - above) * weight) * 65536
+    }
+
+    private mutating func draw(_ tile: inout Tile, _ how: Smoothing, _ frame: borrowing Frame) {
         let (region, rowWords, layout) = (tile.region, tile.stride, frame.layout)
-        let count = (region.width + runLength - 1) / runLength * runLength
-        if rowA.count < count {
-            rowA = Array(repeating: 0, count: count)
-            rowB = rowA
-        }
         let strength = UInt16(max(0, min(256, how.strength * 256)))
         let evenness = Int16(max(0, min(128, how.evenness * 128)))
         let means = (
@@ -172,29 +200,32 @@ public struct Smoother: ~Copyable {
             SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.y))))
         )
         for y in 0..<region.height {
-            interpolate(row: y, step, width, region.width)
+            interpolate(row: y, region.width)
             var words = tile.pixels
             unsafe words.withUnsafeMutableBufferPointer { words in
                 unsafe frame.bytes.withUnsafeBufferPointer { bytes in
                     unsafe rowA.withUnsafeBufferPointer { rowA in
                         unsafe rowB.withUnsafeBufferPointer { rowB in
-                            guard let words = words.baseAddress, let bytes = bytes.baseAddress,
-                                let rowA = rowA.baseAddress, let rowB = rowB.baseAddress
-                            else { return }
-                            let reader = unsafe UnderReader(bytes, layout)
-                            for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                                let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
-                                let run = unsafe at.loadUnaligned(as: Run.self)
-                                guard run != Run() else { continue }
-                                let under = unsafe reader.all(region.x + x, region.y + y)
-                                let a = unsafe UnsafeRawPointer(rowA + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                                let b = unsafe UnsafeRawPointer(rowB + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                                let alpha = (SIMD16<UInt16>(truncatingIfNeeded: run &>> 24) &* strength) &>> 8
-                                let smoothed = pointwiseMin(
-                                    (under.y &* a &>> 8) &+ (b &>> 1), SIMD16(repeating: 255))
-                                let u = drawn(under.u, to: means.0, evenness)
-                                let v = drawn(under.v, to: means.1, evenness)
-                                unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
+                            unsafe rowM.withUnsafeBufferPointer { rowM in
+                                guard let words = words.baseAddress, let bytes = bytes.baseAddress,
+                                    let rowA = rowA.baseAddress, let rowB = rowB.baseAddress,
+                                    let rowM = rowM.baseAddress
+                                else { return }
+                                let reader = unsafe UnderReader(bytes, layout)
+                                for x in Swift.stride(from: 0, to: region.width, by: runLength) {
+                                    let m = unsafe UnsafeRawPointer(rowM + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                                    guard m != SIMD16<UInt16>() else { continue }
+                                    let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                                    let under = unsafe reader.all(region.x + x, region.y + y)
+                                    let a = unsafe UnsafeRawPointer(rowA + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                                    let b = unsafe UnsafeRawPointer(rowB + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                                    let alpha = (m &* strength) &>> 8
+                                    let smoothed = pointwiseMin(
+                                        ((under.y &* a) &>> 8) &+ (b &>> 1), SIMD16(repeating: 255))
+                                    let u = drawn(under.u, to: means.0, evenness)
+                                    let v = drawn(under.v, to: means.1, evenness)
+                                    unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
+                                }
                             }
                         }
                     }

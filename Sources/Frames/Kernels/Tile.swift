@@ -17,7 +17,12 @@ public struct Tile: ~Copyable {
     ///   - layout: the picture's.
     /// - Returns: false where nothing of it lies in the picture.
     public mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
-        var piece = region.clamped(width: layout.width, height: layout.height)
+        begin(region, width: layout.width, height: layout.height)
+    }
+
+    /// The same in a picture of that size.
+    public mutating func begin(_ region: PixelRect, width: Int, height: Int) -> Bool {
+        var piece = region.clamped(width: width, height: height)
         piece.width += piece.x & 1
         piece.height += piece.y & 1
         piece.x &= ~1
