@@ -87,13 +87,6 @@ public struct Sheet: Sendable {
 
 private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
 
-/// All four channels times `gain` / 256.
-private func faded(_ run: Run, _ gain: UInt32) -> Run {
-    guard gain < 256 else { return run }
-    let odd = (run &>> 8 & 0x00ff_00ff) &* gain & 0xff00_ff00
-    return odd | (run & 0x00ff_00ff) &* gain &>> 8 & 0x00ff_00ff
-}
-
 /// What is there, lit by opaque art: words to be laid over it.
 ///
 /// Multiplied, a colour's luma is the product of both, its chroma each one's times the other's luma (that of chroma with
