@@ -51,7 +51,7 @@ struct EffectTests {
             var dresser = Dresser(masks: [mask])
             let taken = best { dresser.dress(&canvas, faces, placement: .identity, at: 1) }
             let (figure, ratio) = (taken / .milliseconds(1), taken / whole)
-            print("\(name): \(figure) ms, \(ratio) copies of the frame (a debug build's; guise bench has the real ones)")
+            print("\(name): \(figure) ms, \(ratio) copies of the frame (this build; guise bench has the real ones)")
         }
     }
 

@@ -81,5 +81,5 @@ private func isEmpty(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating
 private func faded(_ run: Run, _ gain: UInt32) -> Run {
     guard gain < 256 else { return run }
     let odd = (run &>> 8 & 0x00ff_00ff) &* gain & 0xff00_ff00
-    return odd | (run & 0x00ff_00ff) &* gain &>> 8 & 0x00ff_00ff
+    return odd | ((run & 0x00ff_00ff) &* gain) &>> 8 & 0x00ff_00ff
 }
