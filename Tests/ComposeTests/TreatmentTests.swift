@@ -39,7 +39,7 @@ struct TreatmentTests {
                 let p = Point(Float(x), Float(y))
                 let isIn = corners.indices.allSatisfy {
                     let (a, b) = (corners[$0], corners[($0 + 1) % corners.count])
-                    return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x) <= 0
+                    return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x) >= 0
                 }
                 if isIn { inside.append((x, y)) }
             }

@@ -72,7 +72,7 @@ public struct Mosaic: ~Copyable {
             sum(frame.bytes, pattern, bytes, rows, step)
             let taken = UInt32((rows.count + step - 1) / step)
             for i in 0..<columns {
-                for b in pattern.bytes(xs[i], xs[i + 1]) {
+                for b in pattern.bytes(xs[i], xs[i + 1]) where b != pattern.spareByte {
                     let channel = Int(pattern.channels[b & 3 & (pattern.unit - 1)])
                     totals[i][channel] += UInt32(sums[b - bytes.lowerBound])
                     counts[i][channel] += taken
