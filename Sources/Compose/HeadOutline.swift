@@ -95,7 +95,7 @@ extension Canvas {
                 let alpha = UInt32(cover * 256)
                 let word = words[y * stride + x]
                 let odd = (word >> 8 & 0x00ff_00ff) * alpha & 0xff00_ff00
-                words[y * stride + x] = odd | (word & 0x00ff_00ff) * alpha >> 8 & 0x00ff_00ff
+                words[y * stride + x] = odd | ((word & 0x00ff_00ff) * alpha) >> 8 & 0x00ff_00ff
             }
         }
     }

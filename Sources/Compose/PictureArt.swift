@@ -134,7 +134,10 @@ struct PictureArt {
                 guard rgba.w > 0.5 else { continue }
                 // Rounded: the vector's own conversion to integers is a slow generic one.
                 let p = pointwiseMin(pointwiseMax(rgba, .zero), SIMD4(repeating: 255)) + 0.5
-                let yuva = Art.yuva(UInt8(min(255, p.x)), UInt8(min(255, p.y)), UInt8(min(255, p.z)), UInt8(min(255, p.w)), target.range) + 0.5
+                let yuva =
+                    Art.yuva(
+                        UInt8(min(255, p.x)), UInt8(min(255, p.y)), UInt8(min(255, p.z)), UInt8(min(255, p.w)),
+                        target.range) + 0.5
                 words[y * target.width + x] =
                     UInt32(max(0, yuva.x)) | UInt32(max(0, yuva.y)) << 8 | UInt32(max(0, yuva.z)) << 16
                     | UInt32(min(255, yuva.w)) << 24

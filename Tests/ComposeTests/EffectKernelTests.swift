@@ -23,11 +23,15 @@ struct EffectKernelTests {
         let after = Samples(frame)
         var (worst, covered) = (0.0, 0)
         for j in 0..<rows {
-            let ys = line(origin.y + side * Float(j), layout.height)..<line(
-                origin.y + side * Float(j + 1), layout.height)
+            let ys =
+                line(
+                    origin.y + side * Float(j), layout.height)..<line(
+                    origin.y + side * Float(j + 1), layout.height)
             for i in 0..<columns {
-                let xs = line(origin.x + side * Float(i), layout.width)..<line(
-                    origin.x + side * Float(i + 1), layout.width)
+                let xs =
+                    line(
+                        origin.x + side * Float(i), layout.width)..<line(
+                        origin.x + side * Float(i + 1), layout.width)
                 let pixels = ys.clamped(to: 0..<layout.height).flatMap { y in
                     xs.clamped(to: 0..<layout.width).map { (x: $0, y: y) }
                 }
@@ -122,6 +126,25 @@ struct EffectKernelTests {
             for x in region.x..<min(region.x + region.width, layout.width) {
                 #expect(after[x, y] == before[x, y])
             }
+        }
+    }
+
+    @Test func `a tile or sheet at half its opacity is half of it in every channel`() {
+        let layout = FrameLayout(width: 32, height: 16, format: .i444)
+        let before = Samples(Frame(layout))
+        let word: UInt32 = 0xff28_64c8
+        var first = before.frame
+        var second = before.frame
+        var tile = Tile()
+        let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 32, height: 16), in: layout)
+        #expect(hasBegun)
+        var words = tile.pixels
+        for i in words.indices { words[i] = word }
+        lay(tile, opacity: 0.5, onto: &first)
+        Sheet(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
+        // (200, 100, 40) over (16, 128, 128).
+        for seen in [Samples(first)[9, 9], Samples(second)[9, 9]] {
+            #expect(abs(seen.x - 108) <= 1 && abs(seen.y - 114) <= 1 && abs(seen.z - 84) <= 1, "\(seen)")
         }
     }
 

@@ -32,7 +32,8 @@ struct Merge: Layer {
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         guard let map = sprite.placement(on: wearer.face) else { return }
-        let level = sprite.art.level(forScale: abs(map.determinant).squareRoot())
+        let level = sprite.pictures[sprite.timeline.picture(at: look.time)].level(
+            forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         let whole = map.after(toArt)
         guard canvas.tile.begin(Self.box(level.stamp, whole), in: canvas.frame.layout) else { return }
@@ -41,7 +42,7 @@ struct Merge: Layer {
         guard features.isSound, canvas.effects.first.take(features.box(grown: Self.none), of: canvas.frame) else {
             return canvas.layTile(opacity: look.opacity)
         }
-        let skin = Skin(canvas.effects.first, features)
+        let skin = FaceColors(canvas.effects.first, features)
         switch way {
         case .multiply:
             let black: Float = canvas.frame.layout.range == .limited ? 16 : 0
@@ -106,7 +107,7 @@ struct Merge: Layer {
                 guard shown > 0 else { continue }
                 let (word, alpha) = (words[y * stride + x], UInt32((1 - shown) * 256))
                 let odd = (word >> 8 & 0x00ff_00ff) * alpha & 0xff00_ff00
-                words[y * stride + x] = odd | (word & 0x00ff_00ff) * alpha >> 8 & 0x00ff_00ff
+                words[y * stride + x] = odd | ((word & 0x00ff_00ff) * alpha) >> 8 & 0x00ff_00ff
             }
         }
     }

@@ -13,7 +13,8 @@ struct PictureFrame: PictureLayer {
         if fit == .border {
             let edges = try fields.numbers("border", count: 4)
             guard edges.allSatisfy({ (0...10_000).contains($0) }) else {
-                throw fields.wrong("border", "outside of the art", allowed: "0 to 10000 units: left, top, right, bottom")
+                throw fields.wrong(
+                    "border", "outside of the art", allowed: "0 to 10000 units: left, top, right, bottom")
             }
             border = SIMD4(Float(edges[0]), Float(edges[1]), Float(edges[2]), Float(edges[3]))
         }

@@ -20,7 +20,7 @@ struct Swap: PictureLayer {
             canvas.effects.first.take(here.box(grown: 1.1), of: canvas.frame),
             canvas.effects.second.take(there.box(grown: 1.1), of: canvas.frame)
         else { return }
-        let (mine, yours) = (Skin(canvas.effects.first, here), Skin(canvas.effects.second, there))
+        let (mine, yours) = (FaceColors(canvas.effects.first, here), FaceColors(canvas.effects.second, there))
         mine.recolor(&canvas.effects.first, like: yours)
         yours.recolor(&canvas.effects.second, like: mine)
         guard canvas.tile.begin(there.box(), in: canvas.frame.layout) else { return }
@@ -53,7 +53,7 @@ struct Swap: PictureLayer {
 }
 
 /// A face's colours: means of its pixels, and how much its luma varies.
-struct Skin {
+struct FaceColors {
     /// Y, U, V; samples.
     let mean: SIMD3<Float>
     /// The standard deviation of luma, samples.
@@ -79,7 +79,7 @@ struct Skin {
     }
 
     /// Moves a tile's colours from these to another's.
-    func recolor(_ tile: inout Tile, like other: Skin) {
+    func recolor(_ tile: inout Tile, like other: FaceColors) {
         // A face in flat light does not take all of another's shadows, nor lose all of its own.
         let gain = max(0.7, min(1.4, other.contrast / max(contrast, 1)))
         let scale = Int32(gain * 256)

@@ -103,8 +103,7 @@ struct Treatment: Layer {
         }
         guard canvas.tile.begin(outline.box(grown: Self.none), in: canvas.frame.layout) else { return }
         let corner = origin + (side - 1) / 2
-        canvas.effects.mosaic.put(
-            into: &canvas.tile, by: Affine(a: side, b: 0, c: 0, d: side, tx: corner.x, ty: corner.y))
+        canvas.effects.mosaic.put(into: &canvas.tile, corner: corner, side: side)
         canvas.layTile(opacity: 1)
     }
 

@@ -70,7 +70,8 @@ public struct EdgeMap: ~Copyable {
 
     private typealias Lanes = SIMD8<Int16>
 
-    /// Each sample from itself and its eight neighbours, row by row from the top left; the outermost ones become 0.
+    /// Each sample from itself and its eight neighbours, row by row from the top left; the outermost ones become as their neighbours
+    /// inside, so that the frame's own edge is none.
     @inline(__always)
     private static func filter(
         _ source: [UInt8], into target: inout [UInt8], _ width: Int, _ height: Int,
@@ -81,8 +82,6 @@ public struct EdgeMap: ~Copyable {
         unsafe from.withUnsafeBufferPointer { from in
             unsafe to.withUnsafeMutableBufferPointer { to in
                 guard let from = from.baseAddress, let to = to.baseAddress else { return }
-                unsafe to.update(repeating: 0, count: width)
-                unsafe (to + (height - 1) * width).update(repeating: 0, count: width)
                 for y in 1..<height - 1 {
                     let row = unsafe UnsafeRawPointer(from + y * width)
                     let out = unsafe UnsafeMutableRawPointer(to + y * width)
@@ -105,9 +104,11 @@ public struct EdgeMap: ~Copyable {
                         unsafe out.storeBytes(of: even | odd &<< 8, toByteOffset: x, as: Lanes.self)
                         x &+= 16
                     }
-                    unsafe out.storeBytes(of: 0, as: UInt8.self)
-                    unsafe out.storeBytes(of: 0, toByteOffset: width - 1, as: UInt8.self)
+                    unsafe to[y * width] = to[y * width + 1]
+                    unsafe to[y * width + width - 1] = to[y * width + width - 2]
                 }
+                unsafe to.update(from: to + width, count: width)
+                unsafe (to + (height - 1) * width).update(from: to + (height - 2) * width, count: width)
             }
         }
     }

@@ -17,6 +17,8 @@ public struct Mosaic: ~Copyable {
     /// One row of bytes: their sums over a row of cells, and what is written there.
     private var sums: [UInt16] = []
     private var line: [UInt8] = []
+    /// One row between two rows of cells, channels apart.
+    private var blended: [UInt64] = []
 
     /// The most rows whose bytes' sums are sure to fit 16 bits; of higher cells not all rows are measured.
     private static let mostRows = 256
@@ -70,7 +72,7 @@ public struct Mosaic: ~Copyable {
             sum(frame.bytes, pattern, bytes, rows, step)
             let taken = UInt32((rows.count + step - 1) / step)
             for i in 0..<columns {
-                for b in pattern.bytes(xs[i], xs[i + 1]) {
+                for b in pattern.bytes(xs[i], xs[i + 1]) where b != pattern.spareByte {
                     let channel = Int(pattern.channels[b & 3 & (pattern.unit - 1)])
                     totals[i][channel] += UInt32(sums[b - bytes.lowerBound])
                     counts[i][channel] += taken
@@ -150,11 +152,45 @@ public struct Mosaic: ~Copyable {
         @_lifetime(borrow self) get { words.span }
     }
 
-    /// Draws the cells as a smooth picture.
-    /// - Parameter map: from cells, whose middles are whole numbers, to the frame's pixels.
-    public func put(into tile: inout Tile, by map: Affine) {
-        tile.put(words.span, width: columns, height: rows, stride: columns, by: map)
+    /// Draws the cells as a smooth picture, bilinearly; where they do not reach, the tile stays as it is.
+    /// - Parameters:
+    ///   - corner: where the first cell's middle lies in the frame, pixels.
+    ///   - side: from one cell's middle to the next, pixels.
+    public mutating func put(into tile: inout Tile, corner: Point, side: Float) {
+        guard side >= 1, columns > 1, rows > 1, abs(corner.x) < 1e6, abs(corner.y) < 1e6 else { return }
+        let (piece, stride) = (tile.region, tile.stride)
+        Self.grow(&blended, columns, 0)
+        let one = Float(1 << Self.fraction)
+        let step = Int((one / side).rounded())
+        let start = Int((Float(piece.x) - corner.x) / side * one)
+        // The columns of the tile that lie between the first cell's middle and the last one's.
+        let last = (columns - 1) << Self.fraction - 1
+        let first = start < 0 ? (-start + step - 1) / step : 0
+        let end = min(piece.width, start > last ? 0 : (last - start) / step + 1)
+        var pixels = tile.pixels
+        for y in 0..<piece.height {
+            let v = (Float(piece.y + y) - corner.y) / side
+            guard v >= 0, v < Float(rows - 1), first < end else { continue }
+            let row = Int(v)
+            let weight = UInt64((v - Float(row)) * 256)
+            for i in 0..<columns {
+                let (above, below) = (words[row * columns + i], words[(row + 1) * columns + i])
+                blended[i] = Channels.mix(Channels.spread(above), Channels.spread(below), weight)
+            }
+            let cells = blended.span
+            var u = start + first * step
+            for x in first..<end {
+                let (i, weight) = (u &>> Self.fraction, UInt64(truncatingIfNeeded: u &>> (Self.fraction - 8)) & 255)
+                // Within the columns that were counted above.
+                let mixed = unsafe Channels.mix(cells[unchecked: i], cells[unchecked: i &+ 1], weight)
+                pixels[y &* stride &+ x] = Channels.join(mixed)
+                u &+= step
+            }
+        }
     }
+
+    /// Bits behind the point of places among the cells.
+    private static let fraction = 24
 
     /// Multiplies each cell by an alpha, 0...255.
     public mutating func fade(_ alpha: (_ column: Int, _ row: Int) -> UInt32) {

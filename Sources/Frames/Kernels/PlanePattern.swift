@@ -6,12 +6,16 @@ struct PlanePattern {
     let unit: Int
     /// The channel of each of them (0 Y, 1 U, 2 V), repeated to four.
     let channels: SIMD4<UInt8>
+    /// The second luma of a packed row's last pair where the width is odd: a byte, but of no pixel; -1 where there is none.
+    let spareByte: Int
     /// Rows of pixels for one row of samples, as a power of two.
     let rowShift: Int
 
     init(_ layout: FrameLayout, plane index: Int) {
         plane = layout.planes[index]
         let isLuma = index == 0
+        let isPacked = layout.format == .yuyv || layout.format == .uyvy
+        spareByte = isPacked && layout.width % 2 == 1 ? layout.width * 2 + layout.luma.offset - plane.offset : -1
         rowShift = isLuma ? 0 : layout.format.chromaShift.y
         switch layout.format {
         case .yuyv: (unit, channels) = (4, [0, 1, 0, 2])

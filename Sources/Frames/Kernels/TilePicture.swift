@@ -76,26 +76,41 @@ extension Tile {
     }
 }
 
-/// Four neighbours, weighted: two by two from above to below, then from left to right. All four channels at once, each in
-/// 16 bits of a word.
-@inline(__always)
-private func mixed(_ p: UnsafePointer<UInt32>, _ stride: Int, _ u: Int, _ v: Int) -> UInt32 {
-    let fu = UInt64(truncatingIfNeeded: u &>> 16) & 255
-    let fv = UInt64(truncatingIfNeeded: v &>> 16) & 255
-    let (mask, half): (UInt64, UInt64) = (0x00ff_00ff_00ff_00ff, 0x0080_0080_0080_0080)
+/// A word's four channels, each in 16 bits, so that all are weighted at once.
+enum Channels {
+    private static let mask: UInt64 = 0x00ff_00ff_00ff_00ff
+    private static let half: UInt64 = 0x0080_0080_0080_0080
+
     @inline(__always)
-    func spread(_ word: UInt32) -> UInt64 {
+    static func spread(_ word: UInt32) -> UInt64 {
         let wide = UInt64(word)
         let two = (wide | wide &<< 16) & 0x0000_ffff_0000_ffff
         return (two | two &<< 8) & mask
     }
+
+    /// The first for a weight of 0, nearly the second for 255.
+    @inline(__always)
+    static func mix(_ a: UInt64, _ b: UInt64, _ weight: UInt64) -> UInt64 {
+        (a &* (256 &- weight) &+ b &* weight &+ half) &>> 8 & mask
+    }
+
+    @inline(__always)
+    static func join(_ channels: UInt64) -> UInt32 {
+        let two = (channels | channels &>> 8) & 0x0000_ffff_0000_ffff
+        return UInt32(truncatingIfNeeded: two | two &>> 16)
+    }
+}
+
+/// Four neighbours, weighted: two by two from above to below, then from left to right.
+@inline(__always)
+private func mixed(_ p: UnsafePointer<UInt32>, _ stride: Int, _ u: Int, _ v: Int) -> UInt32 {
+    let fu = UInt64(truncatingIfNeeded: u &>> 16) & 255
+    let fv = UInt64(truncatingIfNeeded: v &>> 16) & 255
     let (left, right) = unsafe (
-        (spread(p[0]) &* (256 &- fv) &+ spread(p[stride]) &* fv &+ half) &>> 8 & mask,
-        (spread(p[1]) &* (256 &- fv) &+ spread(p[stride &+ 1]) &* fv &+ half) &>> 8 & mask
+        Channels.mix(Channels.spread(p[0]), Channels.spread(p[stride]), fv),
+        Channels.mix(Channels.spread(p[1]), Channels.spread(p[stride &+ 1]), fv)
     )
-    let sum = (left &* (256 &- fu) &+ right &* fu &+ half) &>> 8 & mask
-    let two = (sum | sum &>> 8) & 0x0000_ffff_0000_ffff
-    return UInt32(truncatingIfNeeded: two | two &>> 16)
+    return Channels.join(Channels.mix(left, right, fu))
 }
 
 /// One row of a frame, to be read as opaque words.
