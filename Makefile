@@ -7,7 +7,7 @@ guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
 sources := Sources Tests Package.swift
 
-.PHONY: run build test test-vm bench sample lint format install uninstall clean
+.PHONY: run build test test-vm fuzz bench sample lint format install uninstall clean
 
 run: build sample
 	@exec $(guise) run $(ARGS)
@@ -25,6 +25,20 @@ test: build sample lint
 
 test-vm: build sample
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)
+
+# Changes packs until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
+# Tests/Fuzz/corpus what reached something new; what broke lies in .build-fuzz/.
+MINUTES ?= 5
+fuzzer := .build-fuzz/release/PackFuzzer
+fuzz:
+	@./setup build
+	GUISE_FUZZ=1 swift build -c release --product PackFuzzer --scratch-path .build-fuzz
+	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds
+	@for mask in Masks/*/; do cp $$mask/mask.json .build-fuzz/seeds/$$(basename $$mask).json; done
+	$(fuzzer) -max_total_time=$$(($(MINUTES) * 60)) -timeout=60 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+	    -dict=Tests/Fuzz/keys.dict -artifact_prefix=.build-fuzz/ .build-fuzz/corpus Tests/Fuzz/corpus .build-fuzz/seeds
+	@rm -rf /dev/shm/guise-fuzz-*
+	$(if $(KEEP),$(fuzzer) -merge=1 -max_len=1024 -timeout=60 Tests/Fuzz/corpus .build-fuzz/corpus)
 
 bench: build
 	$(guise) bench $(ARGS)

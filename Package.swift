@@ -47,7 +47,8 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: swiftSettings),
         .target(
-            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision"], swiftSettings: swiftSettings),
+            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision", "CLinux"],
+            swiftSettings: swiftSettings),
         .target(
             name: "Publish",
             dependencies: [
@@ -68,10 +69,13 @@ let package = Package(
         .testTarget(name: "FramesTests", dependencies: ["Frames", "CAllocations"], swiftSettings: swiftSettings),
         .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: swiftSettings),
         .testTarget(
-            name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision"],
+            name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision", "CAllocations"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
+            swiftSettings: swiftSettings),
+        .testTarget(
+            name: "ComposeTests", dependencies: ["Frames", "JSON", "Capture", "Track", "Compose", "CAllocations"],
             swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
@@ -79,3 +83,17 @@ let package = Package(
     ],
     cxxLanguageStandard: .cxx17
 )
+
+// The fuzzer (make fuzz), and what it sees into: a build of its own, for all of it is compiled otherwise.
+if Context.environment["GUISE_FUZZ"] == "1" {
+    let seen = SwiftSetting.unsafeFlags(["-sanitize=fuzzer"])
+    for target in package.targets where ["JSON", "Compose"].contains(target.name) {
+        target.swiftSettings = (target.swiftSettings ?? []) + [seen]
+    }
+    package.targets += [
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "PackFuzzer", dependencies: ["CFuzzer", "Compose", "Frames", "Track"], path: "Tests/Fuzz/PackFuzzer",
+            swiftSettings: swiftSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+    ]
+}

@@ -1,4 +1,5 @@
 import Frames
+import JSON
 
 /// One picture of a mask, ready to be drawn at any size: a pyramid of stamps, each half as large as the one before,
 /// converted once to the YUV range of the frames that it is for.
@@ -18,20 +19,51 @@ public struct Art: Sendable {
     ///   - name: relative to `folder`, which it may not leave.
     ///   - density: pixels per art unit that the largest face needs.
     ///   - largest: pixels of the longer side, at most.
+    ///   - touch: what is still done to the picture, once.
     /// - Throws: `Problem` that names the file.
-    init(file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048) throws {
+    init(
+        file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
+        touch: (inout RasterRGBA) -> Void = { _ in }
+    ) throws {
         let path = try Self.inside(folder, name)
-        let raster = try Raster.load(path: path, density: density, maxDimension: largest)
+        self.init(try Raster.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
+    }
+
+    /// The pictures of an APNG; nil for art that does not move.
+    /// - Throws: `Problem` that names the file.
+    static func film(
+        file name: String, folder: String, range: ColorRange, touch: (inout RasterRGBA) -> Void
+    ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
+        guard let film = try Raster.film(path: try inside(folder, name)) else { return nil }
+        let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
+        return (pictures, film.pictures.map(\.milliseconds), film.plays)
+    }
+
+    /// A drawing made by the program itself.
+    /// - Throws: `Problem` where it cannot be drawn.
+    init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
+        self.init(
+            try Raster.draw(svg: svg, density: density, maxDimension: 2048), range: range, touch: touch)
+    }
+
+    private init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
+        var raster = raster
+        touch(&raster)
         self.init(
             rgba: raster.bytes, width: raster.width, height: raster.height, density: raster.scale,
             origin: raster.origin, range: range)
     }
 
-    /// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder.
-    private static func inside(_ folder: String, _ name: String) throws -> String {
+    /// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder, by links either.
+    /// - Throws: `invalid` where it would.
+    static func inside(_ folder: String, _ name: String) throws -> String {
         let outside = Problem(
-            .invalid, "the art '\(name)' would lie outside the mask's folder \(folder)", cure: "name a file inside it")
-        guard !name.isEmpty, !name.hasPrefix("/"), !name.split(separator: "/").contains("..") else { throw outside }
+            .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
+            cure: "name a file inside it")
+        guard !name.isEmpty, !name.utf8.contains(0), !name.hasPrefix("/"), !name.split(separator: "/").contains("..")
+        else {
+            throw outside
+        }
         let path = "\(folder)/\(name)"
         guard let real = realPath(of: path) else { return path }  // loading says what is wrong with it
         guard let root = realPath(of: folder), real.hasPrefix(root + "/") else { throw outside }
@@ -79,7 +111,7 @@ public struct Art: Sendable {
     }
 
     /// ITU-R BT.601 on premultiplied values: the constant part of each formula is scaled by alpha too.
-    private static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
+    static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
         let (r, g, b, a) = (Float(r), Float(g), Float(b), Float(a))
         let luma = 0.299 * r + 0.587 * g + 0.114 * b
         let chroma = SIMD2((b - luma) / 1.772, (r - luma) / 1.402)

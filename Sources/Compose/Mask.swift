@@ -16,6 +16,10 @@ public struct Mask: Sendable {
     public let tags: [String]
     /// In the order in which they are drawn.
     public let layers: [WornLayer]
+    /// Of the whole mask, 0...1: the user's, beside each layer's own.
+    public var opacity: Float = 1
+    /// Which of all loadings of masks made this one: what is kept for a mask from frame to frame stays while this does.
+    public var edition = 0
 }
 
 /// The masks that were found, by name. Nothing is drawn or decoded before a mask is loaded.
@@ -25,6 +29,12 @@ public struct Wardrobe: Sendable {
 
     /// Masks may include masks that include masks: deeper than this is a mistake.
     private static let includeLimit = 4
+    /// A mask that includes more than this, counted through all levels, is a mistake or an attack.
+    private static let mostIncludes = 32
+    /// The same for layers.
+    static let mostLayers = 64
+    /// Bytes of a description; the longest that comes along has a fiftieth of it.
+    static let largestDescription = 256 << 10
 
     /// - Parameter places: folders of mask folders; where two hold the same name, the first has it.
     public init(places: [String]) {
@@ -43,19 +53,33 @@ public struct Wardrobe: Sendable {
     /// Reads a mask and makes its art ready.
     /// - Throws: `Problem` with the file, line and key of what is wrong; no other mask is touched by it.
     public func load(_ name: String, for target: ArtTarget) throws -> Mask {
-        try load(name, for: target, depth: 0)
+        var left = Allowance()
+        return try RasterLedger.$current.withValue(RasterLedger()) {
+            try load(name, for: target, depth: 0, &left)
+        }
     }
 
-    private func load(_ name: String, for target: ArtTarget, depth: Int) throws -> Mask {
-        guard let folder = folders.first(where: { $0.name == name })?.path else {
+    /// What one mask may still ask for.
+    private struct Allowance {
+        var includes = Wardrobe.mostIncludes
+        var layers = Wardrobe.mostLayers
+    }
+
+    private func load(
+        _ name: String, for target: ArtTarget, depth: Int, _ left: inout Allowance
+    ) throws -> Mask {
+        guard let folder = folder(of: name) else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             throw Problem(
-                .missing, "there is no mask '\(name)'",
+                .missing, "there is no mask '\(brief(name))'",
                 cure: hint
                     ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
-        var fields = try Fields(try JSON(try contents(of: file), file: file), file: file)
+        let text = try contents(of: try Art.inside(folder, "mask.json"), limit: Self.largestDescription)
+        var fields = try Fields(try JSON(text, file: file), file: file)
+        // For editors, which find the keys by it.
+        _ = try fields.string("$schema", default: "")
         _ = try fields.integer("version", in: 1...1)
         let title = try fields.string("title", default: name)
         let author = try fields.string("author", default: "")
@@ -67,9 +91,17 @@ public struct Wardrobe: Sendable {
                 throw fields.wrong(
                     "include", "nested too deep, perhaps in a circle", allowed: "\(Self.includeLimit) levels")
             }
-            layers += try load(included, for: target, depth: depth + 1).layers
+            left.includes -= 1
+            guard left.includes >= 0 else {
+                throw fields.wrong("include", "too much", allowed: "\(Self.mostIncludes) includes through all levels")
+            }
+            layers += try load(included, for: target, depth: depth + 1, &left).layers
         }
         for layer in try fields.objects("layers") {
+            left.layers -= 1
+            guard left.layers >= 0 else {
+                throw fields.wrong("layers", "too much", allowed: "\(Self.mostLayers) layers, with the included ones")
+            }
             var layer = layer
             layers.append(try WornLayer(&layer, folder: folder, target: target))
         }
@@ -79,4 +111,46 @@ public struct Wardrobe: Sendable {
         }
         return Mask(name: name, title: title, author: author, licence: licence, tags: tags, layers: layers)
     }
+
+    private func folder(of name: String) -> String? { folders.first { $0.name == name }?.path }
+
+    /// A mask's name with those of all that it includes, as far as its description can be read: what an edit of this
+    /// mask may touch.
+    func family(of name: String) -> [String] {
+        var names = [name]
+        var next = 0
+        while next < names.count, names.count <= Self.mostIncludes {
+            for included in includes(of: names[next]) where !names.contains(included) { names.append(included) }
+            next += 1
+        }
+        return names
+    }
+
+    private func includes(of name: String) -> [String] {
+        guard let folder = folder(of: name), let path = try? Art.inside(folder, "mask.json"),
+            let text = try? contents(of: path, limit: Self.largestDescription),
+            let json = try? JSON(text, file: path), var fields = try? Fields(json, file: path)
+        else { return [] }
+        return (try? fields.strings("include", default: [])) ?? []
+    }
+
+    /// Tells whether a mask, or one that it includes, was edited.
+    func marks(of name: String) -> [FileMark] {
+        family(of: name).flatMap { folder(of: $0).map { fileMarks(in: $0) } ?? [] }
+    }
+}
+
+/// The files and folders of a mask's folder, itself first. Bounded: nobody's art lies deeper, or in more files.
+func fileMarks(in folder: String, depth: Int = 0) -> [FileMark] {
+    guard let own = FileMark(folder) else { return [] }
+    var found = [own]
+    for name in entries(of: folder).prefix(256) {
+        guard let mark = FileMark("\(folder)/\(name)") else { continue }
+        if !mark.isFolder {
+            found.append(mark)
+        } else if depth < 3 {
+            found += fileMarks(in: mark.path, depth: depth + 1)
+        }
+    }
+    return found
 }

@@ -1,6 +1,7 @@
 import CArt
 import Frames
 import Glibc
+import Synchronization
 
 /// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
 ///
@@ -27,12 +28,25 @@ public struct RasterRGBA: Equatable, Sendable {
             size: SIMD2(Float(width), Float(height)))
     }
 
-    fileprivate init(
+    init(
         width: Int, height: Int, bytes: [UInt8], scale: Float, origin: Point, size: SIMD2<Float>
     ) {
         precondition(width > 0 && height > 0 && bytes.count == width * height * 4, "a raster's bytes are all there")
         (self.width, self.height, self.bytes) = (width, height, bytes)
         (self.scale, self.origin, self.size) = (scale, origin, size)
+    }
+
+    /// Writes a short text in black: for labels, not for masks.
+    /// - Parameters:
+    ///   - x: pixels, where the text begins.
+    ///   - y: pixels, of its base line.
+    ///   - size: pixels.
+    public mutating func write(text: String, x: Int, y: Int, size: Int) {
+        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            unsafe cart_label(
+                bytes.baseAddress, CInt(width), CInt(height), text, CInt(clamping: x), CInt(clamping: y),
+                CInt(clamping: size))
+        }
     }
 
     /// Writes a PNG file.
@@ -49,7 +63,7 @@ public struct RasterRGBA: Equatable, Sendable {
     }
 }
 
-/// Reads art: SVG by librsvg, PNG by cairo.
+/// Reads art: SVG by librsvg in a process of its own (`Artist`), PNG by cairo.
 public enum Raster {
     /// No mask's drawing is as large; a file that is, is a mistake or an attack.
     static let largestSVG = 4 << 20
@@ -57,7 +71,7 @@ public enum Raster {
     static let largestPNG = 70 << 20
     /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
     static let largestSide = 4096
-    fileprivate static let textSize = 256
+    static let textSize = 256
 
     /// Loads an SVG or PNG; which of the two, its first bytes say.
     ///
@@ -73,10 +87,24 @@ public enum Raster {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, largestSide))
         let isPNG = bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-        return isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        try RasterLedger.current?.check(path)
+        let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        try RasterLedger.current?.enter(raster.width * raster.height, path)
+        return raster
     }
 
-    private static func broken(_ path: String, _ reason: String) -> Problem {
+    /// Draws an SVG of our own making, as `load` does one from a file.
+    static func drawing(_ svg: String, named name: String, density: Float) throws(Problem) -> RasterRGBA {
+        try self.svg(Array(svg.utf8), name, largestSide, density)
+    }
+
+    /// Draws an SVG that the program wrote itself.
+    /// - Throws: `unusable` where it is not sound.
+    static func draw(svg text: String, density: Float, maxDimension: Int) throws(Problem) -> RasterRGBA {
+        try svg(Array(text.utf8), "of a layer", min(maxDimension, largestSide), density)
+    }
+
+    static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
     }
 
@@ -84,31 +112,19 @@ public enum Raster {
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RasterRGBA {
         guard bytes.count <= largestSVG else { throw broken(path, "an SVG of more than 4 MB is too large") }
-        var text = [CChar](repeating: 0, count: textSize)
-        guard let svg = unsafe cart_svg_open(bytes, bytes.count, &text, text.count) else {
-            throw broken(path, "it is neither a PNG nor an SVG (\(string(text)))")
-        }
-        defer { unsafe cart_svg_close(svg) }
-        var (x, y, width, height) = (0.0, 0.0, 0.0, 0.0)
-        guard unsafe cart_svg_box(svg, &x, &y, &width, &height) == 0, width > 0, height > 0, width < 1e6, height < 1e6,
-            abs(x) < 1e6, abs(y) < 1e6
-        else { throw broken(path, "the SVG says neither a usable viewBox nor a width and height") }
-        let scale = min(Double(limit) / max(width, height), Double(density))
-        let pixels = (x: max(1, Int((width * scale).rounded())), y: max(1, Int((height * scale).rounded())))
-        var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
-        guard unsafe cart_svg_draw(svg, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count) == 0 else {
-            throw broken(path, string(text))
-        }
-        return RasterRGBA(
-            width: pixels.x, height: pixels.y, bytes: rgba, scale: Float(scale), origin: Point(Float(x), Float(y)),
-            size: SIMD2(Float(width), Float(height)))
+        return try Artist.draw(bytes, path, limit: limit, density: density)
     }
+
+    /// Lets go of what drawing needs beside memory, until the next time.
+    public static func rest() { Artist.rest() }
 
     private static func png(
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RasterRGBA {
         // The header chunk is the first: length, "IHDR", width, height.
-        guard bytes.count >= 24 else { throw broken(path, "the PNG is cut off") }
+        guard bytes.count >= 24, bytes[12..<16].elementsEqual("IHDR".utf8) else {
+            throw broken(path, "the PNG is cut off")
+        }
         let width = number(bytes, at: 16)
         let height = number(bytes, at: 20)
         guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
@@ -126,6 +142,27 @@ public enum Raster {
         return RasterRGBA(
             width: pixels.x, height: pixels.y, bytes: rgba, scale: scale, origin: Point(0, 0),
             size: SIMD2(Float(width), Float(height)))
+    }
+
+    /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
+    /// - Throws: `missing`, `forbidden` or `unusable`.
+    static func film(
+        path: String
+    ) throws(Problem) -> (pictures: [(raster: RasterRGBA, milliseconds: Double)], plays: Int)? {
+        let bytes = try read(path)
+        do {
+            guard let film = try AnimatedPNG(bytes) else { return nil }
+            let pictures = try film.pictures { (png, width, height) throws(Problem) in
+                try Self.png(png, path, max(width, height), 1).bytes
+            }
+            return (pictures, film.plays)
+        } catch let flaw as AnimatedPNG.Flaw {
+            throw broken(path, flaw.words)
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw broken(path, "it cannot be read")
+        }
     }
 
     private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
@@ -166,8 +203,37 @@ public enum Raster {
     }
 
     /// In one line, whatever the library wrote.
-    fileprivate static func string(_ text: [CChar]) -> String {
+    static func string(_ text: [CChar]) -> String {
         let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return said.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}
+
+/// What the art of one mask costs together: each picture is bounded, and a mask may have many.
+final class RasterLedger: Sendable {
+    /// Of the mask that this thread is loading; nil: nobody counts.
+    @TaskLocal static var current: RasterLedger?
+
+    /// Pixels of all pictures of a mask; with four bytes each, and a third more for their smaller copies, 180 MB.
+    private static let mostPixels = 32 << 20
+    /// Nanoseconds for all of them, on the clock: the largest mask that comes along takes a hundredth.
+    private static let mostTime: UInt64 = 30_000_000_000
+
+    private let pixels = Atomic<Int>(0)
+    private let began = monotonicTime()
+
+    /// - Throws: `unusable` where the mask has had its time.
+    func check(_ path: String) throws(Problem) {
+        guard monotonicTime() - began < Self.mostTime else {
+            throw Raster.broken(path, "the mask's pictures together take more than 30 s")
+        }
+    }
+
+    /// - Throws: `unusable` where the mask has too much already.
+    func enter(_ more: Int, _ path: String) throws(Problem) {
+        guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
+            throw Raster.broken(
+                path, "the mask's pictures together have more than \(Self.mostPixels >> 20) million pixels")
+        }
     }
 }

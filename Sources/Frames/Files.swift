@@ -1,14 +1,20 @@
 import Glibc
 
 /// Files larger than this are not what they are taken for (art, config, cascades).
-private let sizeLimit = 64 << 20
+public let sizeLimit = 64 << 20
 
 /// The whole of a small file.
+/// - Parameter limit: bytes; a file that has more is not what it is taken for.
 /// - Throws: `Problem` that says why the file cannot be read.
-public func contents(of path: String) throws -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] {
+    // A pipe in a file's place would be waited for.
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unreadable(path, errno) }
     defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0, [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+        throw Problem(.unusable, "\(path) is no plain file", cure: "put a plain file in its place")
+    }
     var bytes: [UInt8] = []
     while true {
         let chunk = 1 << 16
@@ -26,8 +32,9 @@ public func contents(of path: String) throws -> [UInt8] {
         }
         bytes.removeLast(chunk - count)
         if count == 0 { return bytes }
-        guard bytes.count <= sizeLimit else {
-            throw Problem(.unusable, "\(path) has more than \(sizeLimit >> 20) MiB", cure: "is it the right file?")
+        guard bytes.count <= limit else {
+            let most = limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB"
+            throw Problem(.unusable, "\(path) has more than \(most)", cure: "is it the right file?")
         }
     }
 }
@@ -69,4 +76,35 @@ public func entries(of folder: String) -> [String] {
         if !name.hasPrefix(".") { names.append(name) }
     }
     return names.sorted()
+}
+
+/// True where that folder is there.
+public func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+}
+
+/// What tells a file from the same one after an edit: an editor changes the time, or puts another file in its place.
+public struct FileMark: Equatable, Sendable {
+    /// As it was asked for.
+    public let path: String
+    /// True for a folder.
+    public let isFolder: Bool
+    private let device: UInt
+    private let inode: UInt
+    private let size: Int
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    /// Nil where nothing is there.
+    public init?(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        self.path = path
+        isFolder = status.st_mode & S_IFMT == S_IFDIR
+        (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
+        // A folder's own change says nothing that its files do not.
+        size = isFolder ? 0 : Int(status.st_size)
+        (seconds, nanoseconds) = isFolder ? (0, 0) : (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+    }
 }

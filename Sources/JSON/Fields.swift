@@ -23,7 +23,7 @@ public struct Fields {
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }
 
-    private func full(_ key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+    private func full(_ key: String) -> String { path.isEmpty ? brief(key) : "\(path).\(brief(key))" }
 
     private func wrong(_ member: JSON.Member, _ found: String, allowed: String) -> Problem {
         Problem(
@@ -36,6 +36,14 @@ public struct Fields {
             return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", cure: "allowed: \(allowed)")
         }
         return wrong(member, found, allowed: allowed)
+    }
+
+    /// The problem of a text that is none of those allowed, with the nearest one that is.
+    /// - Parameter what: "landmark", where the text alone would not say it.
+    public func unknown(_ key: String, _ text: String, among allowed: [String], what: String = "") -> Problem {
+        let hint = nearest(to: text, among: allowed).map { "did you mean '\($0)'? " } ?? ""
+        let found = "'\(brief(text))'" + (what.isEmpty ? "" : ", which is no \(what)")
+        return wrong(key, found, allowed: hint + allowed.joined(separator: ", "))
     }
 
     private mutating func member(_ key: String) -> JSON.Member? {
@@ -103,9 +111,7 @@ public struct Fields {
         _ key: String, default fallback: T
     ) throws -> T {
         let text = try string(key, default: fallback.rawValue)
-        guard let value = T(rawValue: text) else {
-            throw wrong(key, "'\(text)'", allowed: T.allCases.map(\.rawValue).joined(separator: ", "))
-        }
+        guard let value = T(rawValue: text) else { throw unknown(key, text, among: T.allCases.map(\.rawValue)) }
         return value
     }
 
@@ -173,6 +179,8 @@ public struct Fields {
 
 /// The candidate that a misspelt word most likely means; nil where none is near (more than a third of it differs).
 public func nearest(to word: String, among candidates: [String]) -> String? {
+    // Nothing that is known is as long.
+    guard word.utf8.count <= 100 else { return nil }
     let scored = candidates.map { ($0, editDistance(Array(word.utf8), Array($0.utf8))) }
     guard let best = scored.min(by: { $0.1 < $1.1 }), best.1 <= max(1, word.utf8.count / 3) else { return nil }
     return best.0

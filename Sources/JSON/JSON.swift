@@ -31,6 +31,8 @@ public struct JSON: Equatable, Sendable {
 
     /// Deeper nesting is refused: nothing of ours needs it, and a stranger's file must not exhaust the stack.
     static let depthLimit = 32
+    /// Keys of one object; more are refused, for each is compared with all before it.
+    static let memberLimit = 1000
 
     /// - Parameters:
     ///   - text: UTF-8.
@@ -131,9 +133,14 @@ private struct Parser {
                 throw wrong("a key in quotes is missing here")
             }
             let key = try string()
-            guard !members.contains(where: { $0.key == key }) else { throw wrong("'\(key)' stands here a second time") }
+            guard !members.contains(where: { $0.key == key }) else {
+                throw wrong("'\(brief(key))' stands here a second time")
+            }
+            guard members.count < JSON.memberLimit else {
+                throw wrong("an object of more than \(JSON.memberLimit) keys")
+            }
             skipSpace()
-            guard take(":") else { throw wrong("a colon is missing behind '\(key)'") }
+            guard take(":") else { throw wrong("a colon is missing behind '\(brief(key))'") }
             members.append(JSON.Member(key: key, line: keyLine, value: try element(depth: depth + 1)))
             skipSpace()
         } while take(",")
@@ -166,7 +173,9 @@ private struct Parser {
             valid = digits() > 0 && valid
         }
         let literal = String(decoding: text[start..<at], as: UTF8.self)
-        guard valid, let value = Double(literal), value.isFinite else { throw wrong("'\(literal)' is not a number") }
+        guard valid, let value = Double(literal), value.isFinite else {
+            throw wrong("'\(brief(literal))' is not a number")
+        }
         return value
     }
 
@@ -223,4 +232,10 @@ private struct Parser {
         at += 4
         return unit
     }
+}
+
+/// The beginning of a text, for messages: a stranger's may be long.
+public func brief(_ text: String) -> String {
+    let most = 60
+    return text.count > most ? text.prefix(most) + "..." : text
 }

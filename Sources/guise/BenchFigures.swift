@@ -56,6 +56,9 @@ struct BenchFigures {
     func report() {
         print("CPU ms per frame      median     95th     99th    worst")
         for (name, row) in zip(Self.stages + Self.sums, samples) { print(Self.line(name, row)) }
+        if let compose = Self.median(samples[3]), let copy = Self.median(samples[4]), copy > 0 {
+            print(String(format: "compose / copy to output: %.2f (medians)", compose / copy))
+        }
         if let ours = samples.last.flatMap(Self.median), let theirs = Self.median(naive) {
             print(Self.line(Self.rival, naive))
             print(

@@ -30,4 +30,14 @@ struct Guise: ParsableCommand {
 func complain(_ what: any Error) { tell("guise: \(what)") }
 
 /// One line on standard error, without a name before it.
-func tell(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+func tell(_ line: String) { FileHandle.standardError.write(Data("\(plain(line))\n".utf8)) }
+
+/// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.
+func plain(_ text: String) -> String {
+    let most = 1000
+    let shown = text.unicodeScalars.prefix(most).map { scalar in
+        [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
+            ? "?" : Character(scalar)
+    }
+    return String(shown) + (text.unicodeScalars.count > most ? "..." : "")
+}

@@ -19,11 +19,24 @@ struct Pipeline: ~Copyable {
     private(set) var cost = Cost()
     private var fitter: Fitter?
     private var dresser: Dresser
+    /// Where other masks come from while frames go by; nil: they stay.
+    private let room: DressingRoom?
+    /// Of the room's changes.
+    private var seen = 0
 
     init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
         dresser = Dresser(masks: masks)
         canvas = Canvas(output)
+        room = nil
+    }
+
+    /// - Parameter room: made for frames like the output's.
+    init(tracker: consuming Tracker, room: DressingRoom, output: FrameLayout) {
+        self.tracker = tracker
+        dresser = Dresser(masks: room.masks)
+        canvas = Canvas(output)
+        self.room = room
     }
 
     /// Tracks the frame's faces and leaves the dressed frame in `canvas`: each pose is drawn on the very frame that it
@@ -37,6 +50,7 @@ struct Pipeline: ~Copyable {
         if fitter?.input != view.layout { fitter = Fitter(from: view.layout, to: canvas.frame.layout) }
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
+        if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         dresser.dress(&canvas, tracker.faces, placement: fitter?.map ?? .identity, at: time.seconds)
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime, fit: fitted - tracked,

@@ -25,19 +25,16 @@ struct Session {
             looker, cats: configuration.faces.cats ? try CatFinder(catalogue) : nil, settings: configuration.faces)
     }
 
-    /// Loads masks in the given order. One that is broken is told on standard error and left out, unless none is left.
+    /// The masks in the given order, loaded. One that is broken is told on standard error and left out, unless none is
+    /// left.
+    func dressingRoom(_ names: [String], for layout: FrameLayout) throws -> DressingRoom {
+        try DressingRoom(
+            places: places.masks, target: ArtTarget(layout), wishes: names.map(Wish.init),
+            tell: { tell("guise: \($0)") })
+    }
+
+    /// The same for commands that need no more than the masks.
     func masks(_ names: [String], for layout: FrameLayout) throws -> [Mask] {
-        var masks: [Mask] = []
-        var first: (any Error)?
-        for name in names {
-            do {
-                masks.append(try wardrobe.load(name, for: ArtTarget(layout)))
-            } catch {
-                first = first ?? error
-                if names.count > 1 { complain(error) }
-            }
-        }
-        if let first, masks.isEmpty { throw first }
-        return masks
+        try dressingRoom(names, for: layout).masks
     }
 }

@@ -3,135 +3,6 @@ import Testing
 
 @testable import Frames
 
-/// A frame of every format, painted with a pattern, beside the same samples as numbers.
-private struct Reference {
-    let layout: FrameLayout
-    var luma: [Double]
-    /// U and V, by chroma sample.
-    var chroma: [SIMD2<Double>]
-
-    var chromaWidth: Int { (layout.width + layout.format.chromaShift.x) >> layout.format.chromaShift.x }
-    var chromaHeight: Int { (layout.height + layout.format.chromaShift.y) >> layout.format.chromaShift.y }
-
-    init(_ layout: FrameLayout) {
-        self.layout = layout
-        (luma, chroma) = ([], [])
-        for i in 0..<layout.width * layout.height { luma.append(Double(16 + i * 37 % 220)) }
-        for i in 0..<chromaWidth * chromaHeight {
-            chroma.append([Double(20 + i * 29 % 210), Double(30 + i * 53 % 200)])
-        }
-    }
-
-    /// Byte offsets of a luma sample and of the U and V samples at one place.
-    func lumaOffset(_ x: Int, _ y: Int) -> Int {
-        layout.luma.offset + y * layout.planes[0].stride + x * layout.luma.pixelStride
-    }
-
-    func chromaOffsets(_ x: Int, _ y: Int) -> (u: Int, v: Int)? {
-        let planes = layout.planes
-        switch layout.format {
-        case .gray: return nil
-        case .yuyv: return (y * planes[0].stride + 4 * x + 1, y * planes[0].stride + 4 * x + 3)
-        case .uyvy: return (y * planes[0].stride + 4 * x, y * planes[0].stride + 4 * x + 2)
-        case .nv12:
-            let start = planes[1].offset + y * planes[1].stride + 2 * x
-            return (start, start + 1)
-        case .i420, .i422, .i444:
-            return (planes[1].offset + y * planes[1].stride + x, planes[2].offset + y * planes[2].stride + x)
-        }
-    }
-
-    func frame() -> Frame {
-        var frame = Frame(layout)
-        var bytes = frame.mutableBytes
-        for y in 0..<layout.height {
-            for x in 0..<layout.width { bytes[lumaOffset(x, y)] = UInt8(luma[y * layout.width + x]) }
-        }
-        for y in 0..<chromaHeight {
-            for x in 0..<chromaWidth {
-                guard let (u, v) = chromaOffsets(x, y) else { continue }
-                bytes[u] = UInt8(chroma[y * chromaWidth + x].x)
-                bytes[v] = UInt8(chroma[y * chromaWidth + x].y)
-            }
-        }
-        return frame
-    }
-
-    /// The definition, in floating point: each pixel's art is taken bilinearly, chroma from the mean of the pixels
-    /// that share it.
-    mutating func blend(_ stamp: Stamp, by map: Affine, opacity: Double) throws {
-        let back = try #require(map.inverse)
-        var art = [SIMD4<Double>](repeating: .zero, count: layout.width * layout.height)
-        for y in 0..<layout.height {
-            for x in 0..<layout.width {
-                let p = back(Point(Float(x), Float(y)))
-                let (u, v) = (Double(p.x), Double(p.y))
-                guard u >= 0, v >= 0, u < Double(stamp.width - 1), v < Double(stamp.height - 1) else { continue }
-                let (i, j) = (Int(u), Int(v))
-                let (fu, fv) = (u - Double(i), v - Double(j))
-                func pixel(_ i: Int, _ j: Int) -> SIMD4<Double> {
-                    let p = stamp.pixels[j * stamp.width + i]
-                    return [Double(p & 255), Double(p >> 8 & 255), Double(p >> 16 & 255), Double(p >> 24)]
-                }
-                let upper = pixel(i, j) * (1 - fu) + pixel(i + 1, j) * fu
-                let lower = pixel(i, j + 1) * (1 - fu) + pixel(i + 1, j + 1) * fu
-                art[y * layout.width + x] = (upper * (1 - fv) + lower * fv) * opacity
-            }
-        }
-        for i in luma.indices { luma[i] = art[i].x + luma[i] * (255 - art[i].w) / 255 }
-        let shift = layout.format.chromaShift
-        for cy in 0..<chromaHeight {
-            for cx in 0..<chromaWidth {
-                var (sum, count) = (SIMD4<Double>.zero, 0.0)
-                for y in cy << shift.y..<min(layout.height, (cy + 1) << shift.y) {
-                    for x in cx << shift.x..<min(layout.width, (cx + 1) << shift.x) {
-                        sum += art[y * layout.width + x]
-                        count += 1
-                    }
-                }
-                let mean = sum / count
-                let under = chroma[cy * chromaWidth + cx]
-                chroma[cy * chromaWidth + cx] = SIMD2(mean.y, mean.z) + under * (255 - mean.w) / 255
-            }
-        }
-    }
-
-    /// The largest distance of a frame's samples to these.
-    func error(of frame: borrowing Frame) -> Double {
-        let bytes = frame.bytes
-        var worst = 0.0
-        for y in 0..<layout.height {
-            for x in 0..<layout.width {
-                worst = max(worst, abs(Double(bytes[lumaOffset(x, y)]) - luma[y * layout.width + x]))
-            }
-        }
-        for y in 0..<chromaHeight {
-            for x in 0..<chromaWidth {
-                guard let (u, v) = chromaOffsets(x, y) else { continue }
-                let wanted = chroma[y * chromaWidth + x]
-                worst = max(worst, abs(Double(bytes[u]) - wanted.x), abs(Double(bytes[v]) - wanted.y))
-            }
-        }
-        return worst
-    }
-}
-
-/// Soft blobs and hard edges of all opacities inside a transparent border, with much nothing between.
-private func makeStamp(width: Int, height: Int) -> Stamp {
-    var pixels: [UInt32] = []
-    for y in 0..<height {
-        for x in 0..<width {
-            let border = x == 0 || y == 0 || x == width - 1 || y == height - 1
-            let alpha =
-                border || (x / 24 + y / 24) % 3 == 2 ? 0 : (x / 7 + y / 5) % 3 == 0 ? 255 : (x * 6 + y * 4) % 256
-            func premultiplied(_ value: Int) -> UInt32 { UInt32(value % 256 * alpha / 255) }
-            let (luma, u, v) = (premultiplied(x * 5 + y), premultiplied(200 - y), premultiplied(40 + x * 2))
-            pixels.append(luma | u << 8 | v << 16 | UInt32(alpha) << 24)
-        }
-    }
-    return Stamp(width: width, height: height, pixels: pixels)
-}
-
 struct BlendTests {
     static let sizes = [(96, 64), (97, 63), (33, 21), (7, 5), (1, 1)].map { Size(width: $0.0, height: $0.1) }
 
@@ -157,7 +28,7 @@ struct BlendTests {
                 for opacity in [1, 0.4] {
                     var wanted = Reference(layout)
                     var frame = wanted.frame()
-                    try wanted.blend(stamp, by: map, opacity: opacity)
+                    try wanted.blend(stamp, by: map, Paint(opacity: Float(opacity)))
                     blend(stamp, by: map, opacity: Float(opacity), onto: &frame)
                     let error = wanted.error(of: frame)
                     #expect(error <= 2, "\(layout) \(map) at \(opacity): off by \(error) levels")
@@ -200,7 +71,7 @@ struct BlendTests {
         blend(stamp, by: .identity, opacity: -1, onto: &frame)
         blend(stamp, by: .identity, opacity: .nan, onto: &frame)
         #expect(wanted.error(of: frame) == 0)
-        try wanted.blend(stamp, by: .identity, opacity: 1)
+        try wanted.blend(stamp, by: .identity, Paint())
         blend(stamp, by: .identity, opacity: 7, onto: &frame)
         #expect(wanted.error(of: frame) <= 2)
     }

@@ -7,19 +7,37 @@
 #include <stdint.h>
 #include <turbojpeg.h>
 
-struct cart_svg;
+// --- The artist: a child process that draws SVGs, for librsvg cannot be told to stop. What a stranger's drawing may cost
+// in time and memory, and where it crashes, is the child's. It is this very program, started as
+// {"/proc/self/exe", CART_ARTIST}: it serves requests from standard input on standard output until that ends, and never
+// comes to main().
+#define CART_ARTIST "guise-artist"
 
-/// Reads an SVG. Nothing outside of it is loaded: no other file, nothing from the network.
-struct cart_svg *cart_svg_open(const uint8_t *bytes, size_t size, char *error, size_t error_size);
-void cart_svg_close(struct cart_svg *svg);
-/// The drawing's own units: its viewBox, else its size in pixels. Returns 0, or -1 where it says neither.
-int cart_svg_box(struct cart_svg *svg, double *x, double *y, double *width, double *height);
-/// Draws the box onto width x height pixels, RGBA with premultiplied alpha, rows close together.
-int cart_svg_draw(struct cart_svg *svg, uint8_t *rgba, int width, int height, char *error, size_t error_size);
+/// Followed by the SVG's bytes. Nothing outside of it is loaded: no other file, nothing from the network.
+struct cart_request {
+    uint64_t size;
+    /// Pixels for one unit of the drawing, at most; may be infinite.
+    double density;
+    /// Pixels on the longer side, at most.
+    int32_t limit;
+    int32_t reserved;
+};
+
+/// Followed, where `error` is empty, by width x height pixels, RGBA with premultiplied alpha, rows close together.
+struct cart_reply {
+    int32_t width, height;
+    /// Pixels for one unit of the drawing.
+    double scale;
+    /// The viewBox; where there is none, the size in pixels.
+    double x, y, box_width, box_height;
+    char error[256];
+};
 
 /// Decodes a PNG onto width x height pixels (any size; it is scaled), RGBA with premultiplied alpha.
 int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
                   size_t error_size);
+/// Writes a short text in black over RGBA with premultiplied alpha; x, y is where its base line begins, pixels.
+void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size);
 /// Writes a PNG file from RGBA with premultiplied alpha.
 int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size);
 

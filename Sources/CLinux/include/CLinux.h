@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>   // waking the frame loop
 #include <sys/file.h>      // flock
+#include <sys/inotify.h>   // masks that are edited while they are worn
 #include <sys/signalfd.h>  // SIGINT and SIGTERM as a descriptor
 #include <sys/timerfd.h>   // the pace of the output
 

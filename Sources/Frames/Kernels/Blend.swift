@@ -10,9 +10,9 @@ public struct Stamp: Sendable {
 
     /// Says of each block of 16 x 16 pixels whether it or one of those round it holds any art, so that what is
     /// transparent costs next to nothing.
-    fileprivate let isNearArt: [Bool]
-    fileprivate var blocksAcross: Int { Self.blocks(width) }
-    fileprivate static let blockShift = 4
+    let isNearArt: [Bool]
+    var blocksAcross: Int { Self.blocks(width) }
+    static let blockShift = 4
 
     private static func blocks(_ pixels: Int) -> Int { (pixels + 15) >> blockShift }
 
@@ -43,9 +43,9 @@ public struct Stamp: Sendable {
 /// - Parameters:
 ///   - stamp: the art, in the range of the frame.
 ///   - map: from the stamp's pixels to the frame's; one that folds the plane or is not finite lays nothing.
-///   - opacity: 0...1, multiplies the art's own alpha.
-public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame) {
-    guard let back = map.inverse, opacity > 0 else { return }
+///   - paint: how it is laid.
+public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto frame: inout Frame) {
+    guard let back = map.inverse, paint.opacity > 0 else { return }
     let layout = frame.layout
     // The rows of the frame that the stamp's corners span.
     let size = Point(Float(stamp.width - 1), Float(stamp.height - 1))
@@ -61,7 +61,8 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto
     let top = max(0, Int(low.y)) & ~1
     let bottom = min(layout.height, Int(high.y) + 2)
     guard top < bottom else { return }
-    let gain = UInt32((min(opacity, 1) * 256).rounded())
+    let gain = UInt32((min(paint.opacity, 1) * 256).rounded())
+    let painter = Painter(paint, layout.range)
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
         unsafe stamp.pixels.withUnsafeBufferPointer { pixels in
@@ -72,16 +73,22 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto
                 let sampler = unsafe Sampler(stamp, pixels: pixels, isNearArt: isNearArt, back, gain: gain)
                 let rows = layout.format.chromaShift.y == 1 ? 2 : 1
                 for y in stride(from: top, to: bottom, by: rows) {
-                    unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler)
+                    unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, painter)
                 }
             }
         }
     }
 }
 
+/// The same, as the art was drawn.
+public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame) {
+    blend(stamp, by: map, Paint(opacity: opacity), onto: &frame)
+}
+
 /// One or two rows of the frame, in runs.
 private func blendRows(
-    _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler
+    _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler,
+    _ painter: Painter
 ) {
     let upper = sampler.row(y, width: layout.width)
     let lower = rows == 2 ? sampler.row(y + 1, width: layout.width) : Sampler.Row()
@@ -96,7 +103,7 @@ private func blendRows(
         let two = rows == 2 ? sampler.sample(lower, from: x, into: &second) : false
         guard one || two else { continue }
         let here = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
-        unsafe blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
+        unsafe painter.blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
     }
 }
 
@@ -207,13 +214,7 @@ private func blendRows(
                 v &+= dv
             }
         }
-        if gain != 256 {
-            let mask = Run(repeating: 0x00ff_00ff)
-            // Two channels of each word at a time.
-            let half = Run(repeating: 0x0080_0080)
-            let (even, odd) = ((run & mask) &* gain &+ half, ((run &>> 8) & mask) &* gain &+ half)
-            run = ((even &>> 8) & mask) | (odd & ~mask)
-        }
+        run = faded(run, gain)
         return run != Run()
     }
 

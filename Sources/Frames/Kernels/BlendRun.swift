@@ -4,6 +4,17 @@ let runLength = 16
 /// Art under neighbouring pixels of a row: premultiplied YUVA words, as in a `Stamp`.
 typealias Run = SIMD16<UInt32>
 
+/// All four channels times `gain` / 256, rounded.
+@inline(__always)
+func faded(_ run: Run, _ gain: UInt32) -> Run {
+    guard gain < 256 else { return run }
+    let mask = Run(repeating: 0x00ff_00ff)
+    // Two channels of each word at a time.
+    let half = Run(repeating: 0x0080_0080)
+    let (even, odd) = ((run & mask) &* gain &+ half, ((run &>> 8) & mask) &* gain &+ half)
+    return ((even &>> 8) & mask) | (odd & ~mask)
+}
+
 /// Where a run lies in a frame. `x` is even; `count` of its pixels are in the frame.
 struct RunPlace {
     let x: Int
@@ -101,7 +112,7 @@ private func blendPacked(_ run: Run, onto bytes: UnsafeMutableRawPointer, lumaFi
 }
 
 /// The first U and V sample of a row of chroma, and the bytes from one to the next.
-@unsafe private func chromaRow(
+@unsafe func chromaRow(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ row: Int
 ) -> (u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, step: Int) {
     switch layout.format {

@@ -17,7 +17,12 @@ public struct Tile: ~Copyable {
     ///   - layout: the picture's.
     /// - Returns: false where nothing of it lies in the picture.
     public mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
-        var piece = region.clamped(width: layout.width, height: layout.height)
+        begin(region, width: layout.width, height: layout.height)
+    }
+
+    /// The same in a picture of that size.
+    public mutating func begin(_ region: PixelRect, width: Int, height: Int) -> Bool {
+        var piece = region.clamped(width: width, height: height)
         piece.width += piece.x & 1
         piece.height += piece.y & 1
         piece.x &= ~1
@@ -25,7 +30,8 @@ public struct Tile: ~Copyable {
         self.region = piece
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height
-        if words.count < count { words = Array(repeating: 0, count: count) }
+        // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+        if words.count < count { words = Array(repeating: 0, count: count + count / 4) }
         var span = words.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
         return true
@@ -43,11 +49,12 @@ public struct Tile: ~Copyable {
 }
 
 /// Lays a tile over the frame where it belongs. Allocates nothing.
-/// - Parameter opacity: 0...1, multiplies the tile's own alpha.
-public func lay(_ tile: borrowing Tile, opacity: Float, onto frame: inout Frame) {
+/// - Parameter paint: how it is laid.
+public func lay(_ tile: borrowing Tile, _ paint: Paint, onto frame: inout Frame) {
     let (region, layout) = (tile.region, frame.layout)
-    guard !region.isEmpty, opacity > 0 else { return }
-    let gain = UInt32((min(opacity, 1) * 256).rounded())
+    guard !region.isEmpty, paint.opacity > 0 else { return }
+    let gain = UInt32((min(paint.opacity, 1) * 256).rounded())
+    let painter = Painter(paint, layout.range)
     let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     let pixels = tile.readPixels
     let rowWords = tile.stride
@@ -67,7 +74,8 @@ public func lay(_ tile: borrowing Tile, opacity: Float, onto frame: inout Frame)
                     guard !isEmpty(upper) || !isEmpty(lower ?? Run()) else { continue }
                     let place = RunPlace(
                         x: region.x + x, y: region.y + y, count: min(runLength, layout.width - region.x - x))
-                    unsafe blend(upper, region.y + y + 1 < layout.height ? lower : nil, onto: base, layout, at: place)
+                    unsafe painter.blend(
+                        upper, region.y + y + 1 < layout.height ? lower : nil, onto: base, layout, at: place)
                 }
             }
         }
@@ -75,10 +83,3 @@ public func lay(_ tile: borrowing Tile, opacity: Float, onto frame: inout Frame)
 }
 
 private func isEmpty(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
-
-/// All four channels times `gain` / 256.
-private func faded(_ run: Run, _ gain: UInt32) -> Run {
-    guard gain < 256 else { return run }
-    let odd = (run &>> 8 & 0x00ff_00ff) &* gain & 0xff00_ff00
-    return odd | (run & 0x00ff_00ff) &* gain &>> 8 & 0x00ff_00ff
-}

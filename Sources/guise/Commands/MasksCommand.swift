@@ -9,29 +9,48 @@ struct MasksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "masks", abstract: "List the masks, or draw a contact sheet of them.")
 
-    @Option(help: "Write a contact sheet (PNG): every mask on a face.")
+    @Argument(help: "Masks; else all.")
+    var names: [String] = []
+    @Option(help: "Write a contact sheet (PNG): every mask on a face, a row for each with several poses.")
     var sheet: String?
-    @Option(help: "The photo for the sheet; else the sample.")
+    @Option(help: "The photo or clip for the sheet; else the sample.")
     var on: String?
+    @Option(help: "Poses for each mask, or frames of a clip; 1 makes a grid of masks.")
+    var poses = 5
+
+    func validate() throws {
+        guard (1...ContactSheet.mostPoses).contains(poses) else {
+            throw ValidationError("--poses takes 1 to \(ContactSheet.mostPoses)")
+        }
+    }
 
     func run() throws {
         let session = try Session()
-        // Small: only the descriptions matter here.
-        let small = FrameLayout(width: 64, height: 64, format: .i444)
-        var names: [String] = []
-        for name in session.wardrobe.names {
+        let wardrobe = session.wardrobe
+        let wanted = names.isEmpty ? wardrobe.names : names
+        let contactSheet =
+            try sheet.map { _ in
+                try ContactSheet(session, on: on ?? session.places.sample, poses: poses, masks: wanted.count)
+            }
+        // Small: where nothing is drawn, only the descriptions matter.
+        let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
+        var found = 0
+        for name in wanted {
             do {
-                let mask = try session.wardrobe.load(name, for: ArtTarget(small))
+                let mask = try wardrobe.load(name, for: contactSheet?.target ?? small)
                 let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
-                print(name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0) + mask.title + tags)
-                names.append(name)
+                let column = name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0)
+                print(plain(column + mask.title + tags))
+                try contactSheet?.add(mask)
+                found += 1
             } catch {
                 complain(error)
             }
         }
-        if names.isEmpty {
+        Raster.rest()
+        if found == 0 {
             throw Problem(.missing, "no mask could be read in \(session.places.masks.joined(separator: " or "))")
         }
-        if let sheet { try ContactSheet(session).write(names, on: on, to: sheet) }
+        if let sheet { try contactSheet?.write(to: sheet) }
     }
 }

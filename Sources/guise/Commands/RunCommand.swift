@@ -47,8 +47,11 @@ struct RunCommand: ParsableCommand {
             outputs.append(output)
             tell("\(source.description) -> \(output.description)")
         }
-        let worn = try session.masks(masks.isEmpty ? settings.masks : masks, for: canvas)
-        var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: canvas)
+        // Loaded before the first frame: no face is shown undressed.
+        let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks, for: canvas)
+        var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
+        room.open()
+        defer { room.close() }
         // The sample has no pace of its own; where somebody watches it goes at its own rate.
         let watched = sinkSpecs.contains { Self.isDevice($0) || $0 == "page" }
         let isPaced = !source.isLive && (realtime || (sourceSpec == "sample" && watched))

@@ -1,0 +1,131 @@
+// The child process that draws SVGs: see CArt.h.
+#include "CArt.h"
+#include "surface.h"
+
+#include <librsvg/rsvg.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes along takes 0.1
+    MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
+    MOST_BYTES = 4 << 20,         // of an SVG
+};
+
+static int read_all(void *into, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t count = read(0, (char *)into + done, size - done);
+        if (count <= 0) return -1;
+        done += count;
+    }
+    return 0;
+}
+
+static int write_all(const void *from, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t count = write(1, (const char *)from + done, size - done);
+        if (count <= 0) return -1;
+        done += count;
+    }
+    return 0;
+}
+
+/// The kernel ends this process (SIGXCPU) when the drawing that begins now takes too long.
+static void limit_time(void) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    const rlim_t until = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + MOST_SECONDS;
+    const struct rlimit limit = {until, RLIM_INFINITY};
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
+static void say(struct cart_reply *reply, const char *text) {
+    snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
+}
+
+static int box(RsvgHandle *svg, struct cart_reply *reply) {
+    gboolean has_width, has_height, has_box;
+    RsvgLength width, height;
+    RsvgRectangle box;
+    rsvg_handle_get_intrinsic_dimensions(svg, &has_width, &width, &has_height, &height, &has_box, &box);
+    if (has_box) {
+        reply->x = box.x;
+        reply->y = box.y;
+        reply->box_width = box.width;
+        reply->box_height = box.height;
+        return 0;
+    }
+    return rsvg_handle_get_intrinsic_size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
+}
+
+/// Returns the pixels; NULL where `reply` says why there are none.
+static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
+    GError *reason = NULL;
+    // A handle from data has no base address, and without one librsvg loads nothing but what is inside.
+    RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
+    if (!svg) {
+        char text[sizeof reply->error];
+        snprintf(text, sizeof text, "it is neither a PNG nor an SVG (%s)", reason ? reason->message : "unknown failure");
+        say(reply, text);
+        g_clear_error(&reason);
+        return NULL;
+    }
+    uint8_t *rgba = NULL;
+    const double far = 1e6;
+    // Written so that what is not a number fails.
+    if (box(svg, reply) < 0 || !(reply->box_width > 0 && reply->box_width < far) ||
+        !(reply->box_height > 0 && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
+        say(reply, "the SVG says neither a usable viewBox nor a width and height");
+    } else {
+        reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
+        reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
+        reply->height = (int32_t)fmax(1, round(reply->box_height * reply->scale));
+        rgba = malloc((size_t)reply->width * reply->height * 4);
+        cairo_t *context = rgba ? cart_canvas(reply->width, reply->height) : NULL;
+        const RsvgRectangle viewport = {0, 0, reply->width, reply->height};
+        if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
+            cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
+        } else {
+            say(reply, !context ? "no memory for a picture of that size" : reason ? reason->message : NULL);
+            free(rgba);
+            rgba = NULL;
+        }
+        if (context) cairo_destroy(context);
+    }
+    g_clear_error(&reason);
+    g_object_unref(svg);
+    return rgba;
+}
+
+static void serve(void) {
+    const struct rlimit memory = {MOST_MEMORY, MOST_MEMORY}, none = {0, 0};
+    setrlimit(RLIMIT_DATA, &memory);
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_FSIZE, &none);
+    signal(SIGXFSZ, SIG_IGN);
+    struct cart_request request;
+    while (read_all(&request, sizeof request) == 0) {
+        uint8_t *bytes = request.size <= MOST_BYTES && request.limit > 0 ? malloc(request.size + 1) : NULL;
+        if (!bytes || read_all(bytes, request.size) < 0) return;
+        struct cart_reply reply;
+        memset(&reply, 0, sizeof reply);
+        limit_time();
+        uint8_t *rgba = draw(bytes, &request, &reply);
+        if (write_all(&reply, sizeof reply) < 0) return;
+        if (rgba && write_all(rgba, (size_t)reply.width * reply.height * 4) < 0) return;
+        free(rgba);
+        free(bytes);
+    }
+}
+
+/// Before main(), of whatever program this is part of: so the artist is always there, and the same, in tests too.
+__attribute__((constructor)) static void start(int argc, char **argv) {
+    if (argc != 2 || strcmp(argv[0], "/proc/self/exe") != 0 || strcmp(argv[1], CART_ARTIST) != 0) return;
+    serve();
+    _exit(0);
+}

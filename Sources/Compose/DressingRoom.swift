@@ -1,0 +1,240 @@
+import Foundation
+import Frames
+import Synchronization
+
+/// A mask that somebody wants to wear, and how.
+public struct Wish: Equatable, Sendable {
+    /// The mask's name.
+    public var mask: String
+    /// 0...1.
+    public var opacity: Float = 1
+    /// By the names that the mask's layers give to what may be chosen: colours ("#rrggbb"), texts, palettes.
+    public var choices: [String: String] = [:]
+
+    /// As its author made it.
+    public init(_ mask: String) { self.mask = mask }
+}
+
+/// Loads masks beside the frame loop: reads, decodes and draws their art on a thread of its own, and hands over whole
+/// masks, which the loop puts on between two frames. Watches the folders of what is worn: an edit shows at once, and a
+/// broken one leaves the last good mask on, and is told once.
+///
+/// The loop's part, `news`, is one atomic load while nothing is new; it neither waits nor allocates then.
+public final class DressingRoom: Sendable {
+    private struct Shelf {
+        var wishes: [Wish]
+        /// What is to be worn now.
+        var fresh: [Mask]
+        /// What the loop gave back: freed here, for that takes its time.
+        var spent: [[Mask]] = []
+        var isOpen = true
+    }
+
+    private let tell: @Sendable (String) -> Void
+    private let bell: Bell
+    private let shelf: Mutex<Shelf>
+    /// Counts what was put on the shelf.
+    private let generation = Atomic<Int>(0)
+    /// Until the thread has it.
+    private let rails: Mutex<Rails?>
+
+    /// An editor's save is over when nothing changed for so many milliseconds.
+    private static let quiet: CInt = 100
+    /// Added to the thread's nice value: frames go first where cores are few.
+    private static let nice: CInt = 5
+
+    /// Loads all that is wished for, and returns when it is there. One that is broken is told and left out.
+    /// - Parameters:
+    ///   - places: folders of mask folders; where two hold the same name, the first has it.
+    ///   - tell: says one line to the user; called by the room's thread too.
+    /// - Throws: `Problem` where nothing that is wished for can be worn.
+    public init(
+        places: [String], target: ArtTarget, wishes: [Wish], tell: @escaping @Sendable (String) -> Void
+    ) throws {
+        self.tell = tell
+        bell = try Bell()
+        var rails = Rails(places: places, target: target)
+        let lines = rails.fulfil(wishes)
+        if rails.masks.isEmpty, let first = rails.first { throw first }
+        lines.forEach(tell)
+        shelf = Mutex(Shelf(wishes: wishes, fresh: rails.masks))
+        self.rails = Mutex(rails)
+    }
+
+    // MARK: - for those who choose
+
+    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded.
+    public func wear(_ wishes: [Wish]) {
+        shelf.withLock { $0.wishes = wishes }
+        bell.ring()
+    }
+
+    /// What was asked for last.
+    public var wishes: [Wish] { shelf.withLock { $0.wishes } }
+
+    // MARK: - for the frame loop
+
+    /// What is to be worn now, if that has changed.
+    /// - Parameter seen: the caller's count of changes; 0 at first.
+    public func news(since seen: inout Int) -> [Mask]? {
+        let now = generation.load(ordering: .acquiring)
+        guard now != seen else { return nil }
+        seen = now
+        return shelf.withLock { $0.fresh }
+    }
+
+    /// What is worn at first.
+    public var masks: [Mask] { shelf.withLock { $0.fresh } }
+
+    /// Takes what is no longer worn, to free it beside the loop.
+    public func giveBack(_ masks: consuming [Mask]) {
+        // Moved onto the shelf: no reference stays here, that might be the last one.
+        var giving: [Mask]? = consume masks
+        shelf.withLock { shelf in
+            if let given = giving.take() { shelf.spent.append(given) }
+        }
+        bell.ring()
+    }
+
+    // MARK: - the thread
+
+    /// Begins to listen to wishes, and to watch the folders of what is worn.
+    public func open() {
+        guard let rails = rails.withLock({ $0.take() }) else { return }
+        let thread = Thread { [self] in work(rails) }
+        thread.name = "dressing room"
+        // As a main thread's: what reads strangers' files goes some levels deep.
+        thread.stackSize = 8 << 20
+        thread.start()
+    }
+
+    /// Ends the thread.
+    public func close() {
+        shelf.withLock { $0.isOpen = false }
+        bell.ring()
+    }
+
+    private func work(_ rails: consuming Rails) {
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        var rails = rails
+        var watch = FolderWatch(bell: bell.descriptor)
+        while true {
+            let (wishes, isOpen) = shelf.withLock { shelf in
+                shelf.spent.removeAll()
+                return (shelf.wishes, shelf.isOpen)
+            }
+            guard isOpen else { return }
+            // Watched before it is read, so that no edit falls between; what is included is known after reading only.
+            var folders = rails.folders(for: wishes)
+            while true {
+                watch.set(files: folders.files, names: folders.names)
+                let now = rails.folders(for: wishes)
+                if now == folders { break }
+                folders = now
+            }
+            let before = rails.masks.map(\.edition)
+            let opacities = rails.masks.map(\.opacity)
+            let lines = rails.fulfil(wishes)
+            if rails.masks.map(\.edition) != before || rails.masks.map(\.opacity) != opacities {
+                let masks = rails.masks
+                shelf.withLock { $0.fresh = masks }
+                generation.add(1, ordering: .releasing)
+            }
+            lines.forEach(tell)
+            watch.wait(quiet: Self.quiet)
+        }
+    }
+}
+
+/// What is worn, mask by mask, with what its files were when it was loaded. Knows nothing of threads.
+struct Rails: Sendable {
+    private struct Rail {
+        var wish: Wish
+        let marks: [FileMark]
+        /// Nil: none could ever be loaded.
+        var mask: Mask?
+        /// What is wrong with it as it is now.
+        let problem: (any Error)?
+    }
+
+    private let places: [String]
+    private let target: ArtTarget
+    private var rails: [Rail] = []
+    /// Counts masks that were loaded.
+    private var editions = 0
+
+    init(places: [String], target: ArtTarget) { (self.places, self.target) = (places, target) }
+
+    /// In the order in which they are drawn.
+    var masks: [Mask] { rails.compactMap(\.mask) }
+
+    /// What is wrong with the first that has something wrong.
+    var first: (any Error)? { rails.lazy.compactMap(\.problem).first }
+
+    /// Loads what is wished for, and not there or no longer as it was.
+    /// - Returns: what the user should know, and has not been told.
+    mutating func fulfil(_ wishes: [Wish]) -> [String] {
+        let wardrobe = Wardrobe(places: places)
+        var lines: [String] = []
+        var now: [Rail] = []
+        for wish in wishes {
+            let marks = wardrobe.marks(of: wish.mask)
+            let same = rails.firstIndex { $0.wish.mask == wish.mask }
+            // Each rail is taken once: the same mask may be worn twice.
+            let before = same.map { rails.remove(at: $0) }
+            if var kept = before, kept.marks == marks, kept.wish.choices == wish.choices {
+                kept.wish = wish
+                kept.mask?.opacity = wish.opacity
+                now.append(kept)
+                continue
+            }
+            now.append(load(wish, marks, wardrobe, before: before, &lines))
+        }
+        rails = now
+        Raster.rest()
+        return lines
+    }
+
+    private mutating func load(
+        _ wish: Wish, _ marks: [FileMark], _ wardrobe: Wardrobe, before: Rail?, _ lines: inout [String]
+    ) -> Rail {
+        do {
+            var target = target
+            target.choices = wish.choices
+            var mask = try wardrobe.load(wish.mask, for: target)
+            editions += 1
+            (mask.edition, mask.opacity) = (editions, wish.opacity)
+            if let before, before.marks != marks { lines.append("the mask '\(wish.mask)' is worn as it is now") }
+            return Rail(wish: wish, marks: marks, mask: mask, problem: nil)
+        } catch {
+            let words = "\(error)"
+            if before?.problem.map({ "\($0)" }) != words {
+                lines.append(words + (before?.mask == nil ? "" : " (until then it is worn as it was)"))
+            }
+            var old = before?.mask
+            old?.opacity = wish.opacity
+            return Rail(wish: wish, marks: marks, mask: old, problem: error)
+        }
+    }
+
+    /// The folders in which a change may change what is worn: those of the masks and of what they include, wherever they
+    /// are or would be, and those in which they would be found.
+    func folders(for wishes: [Wish]) -> (files: [String], names: [String]) {
+        let wardrobe = Wardrobe(places: places)
+        let family = Set(wishes.flatMap { wardrobe.family(of: $0.mask) })
+            .filter { !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("/") }.sorted()
+        let files = family.flatMap { name in
+            places.flatMap { fileMarks(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
+        }
+        return (files, places.compactMap(Self.standing))
+    }
+
+    /// The folder itself, or the nearest one above it that is there.
+    private static func standing(_ folder: String) -> String? {
+        var folder = folder[...]
+        while !folder.isEmpty, !isFolder(String(folder)) {
+            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+        }
+        return folder.isEmpty ? nil : String(folder)
+    }
+}

@@ -1,0 +1,91 @@
+import CLinux
+import Frames
+import Glibc
+
+/// Hears of changes in folders (inotify), and of a bell that other threads ring. For one thread.
+///
+/// The unsafe system calls are in this file alone.
+struct FolderWatch: ~Copyable {
+    /// -1 where the system gives none: then nothing is heard but the bell.
+    private let inotify: CInt
+    private let bell: CInt
+    private var watched: Set<CInt> = []
+
+    /// Editors write in place, or write another file and rename it.
+    private static let files =
+        UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_CREATE) | UInt32(IN_DELETE)
+        | UInt32(IN_ATTRIB) | UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
+    /// Of a folder of mask folders only what comes and goes.
+    private static let names =
+        UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_DELETE_SELF)
+        | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
+
+    /// - Parameter bell: wakes `wait`; borrowed.
+    init(bell: CInt) {
+        self.bell = bell
+        inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
+    }
+
+    deinit { if inotify >= 0 { close(inotify) } }
+
+    /// Watches these folders and no others; those that are not there are passed over.
+    /// - Parameters:
+    ///   - files: folders whose files count.
+    ///   - names: folders of which only the coming and going of entries counts.
+    mutating func set(files: [String], names: [String]) {
+        guard inotify >= 0 else { return }
+        var now: Set<CInt> = []
+        for (folders, events) in [(names, Self.names), (files, Self.files)] {
+            for folder in folders {
+                let watch = unsafe inotify_add_watch(inotify, folder, events)
+                if watch >= 0 { now.insert(watch) }
+            }
+        }
+        for gone in watched.subtracting(now) { inotify_rm_watch(inotify, gone) }
+        watched = now
+    }
+
+    /// Waits for a change or the bell; then for `quiet` milliseconds without another change, for an editor's save is
+    /// several of them, but at most five times as long.
+    func wait(quiet: CInt) {
+        guard heard(within: -1) else { return }
+        for _ in 0..<5 {
+            guard heard(within: quiet) else { return }
+        }
+    }
+
+    /// False: nothing was heard but the bell, or nothing at all.
+    private func heard(within timeout: CInt) -> Bool {
+        var polled: [2 of pollfd] = [
+            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0), pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
+        ]
+        var span = polled.mutableSpan
+        let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }
+        guard count > 0 else { return false }
+        if polled[1].revents != 0 { Self.drain(bell) }
+        guard polled[0].revents != 0 else { return false }
+        Self.drain(inotify)
+        return true
+    }
+
+    /// What changed is not told by the events, but by looking.
+    private static func drain(_ descriptor: CInt) {
+        var events = [UInt8](repeating: 0, count: 4096)
+        while unsafe read(descriptor, &events, events.count) == events.count {}
+    }
+}
+
+/// Wakes the thread that waits for it; rung by any.
+final class Bell: Sendable {
+    let descriptor: CInt
+
+    /// - Throws: `system` where no descriptor is left.
+    init() throws {
+        descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard descriptor >= 0 else { throw Problem(.system, "eventfd failed: \(message(of: errno))") }
+    }
+
+    deinit { close(descriptor) }
+
+    func ring() { eventfd_write(descriptor, 1) }
+}

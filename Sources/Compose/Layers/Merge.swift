@@ -1,0 +1,114 @@
+import Frames
+import JSON
+import Track
+
+/// A portrait that becomes the wearer's: its art is pinned as a sprite's (three pins, eyes and nose, for
+/// a picture whose own eyes must lie on the wearer's; one for a head without features), and the wearer's features show.
+struct Merge: Layer {
+    enum Way: String, CaseIterable, Sendable {
+        /// The face's own light and shade become the art's relief: a bust of the wearer.
+        case multiply
+        /// The face itself shows through the art, with a soft edge.
+        case feather
+    }
+
+    private let sprite: Sprite
+    private let way: Way
+    /// 0...1.5: how strongly light and shade show; of feather, 0...1: how much of the face shows.
+    private let strength: Float
+
+    /// Relief of light and shade fades out between these parts of the outline of the features.
+    private static let (full, none): (Float, Float) = (0.78, 1.05)
+    /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief. What is
+    /// brighter than the mean shows by less, since art is bright already.
+    private static let (darkest, brightest, shine): (Float, Float, Float) = (0.3, 1.5, 0.35)
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        way = try fields.oneOf("way", Way.self)
+        strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
+        sprite = try Sprite(&fields, parts)
+    }
+
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        guard let map = sprite.placement(on: wearer.face) else { return }
+        let level = sprite.pictures[sprite.timeline.picture(at: look.time)].level(
+            forScale: abs(map.determinant).squareRoot())
+        guard let toArt = level.map.inverse else { return }
+        let whole = map.after(toArt)
+        guard canvas.tile.begin(Self.box(level.stamp, whole), in: canvas.frame.layout) else { return }
+        canvas.tile.put(level.stamp, by: whole)
+        let features = HeadOutline(features: wearer.face)
+        guard features.isSound, canvas.effects.first.take(features.box(grown: Self.none), of: canvas.frame) else {
+            return canvas.layTile(opacity: look.opacity)
+        }
+        let skin = FaceColors(canvas.effects.first, features)
+        switch way {
+        case .multiply:
+            let black: Float = canvas.frame.layout.range == .limited ? 16 : 0
+            relieve(&canvas.tile, canvas.effects.first, features, mean: skin.mean.x, black: black)
+        case .feather: open(&canvas.tile, features)
+        }
+        canvas.layTile(opacity: look.opacity)
+    }
+
+    /// The upright box of a stamp under a map, pixels.
+    private static func box(_ stamp: borrowing Stamp, _ map: Affine) -> PixelRect {
+        let size = Point(Float(stamp.width - 1), Float(stamp.height - 1))
+        var (low, high) = (map(.zero), map(.zero))
+        for corner in 1..<4 {
+            let p = map(size * Point(Float(corner & 1), Float(corner >> 1)))
+            (low, high) = (pointwiseMin(low, p), pointwiseMax(high, p))
+        }
+        let edge: Float = 100_000  // keeps Int conversions defined
+        func whole(_ value: Float) -> Int { value.isFinite ? Int(max(-edge, min(edge, value))) : 0 }
+        return PixelRect(
+            x: whole(low.x), y: whole(low.y), width: whole(high.x - low.x) + 2, height: whole(high.y - low.y) + 2)
+    }
+
+    /// Multiplies the art's light by the face's, taken relative to its mean.
+    /// - Parameters:
+    ///   - mean: the face's luma, `black` that of black; samples.
+    private func relieve(
+        _ tile: inout Tile, _ seen: borrowing Tile, _ features: HeadOutline, mean: Float, black: Float
+    ) {
+        let (face, piece) = (seen.region, tile.region)
+        let (faceStride, stride) = (seen.stride, tile.stride)
+        let middle = max(8, mean - black)
+        let source = seen.readPixels
+        var words = tile.pixels
+        let rows = max(face.y, piece.y)..<max(face.y, piece.y, min(face.y + face.height, piece.y + piece.height))
+        let columns = max(face.x, piece.x)..<max(face.x, piece.x, min(face.x + face.width, piece.x + piece.width))
+        for y in rows {
+            for x in columns {
+                let cover = features.cover(Point(Float(x), Float(y)), full: Self.full, none: Self.none)
+                let at = (y - piece.y) * stride + x - piece.x
+                let word = words[at]
+                guard cover > 0, word >> 24 > 0 else { continue }
+                let luma = Float(source[(y - face.y) * faceStride + x - face.x] & 255) - black
+                let light = max(Self.darkest, min(Self.brightest, luma / middle))
+                let gain = 1 + (light - 1) * (light > 1 ? Self.shine : 1) * strength * cover
+                // What alpha has taken of black is no light.
+                let floor = black * Float(word >> 24) / 255
+                let lit = max(0, min(255, (Float(word & 255) - floor) * gain + floor))
+                words[at] = word & 0xffff_ff00 | UInt32(lit)
+            }
+        }
+    }
+
+    /// Makes the art transparent over the features.
+    private func open(_ tile: inout Tile, _ features: HeadOutline) {
+        let (piece, stride) = (tile.region, tile.stride)
+        var words = tile.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width where words[y * stride + x] != 0 {
+                let p = Point(Float(piece.x + x), Float(piece.y + y))
+                let shown = features.cover(p, full: Self.full, none: Self.none) * min(1, strength)
+                guard shown > 0 else { continue }
+                let (word, alpha) = (words[y * stride + x], UInt32((1 - shown) * 256))
+                let odd = (word >> 8 & 0x00ff_00ff) * alpha & 0xff00_ff00
+                words[y * stride + x] = odd | ((word & 0x00ff_00ff) * alpha) >> 8 & 0x00ff_00ff
+            }
+        }
+    }
+}

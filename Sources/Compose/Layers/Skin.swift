@@ -1,0 +1,54 @@
+import Frames
+import JSON
+import Track
+
+/// Art on the face chart, bent to the face and lit by its skin: paint, tattoos, whole-face masks.
+struct Skin: Layer {
+    /// Whether what lies between lids or lips is drawn over.
+    enum Opening: String, CaseIterable { case open, covered }
+
+    let chart: ChartArt
+    /// 0...1: how much of the skin's light and shade the art takes up.
+    let relief: Float
+
+    /// The skin's luma above black under which art has its own brightness, and the power by which it grows darker on
+    /// darker skin: half of that is the skin's own colour, half the light.
+    static let (wellLit, dimming): (Float, Float) = (140, 0.5)
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let name = try fields.string("art")
+        var edges = ChartEdges()
+        edges.hasEyes = try fields.choice("eyes", default: Opening.open) == .covered
+        edges.hasMouth = try fields.choice("mouth", default: Opening.open) == .covered
+        edges.feather = Float(try fields.number("feather", in: 0...0.5, default: 0.09)) * FaceChart.unit
+        relief = Float(try fields.number("relief", in: 0...1, default: 0.8))
+        let art = try Art(
+            file: name, folder: parts.folder, density: parts.target.eyeDistance / FaceChart.unit,
+            range: parts.target.range
+        ) { edges.soften(&$0) }
+        chart = ChartArt(art: art, triangles: FaceChart.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))
+    }
+
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        let places = FaceChart.place(on: wearer.face)
+        guard ChartArt.begin(places, on: &canvas) else { return }
+        chart.draw(wearer.face, places, on: &canvas.tile)
+        let ground = FaceGround.samples(places, in: canvas.frame)
+        canvas.layTile(Paint(on: ground, relief: relief, dimming: Self.dimming, opacity: look.opacity))
+    }
+}
+
+extension Paint {
+    /// Art in the light of the skin that it lies on.
+    /// - Parameters:
+    ///   - relief: 0...1.
+    ///   - dimming: the power by which art grows darker on darker skin.
+    init(on skin: GroundSamples?, relief: Float, dimming: Float, opacity: Float) {
+        self.init(opacity: opacity)
+        guard let skin else { return }
+        // No brighter than drawn: what is white stays paint and does not glow.
+        gain = min(1.05, exponential(dimming * logarithm(max(skin.luma, 8) / Skin.wellLit)))
+        self.relief = Relief(reference: skin.sample, strength: relief)
+    }
+}

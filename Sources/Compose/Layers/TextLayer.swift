@@ -1,0 +1,291 @@
+import Frames
+import JSON
+import Track
+
+/// Words in the picture, or pinned to a face: a name tag and the like. Set once, when the mask is loaded, by librsvg,
+/// whose text is Pango's: every script that the machine has a font for, written right to left where it is.
+struct TextLayer: Layer, PictureLayer {
+    /// Where it lies.
+    private enum Place: Sendable {
+        /// Top left corner, pixels.
+        case picture(Point)
+        /// A landmark, and the way from there in the face's own axes; eye distances.
+        case face(Anchor, Point)
+    }
+
+    private let art: Art
+    /// The whole drawing, pixels of its first level.
+    private let size: Point
+    private let place: Place
+    /// With a face: drawn pixels for one eye distance.
+    private let perEye: Float
+    private let isMirrored: Bool
+
+    /// True where each face wears it.
+    var isPinned: Bool {
+        if case .face = place { true } else { false }
+    }
+
+    /// Letters: no name is longer, and no line of a hundred can be read.
+    private static let longest = 200
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let target = parts.target
+        let text = try fields.string("text")
+        guard !text.isEmpty, text.count <= Self.longest else {
+            throw fields.wrong("text", "of \(text.count) letters", allowed: "1 to \(Self.longest)")
+        }
+        var style = TextStyle()
+        style.font = try fields.string("font", default: style.font)
+        style.weight = try fields.integer("weight", in: 100...900, default: style.weight)
+        style.isItalic = try fields.bool("italic", default: false)
+        style.color = try Self.color(&fields, "color", style.color)
+        if fields.has("outline") { style.outline = try Self.color(&fields, "outline", "#000000") }
+        style.outlineWidth = try fields.number("outlineWidth", in: 0...0.5, default: style.outlineWidth)
+        isMirrored = try fields.bool("mirrored", default: false)
+        let plate = fields.has("plate") ? try Plate(try fields.object("plate"), parts) : nil
+
+        // Of one line, or of the plate where there is one.
+        let height: Float
+        var pinned: (Anchor, Point)?
+        if fields.has("face") {
+            let name = try fields.string("face")
+            guard let anchor = Anchor(rawValue: name) else {
+                let known = Anchor.allCases.map(\.rawValue)
+                let hint = nearest(to: name, among: known).map { "did you mean '\($0)'? " } ?? ""
+                throw fields.wrong(
+                    "face", "'\(name)', which is no landmark", allowed: hint + known.joined(separator: ", "))
+            }
+            let shift = fields.has("shift") ? try fields.numbers("shift", count: 2) : [0, 0]
+            guard shift.allSatisfy({ abs($0) <= 20 }) else {
+                throw fields.wrong("shift", "too far away", allowed: "-20 to 20 eye distances")
+            }
+            height = max(4, Float(try fields.number("size", in: 0.05...8, default: 0.4)) * target.eyeDistance)
+            pinned = (anchor, Point(Float(shift[0]), Float(shift[1])))
+        } else {
+            height = max(4, Float(try fields.number("size", in: 0.01...0.9, default: 0.06)) * Float(target.height))
+        }
+        let corner: PicturePlace = try fields.choice("place", default: .bottom)
+        let margin = Float(try fields.number("margin", in: 0...0.5, default: 0.05)) * Float(target.height)
+
+        let raster: RasterRGBA
+        if let plate {
+            raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
+        } else {
+            // Long words are set smaller rather than cut off.
+            let room = Point(Float(target.width) - 2 * margin, Float(target.height) - 2 * margin)
+            raster = try style.drawn(text, lineHeight: height, within: pinned == nil ? room : nil)
+        }
+        art = Art(
+            rgba: raster.bytes, width: raster.width, height: raster.height, density: 1, origin: .zero,
+            range: target.range)
+        size = Point(Float(raster.width), Float(raster.height))
+        perEye = target.eyeDistance
+        if let (anchor, shift) = pinned {
+            place = .face(anchor, shift)
+        } else {
+            let room = Point(Float(target.width), Float(target.height)) - size - 2 * margin
+            // Whole pixels keep letters sharp.
+            place = .picture((margin + room * corner.share).rounded(.toNearestOrAwayFromZero))
+        }
+    }
+
+    private static func color(_ fields: inout Fields, _ key: String, _ fallback: String) throws -> String {
+        _ = try fields.color(key, default: fallback)
+        return try fields.string(key, default: fallback)
+    }
+
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+        guard case .picture(let corner) = place else { return }
+        // The first pixel's centre is a whole number, its edge half a pixel before.
+        let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: corner.x - 0.5, ty: corner.y - 0.5)
+        lay(map, scale: 1, onto: &canvas, look)
+    }
+
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        guard case .face(let anchor, let shift) = place else { return }
+        let scale = wearer.face.head.scale
+        let turn = Affine(scale: scale, angle: radians(wearer.face.pose.roll), origin: .zero)
+        let middle = anchor.position(on: wearer.face) + turn.linear(shift)
+        var map = turn
+        let each = 1 / perEye
+        (map.a, map.b, map.c, map.d) = (map.a * each, map.b * each, map.c * each, map.d * each)
+        let half = map.linear(size / 2)
+        (map.tx, map.ty) = (middle.x - half.x, middle.y - half.y)
+        lay(map, scale: scale * each, onto: &canvas, look)
+    }
+
+    /// - Parameter map: from drawn pixels, whose corner is 0, to the frame's.
+    private func lay(_ map: Affine, scale: Float, onto canvas: inout Canvas, _ look: Look) {
+        let level = art.level(forScale: scale)
+        guard let toArt = level.map.inverse else { return }
+        let flip = isMirrored ? Affine(a: -1, b: 0, c: 0, d: 1, tx: size.x, ty: 0) : .identity
+        blend(level.stamp, by: map.after(flip).after(toArt), opacity: look.opacity, onto: &canvas.frame)
+    }
+}
+
+/// How words look.
+private struct TextStyle {
+    /// A family's name as fontconfig knows it; what is missing in it is taken from others.
+    var font = "sans-serif"
+    /// 400 is regular, 700 bold.
+    var weight = 700
+    var isItalic = false
+    var color = "#ffffff"
+    /// Nil: none.
+    var outline: String?
+    /// Of the line's height.
+    var outlineWidth = 0.1
+
+    /// Units of the drawing that a line is high: enough that hinting plays no part.
+    private static let line = 100.0
+
+    /// - Parameter corner: of the text's beginning.
+    private func svg(_ text: String, box: Rect) -> String {
+        let stroke =
+            outline.map {
+                " stroke=\"\($0)\" stroke-width=\"\(2 * outlineWidth * Self.line)\" stroke-linejoin=\"round\""
+                    + " paint-order=\"stroke\""
+            } ?? ""
+        let spans = text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map { index, line in
+            "<tspan x=\"0\" y=\"\(Double(index) * Self.line * 1.2)\">\(Self.escaped(String(line)))</tspan>"
+        }
+        return """
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="\(box.x) \(box.y) \(box.width) \(box.height)">\
+            <text text-anchor="middle" font-family="\(Self.escaped(font))" font-size="\(Self.line * 0.9)" \
+            font-weight="\(weight)" font-style="\(isItalic ? "italic" : "normal")" fill="\(color)"\(stroke)>\
+            \(spans.joined())</text></svg>
+            """
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for letter in text {
+            switch letter {
+            case "&": out += "&amp;"
+            case "<": out += "&lt;"
+            case ">": out += "&gt;"
+            case "\"": out += "&quot;"
+            // What XML forbids even so.
+            case _ where letter.unicodeScalars.allSatisfy({ $0.value < 32 }): out += " "
+            default: out.append(letter)
+            }
+        }
+        return out
+    }
+
+    /// - Parameters:
+    ///   - lineHeight: pixels of one line.
+    ///   - room: pixels within which it must fit, whatever the line's height; nil: none.
+    func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RasterRGBA {
+        let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
+        // Wide enough for the longest text; drawn small, to see where its ink lies.
+        let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
+        let draft = try Raster.drawing(svg(text, box: wide), named: "the text", density: .infinity)
+        guard var ink = draft.ink else {
+            throw Problem(.invalid, "the text '\(text)' draws nothing", cure: "give it letters that a font has")
+        }
+        // Names set side by side stand on one line and are as high, with or without a y.
+        let (top, bottom) = (min(ink.y, -72), max(ink.y + ink.height, (lines - 1) * 120 + 20))
+        ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
+        var density = lineHeight / Float(Self.line)
+        if let room { density = min(density, room.x / ink.width, room.y / ink.height) }
+        return try Raster.drawing(svg(text, box: ink), named: "the text", density: density)
+    }
+}
+
+/// What words are set on.
+private struct Plate {
+    private enum Look {
+        /// A rounded plate as large as the words ask for; 0...1.
+        case plain(color: String, opacity: Double)
+        /// Art, and the box in it that words are fitted to, art units.
+        case art(path: String, box: Rect)
+    }
+
+    private let look: Look
+
+    init(_ source: consuming Fields, _ parts: LayerParts) throws {
+        var fields = source
+        if fields.has("art") {
+            let file = try fields.string("art")
+            let box = try fields.numbers("box", count: 4)
+            guard box[2] > 0, box[3] > 0, box.allSatisfy({ abs($0) < 100_000 }) else {
+                throw fields.wrong("box", "has no size", allowed: "left, top, width, height in art units")
+            }
+            look = .art(
+                path: try Art.inside(parts.folder, file),
+                box: Rect(x: Float(box[0]), y: Float(box[1]), width: Float(box[2]), height: Float(box[3])))
+        } else {
+            _ = try fields.color("color", default: "#101418")
+            look = .plain(
+                color: try fields.string("color", default: "#101418"),
+                opacity: try fields.number("opacity", in: 0...1, default: 0.7))
+        }
+        try fields.finish()
+    }
+
+    /// - Parameters:
+    ///   - height: pixels of a line on a plain plate, of all the art else.
+    ///   - across: pixels that there are for a plain plate.
+    func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RasterRGBA {
+        switch look {
+        case .plain(let color, let opacity):
+            let (side, down) = (Int(height * 0.55), Int(height * 0.3))
+            let room = Point(max(4, across - 2 * Float(side)), .infinity)
+            let words = try style.drawn(text, lineHeight: height, within: room)
+            let (w, h) = (words.width + 2 * side, words.height + 2 * down)
+            let plate = try Raster.drawing(
+                """
+                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(w) \(h)"><rect width="\(w)" height="\(h)" \
+                rx="\(height * 0.35)" fill="\(color)" fill-opacity="\(opacity)"/></svg>
+                """, named: "the plate", density: 1)
+            return plate.with(words, at: (side, down))
+        case .art(let path, let box):
+            let draft = try Raster.load(path: path, maxDimension: 64)
+            let plate = try Raster.load(
+                path: path, density: height / draft.size.y, maxDimension: Raster.largestSide)
+            let scale = plate.scale
+            let room = Point(box.width * scale, box.height * scale)
+            let words = try style.drawn(text, lineHeight: room.y, within: room)
+            let corner = (Point(box.x, box.y) - plate.origin) * scale
+            let free = (room - Point(Float(words.width), Float(words.height))) / 2
+            let at = corner + pointwiseMax(free, .zero)
+            return plate.with(words, at: (Int(at.x), Int(at.y)))
+        }
+    }
+}
+
+extension RasterRGBA {
+    /// Where anything is drawn, in art units, to the next whole pixel; nil where nothing is.
+    fileprivate var ink: Rect? {
+        var (left, top, right, bottom) = (width, height, 0, 0)
+        for y in 0..<height {
+            for x in 0..<width where bytes[(y * width + x) * 4 + 3] > 8 {
+                (left, right) = (min(left, x), max(right, x + 1))
+                (top, bottom) = (min(top, y), max(bottom, y + 1))
+            }
+        }
+        guard left < right else { return nil }
+        let corner = origin + Point(Float(left - 1), Float(top - 1)) / scale
+        return Rect(
+            x: corner.x, y: corner.y, width: Float(right - left + 2) / scale, height: Float(bottom - top + 2) / scale)
+    }
+
+    /// This picture with another one over it; what lies beside it is cut off.
+    fileprivate func with(_ other: RasterRGBA, at corner: (x: Int, y: Int)) -> RasterRGBA {
+        var both = self
+        for y in max(0, -corner.y)..<max(0, -corner.y, min(other.height, height - corner.y)) {
+            for x in max(0, -corner.x)..<max(0, -corner.x, min(other.width, width - corner.x)) {
+                let (from, to) = ((y * other.width + x) * 4, ((y + corner.y) * width + x + corner.x) * 4)
+                let shine = 255 - Int(other.bytes[from + 3])
+                for c in 0..<4 {
+                    both.bytes[to + c] = UInt8(
+                        min(255, Int(other.bytes[from + c]) + (Int(bytes[to + c]) * shine + 127) / 255))
+                }
+            }
+        }
+        return both
+    }
+}

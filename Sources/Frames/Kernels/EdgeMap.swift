@@ -1,0 +1,169 @@
+/// Where a frame's brightness bends sharply: the absolute Laplacian of the blurred luma, at half the frame's width and
+/// height. Its memory grows to the largest frame and is kept.
+public struct EdgeMap: ~Copyable {
+    private var width = 0
+    private var height = 0
+    private var levels: [UInt8] = []
+    private var spare: [UInt8] = []
+
+    /// Laplacians below this are noise and skin, samples.
+    private static let noise: Int16 = 5
+    /// So much above that is a full edge; a divisor of 255.
+    private static let full: Int16 = 15
+
+    /// An empty one.
+    public init() {}
+
+    /// Finds a frame's edges. Allocates nothing once it has seen a frame of that size.
+    public mutating func find(_ frame: borrowing Frame) {
+        let layout = frame.layout
+        (width, height) = (layout.width / 2, layout.height / 2)
+        let count = width * height
+        if levels.count < count {
+            levels = Array(repeating: 0, count: count)
+            spare = Array(repeating: 0, count: count)
+        }
+        // Narrower frames have no room for a run and its neighbours.
+        guard width >= 18, height >= 3 else { return }
+        halve(frame)
+        Self.filter(levels, into: &spare, width, height) { a, b, c, d, e, f, g, h, i in
+            // The binomial filter, which is nearly a Gaussian with a deviation of 0.7.
+            (a &+ c &+ g &+ i &+ (b &+ d &+ f &+ h) &* 2 &+ e &* 4 &+ 8) &>> 4
+        }
+        Self.filter(spare, into: &levels, width, height) { a, b, c, d, e, f, g, h, i in
+            let bend = a &+ b &+ c &+ d &+ f &+ g &+ h &+ i &- e &* 8
+            // Absolute values, minimum and maximum by sign bits: the library's own are calls, and slower.
+            let sign = bend &>> 15
+            let clear = (((bend ^ sign) &- sign) &>> 2) &- Self.noise
+            let kept = clear & ~(clear &>> 15)
+            let over = kept &- Self.full
+            return (Self.full &+ (over & (over &>> 15))) &* (255 / Self.full)
+        }
+    }
+
+    private mutating func halve(_ frame: borrowing Frame) {
+        let (layout, width, height) = (frame.layout, self.width, self.height)
+        let bytes = frame.bytes
+        var target = levels.mutableSpan
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe target.withUnsafeMutableBufferPointer { target in
+                guard let base = bytes.baseAddress, let target = target.baseAddress else { return }
+                let (stride, format) = (layout.planes[0].stride, layout.format)
+                for y in 0..<height {
+                    let row = unsafe UnsafeRawPointer(base + layout.planes[0].offset + 2 * y * stride)
+                    let out = unsafe UnsafeMutableRawPointer(target + y * width)
+                    var x = 0
+                    while x < width {
+                        // The last run overlaps the one before.
+                        x = min(x, width - 8)
+                        let upper = unsafe pairSums(row, 2 * x, format)
+                        let lower = unsafe pairSums(row + stride, 2 * x, format)
+                        let mean = (upper &+ lower &+ 2) &>> 2
+                        unsafe out.storeBytes(
+                            of: SIMD8<UInt8>(truncatingIfNeeded: mean), toByteOffset: x, as: SIMD8<UInt8>.self)
+                        x += 8
+                    }
+                }
+            }
+        }
+    }
+
+    private typealias Lanes = SIMD8<Int16>
+
+    /// Each sample from itself and its eight neighbours, row by row from the top left; the outermost ones become as their neighbours
+    /// inside, so that the frame's own edge is none.
+    @inline(__always)
+    private static func filter(
+        _ source: [UInt8], into target: inout [UInt8], _ width: Int, _ height: Int,
+        _ body: (Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes, Lanes) -> Lanes
+    ) {
+        let from = source.span
+        var to = target.mutableSpan
+        unsafe from.withUnsafeBufferPointer { from in
+            unsafe to.withUnsafeMutableBufferPointer { to in
+                guard let from = from.baseAddress, let to = to.baseAddress else { return }
+                for y in 1..<height - 1 {
+                    let row = unsafe UnsafeRawPointer(from + y * width)
+                    let out = unsafe UnsafeMutableRawPointer(to + y * width)
+                    @inline(__always)
+                    func at(_ offset: Int) -> Lanes {
+                        unsafe row.loadUnaligned(fromByteOffset: offset, as: Lanes.self)
+                    }
+                    var x = 1
+                    while x < width - 1 {
+                        x = min(x, width - 17)
+                        let (up, down) = (x &- width, x &+ width)
+                        let (a, b, c) = (at(up &- 1), at(up), at(up &+ 1))
+                        let (d, e, f) = (at(x &- 1), at(x), at(x &+ 1))
+                        let (g, h, i) = (at(down &- 1), at(down), at(down &+ 1))
+                        // Even and odd bytes, each in a lane of 16 bits.
+                        let even = body(
+                            a & 255, b & 255, c & 255, d & 255, e & 255, f & 255, g & 255, h & 255, i & 255)
+                        let odd = body(
+                            high(a), high(b), high(c), high(d), high(e), high(f), high(g), high(h), high(i))
+                        unsafe out.storeBytes(of: even | odd &<< 8, toByteOffset: x, as: Lanes.self)
+                        x &+= 16
+                    }
+                    unsafe to[y * width] = to[y * width + 1]
+                    unsafe to[y * width + width - 1] = to[y * width + width - 2]
+                }
+                unsafe to.update(from: to + width, count: width)
+                unsafe (to + (height - 1) * width).update(from: to + (height - 2) * width, count: width)
+            }
+        }
+    }
+
+    /// Draws the edges over a frame in one colour, screened: bright edges cover, faint ones lighten.
+    /// - Parameter color: an opaque word of a `Stamp`, in the frame's range.
+    public func screen(_ color: UInt32, opacity: Float, onto frame: inout Frame) {
+        let layout = frame.layout
+        guard width >= 18, height >= 3, opacity > 0 else { return }
+        precondition(width == layout.width / 2 && height == layout.height / 2, "the edges are the frame's own")
+        let gain = UInt16((min(opacity, 1) * 256).rounded())
+        let rows = layout.format.chromaShift.y == 1 ? 2 : 1
+        let (y0, u0, v0) = (UInt16(color & 255), UInt16(color >> 8 & 255), UInt16(color >> 16 & 255))
+        var bytes = frame.mutableBytes
+        unsafe bytes.withUnsafeMutableBufferPointer { target in
+            unsafe levels.withUnsafeBufferPointer { levels in
+                guard let base = target.baseAddress, let levels = levels.baseAddress else { return }
+                for y in stride(from: 0, to: 2 * height, by: rows) {
+                    for x in stride(from: 0, to: 2 * width - 15, by: runLength) {
+                        let at = unsafe UnsafeRawPointer(levels + y / 2 * width + x / 2)
+                        let edge = unsafe at.loadUnaligned(as: SIMD8<UInt8>.self)
+                        guard edge != .zero else { continue }
+                        let half = (SIMD8<UInt16>(truncatingIfNeeded: edge) &* gain) &>> 8
+                        var alpha = SIMD16<UInt16>()
+                        (alpha.evenHalf, alpha.oddHalf) = (half, half)
+                        @inline(__always)
+                        func part(_ value: UInt16) -> SIMD16<UInt16> {
+                            let t = alpha &* value &+ 128
+                            return (t &+ (t &>> 8)) &>> 8
+                        }
+                        let low = part(y0) | part(u0) &<< 8
+                        let high = part(v0) | alpha &<< 8
+                        let run = Run(truncatingIfNeeded: low) | Run(truncatingIfNeeded: high) &<< 16
+                        let place = RunPlace(x: x, y: y, count: runLength)
+                        unsafe blend(run, rows == 2 ? run : nil, onto: base, layout, at: place)
+                    }
+                }
+            }
+        }
+    }
+}
+
+@inline(__always)
+private func high(_ pairs: SIMD8<Int16>) -> SIMD8<Int16> { pairs &>> 8 & 255 }
+
+/// The sums of the luma of 8 pairs of neighbours.
+@inline(__always)
+private func pairSums(_ row: UnsafeRawPointer, _ x: Int, _ format: PixelFormat) -> SIMD8<UInt16> {
+    switch format {
+    case .yuyv, .uyvy:
+        let words = unsafe row.loadUnaligned(fromByteOffset: 2 * x, as: SIMD16<UInt16>.self)
+        let luma = format == .yuyv ? words & 255 : words &>> 8
+        return luma.evenHalf &+ luma.oddHalf
+    default:
+        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<UInt16>.self)
+        return (pairs & 255) &+ pairs &>> 8
+    }
+}

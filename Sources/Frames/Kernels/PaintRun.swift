@@ -1,0 +1,390 @@
+/// One number for each pixel of a run.
+typealias Lanes = SIMD16<Int16>
+
+/// A paint made ready for frames of one range: fixed point, worked out once a drawing.
+///
+/// Colours are converted to RGB and back within a run. Every mode's change to what is under it is written as a difference
+/// that is exactly zero where there is no art:
+///
+///     multiply u(s-a)   screen s(1-u)   overlay min(u, 1-u)(2s-a)   soft light u(1-u)(2s-a)   add min(s, 1-u)
+///
+/// for u under premultiplied art s of alpha a; differences, unlike colours, lose nothing on their way back to YUV, and are
+/// averaged over the pixels that share chroma.
+struct Painter {
+    private let mode: BlendMode
+    private let isPlain: Bool
+    private let changesArt: Bool
+    private let scale: ColorScale
+    /// 2.14 fixed point.
+    private let gain: Lanes
+    private let (castU, castV): (Lanes, Lanes)
+    private let relief: (most: Lanes, slope: Lanes, base: Lanes)?
+
+    /// 1 in 2.14 fixed point, and white.
+    fileprivate static let one: Float = 16384
+
+    init(_ paint: Paint, _ range: ColorRange) {
+        mode = paint.mode
+        scale = ColorScale(range)
+        let lit = (gain: paint.gain.isFinite ? max(0, min(paint.gain, 1.99)) : 1, cast: paint.cast)
+        gain = Lanes(repeating: Int16(lit.gain * Self.one))
+        (castU, castV) = (scale.cast(lit.cast.x), scale.cast(lit.cast.y))
+        if let relief = paint.relief, relief.strength > 0, relief.reference.isFinite {
+            let strength = min(relief.strength, 1)
+            // A reference of no more than 8 levels would be noise. 1.9 keeps the factor within 16 bits.
+            let reference = max(8, min(relief.reference - scale.black, 255))
+            self.relief = (
+                Lanes(repeating: Int16(min(255, (reference * 1.9).rounded()))),
+                Lanes(repeating: Int16((Self.one * strength / reference).rounded())),
+                Lanes(repeating: Int16(Self.one * (1 - strength)))
+            )
+        } else {
+            relief = nil
+        }
+        changesArt = lit.gain != 1 || lit.cast != .zero || relief != nil
+        isPlain = mode == .normal && !changesArt
+    }
+
+    /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
+    /// - Parameter lower: nil where there is no next row, or chroma is not shared with it.
+    @inline(__always)
+    func blend(
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    ) {
+        if isPlain {
+            unsafe Frames.blend(upper, lower, onto: base, layout, at: place)
+        } else {
+            unsafe blendRich(upper, lower, onto: base, layout, at: place)
+        }
+    }
+
+    @inline(never)
+    private func blendRich(
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    ) {
+        var (upper, lower) = (upper, lower)
+        let under = unsafe LumaRow(base, layout, place, row: place.y)
+        let next = unsafe LumaRow(base, layout, place, row: lower == nil ? place.y : place.y + 1)
+        var lumas = unsafe (under.load(), lower == nil ? Lanes() : next.load())
+        if changesArt {
+            upper = changed(upper, over: lumas.0)
+            if let run = lower { lower = changed(run, over: lumas.1) }
+            if mode == .normal {
+                unsafe Frames.blend(upper, lower, onto: base, layout, at: place)
+                return
+            }
+        }
+        let chroma = unsafe ChromaRow(base, layout, place)
+        // The last column of an odd width has its chroma for itself.
+        if place.count < runLength && place.count % 2 == 1 {
+            upper[place.count] = upper[place.count - 1]
+            lumas.0[place.count] = lumas.0[place.count - 1]
+            if let run = lower { lower?[place.count] = run[place.count - 1] }
+            lumas.1[place.count] = lumas.1[place.count - 1]
+        }
+        let (u, v) = unsafe chroma.load()
+        let first = difference(upper, lumas.0, u, v)
+        unsafe under.store(clamped(lumas.0 &+ first.y))
+        if let lower {
+            let second = difference(lower, lumas.1, u, v)
+            unsafe next.store(clamped(lumas.1 &+ second.y))
+            unsafe chroma.add(first.u &+ second.u, first.v &+ second.v, rows: 2)
+        } else {
+            unsafe chroma.add(first.u, first.v, rows: 1)
+        }
+    }
+
+    /// The art under the light.
+    @inline(__always)
+    private func changed(_ run: Run, over luma: Lanes) -> Run {
+        let art = Art(run)
+        var gain = gain
+        if let relief {
+            let above = pointwiseMin(pointwiseMax(luma &- scale.blackLanes, .zero), relief.most)
+            gain = high(gain, relief.base &+ above &* relief.slope) &<< 2
+        }
+        return scale.lit(art, gain, castU, castV)
+    }
+
+    /// What the art changes: luma in levels, chroma in sixteenths of a level.
+    @inline(__always)
+    private func difference(_ run: Run, _ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
+        let art = Art(run)
+        let alpha = art.a &<< 6 &+ art.a &>> 2
+        let s = scale.rgb(art, limit: alpha)
+        let under = scale.rgb(luma, u, v)
+        let r = difference(s.r, alpha, under.r)
+        let g = difference(s.g, alpha, under.g)
+        let b = difference(s.b, alpha, under.b)
+        let back = scale.yuv(r, g, b)
+        return ((back.y &+ 8) &>> 4, back.u, back.v)
+    }
+
+    @inline(__always)
+    private func difference(_ s: Lanes, _ a: Lanes, _ u: Lanes) -> Lanes {
+        let rest = Int16(Self.one) &- u
+        switch mode {
+        case .normal: return s &- high(u, a) &<< 2
+        case .multiply: return high(u, s &- a) &<< 2
+        case .screen: return high(rest, s) &<< 2
+        case .overlay: return high(pointwiseMin(u, rest), s &+ s &- a) &<< 2
+        case .softLight: return high(high(u, rest) &<< 2, s &+ s &- a) &<< 2
+        case .add: return pointwiseMin(s, rest)
+        }
+    }
+}
+
+/// A run's four channels, premultiplied.
+private struct Art {
+    let (y, u, v, a): (Lanes, Lanes, Lanes, Lanes)
+
+    @inline(__always)
+    init(_ run: Run) {
+        let words = unsafe unsafeBitCast(run, to: SIMD32<UInt16>.self)
+        let (low, high) = (words.evenHalf, words.oddHalf)
+        y = signed(low & 255)
+        u = signed(low &>> 8)
+        v = signed(high & 255)
+        a = signed(high &>> 8)
+    }
+}
+
+/// The conversions between YUV of one range and RGB (ITU-R BT.601), in fixed point. RGB is 2.14: 16384 is white.
+private struct ColorScale {
+    /// Black's luma.
+    let black: Float
+    let blackLanes: Lanes
+    /// Luma levels from black to white, and chroma levels from one end to the other.
+    private let (span, chromaSpan): (Float, Float)
+    private let whiteLanes: Lanes
+    private let most: Lanes
+    /// RGB for each level of luma beyond 64.
+    private let rise: Lanes
+    private let (redV, greenU, greenV, blueU): (Lanes, Lanes, Lanes, Lanes)
+    private let (lumaR, lumaG, lumaB): (Lanes, Lanes, Lanes)
+    private let (uR, uG, half, vG, vB): (Lanes, Lanes, Lanes, Lanes, Lanes)
+    /// Of 128 times the alpha: black's luma and the highest luma.
+    private let (blackPart, whitePart): (Lanes, Lanes)
+
+    init(_ range: ColorRange) {
+        (black, span, chromaSpan) = range == .full ? (0, 255, 255) : (16, 219, 224)
+        func lanes(_ value: Float) -> Lanes { Lanes(repeating: Int16(value.rounded())) }
+        (blackLanes, whiteLanes, most) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
+        // `high` divides by 65536; levels come in 128ths, so 512 times the factor is wanted.
+        rise = lanes((16384 / span - 64) * 512)
+        // A quarter of the factor, to stay within 16 bits.
+        let chroma = 16384 / chromaSpan * 128
+        (redV, blueU) = (lanes(1.402 * chroma), lanes(1.772 * chroma))
+        (greenU, greenV) = (lanes(0.344136 * chroma), lanes(0.714136 * chroma))
+        // From 16384 to sixteenths of a level.
+        let (luma, back) = (span * 64, chromaSpan * 64)
+        (lumaR, lumaG, lumaB) = (lanes(0.299 * luma), lanes(0.587 * luma), lanes(0.114 * luma))
+        (uR, uG, half) = (lanes(-0.168736 * back), lanes(-0.331264 * back), lanes(0.5 * back))
+        (vG, vB) = (lanes(-0.418688 * back), lanes(-0.081312 * back))
+        (blackPart, whitePart) = (lanes(black * 65536 / 255), lanes(span * 16384 / 255))
+    }
+
+    /// A cast made ready for `lit`.
+    func cast(_ samples: Float) -> Lanes {
+        let samples = samples.isFinite ? max(-60, min(samples, 60)) : 0
+        return Lanes(repeating: Int16((samples * chromaSpan / 255 * 65536 / span).rounded()))
+    }
+
+    /// What is under art.
+    @inline(__always)
+    func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+        let level = pointwiseMin(pointwiseMax(luma &- blackLanes, .zero), whiteLanes) &<< 7
+        let cu = pointwiseMin(pointwiseMax(u &- 128, .zero &- most), most) &<< 7
+        let cv = pointwiseMin(pointwiseMax(v &- 128, .zero &- most), most) &<< 7
+        return rgb(level, cu, cv, limit: Lanes(repeating: Int16(Painter.one)))
+    }
+
+    @inline(__always)
+    func rgb(_ art: Art, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+        let level = art.y &<< 7 &- high(art.a &<< 7, blackPart)
+        let middle = art.a &<< 6 &+ art.a &>> 2
+        let bound = most &<< 7
+        let cu = pointwiseMin(pointwiseMax(art.u &<< 7 &- middle, .zero &- bound), bound)
+        let cv = pointwiseMin(pointwiseMax(art.v &<< 7 &- middle, .zero &- bound), bound)
+        return rgb(pointwiseMin(level, whiteLanes &<< 7), cu, cv, limit: limit)
+    }
+
+    /// From 128ths of a level above black and about the middle.
+    @inline(__always)
+    private func rgb(_ level: Lanes, _ u: Lanes, _ v: Lanes, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
+        let grey = level &>> 1 &+ high(level, rise)
+        let r = grey &+ high(v, redV) &<< 2
+        let g = grey &- (high(u, greenU) &+ high(v, greenV)) &<< 2
+        let b = grey &+ high(u, blueU) &<< 2
+        return (
+            pointwiseMin(pointwiseMax(r, .zero), limit), pointwiseMin(pointwiseMax(g, .zero), limit),
+            pointwiseMin(pointwiseMax(b, .zero), limit)
+        )
+    }
+
+    /// Of differences, to sixteenths of a level.
+    @inline(__always)
+    func yuv(_ r: Lanes, _ g: Lanes, _ b: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
+        (
+            high(r, lumaR) &+ high(g, lumaG) &+ high(b, lumaB), high(r, uR) &+ high(g, uG) &+ high(b, half),
+            high(r, half) &+ high(g, vG) &+ high(b, vB)
+        )
+    }
+
+    /// Art times a gain in 2.14 fixed point, with a cast by its brightness.
+    @inline(__always)
+    func lit(_ art: Art, _ gain: Lanes, _ castU: Lanes, _ castV: Lanes) -> Run {
+        let whole = art.a &<< 7
+        let middle = art.a &<< 6 &+ art.a &>> 2
+        // From here on in 32nds of a level.
+        let level = high(art.y &<< 7 &- high(whole, blackPart), gain)
+        let luma = pointwiseMin(pointwiseMax(level, .zero), high(whole, whitePart))
+        let u = high(art.u &<< 7 &- middle, gain) &+ high(luma, castU)
+        let v = high(art.v &<< 7 &- middle, gain) &+ high(luma, castV)
+        let y = (luma &+ high(whole, blackPart) &>> 2 &+ 16) &>> 5
+        let low = y | clamped((u &+ middle &>> 2 &+ 16) &>> 5) &<< 8
+        let upper = clamped((v &+ middle &>> 2 &+ 16) &>> 5) | art.a &<< 8
+        var words = SIMD32<Int16>()
+        (words.evenHalf, words.oddHalf) = (low, upper)
+        return unsafe unsafeBitCast(words, to: Run.self)
+    }
+}
+
+/// The luma of a run's pixels.
+@safe private struct LumaRow {
+    private let line: UnsafeMutablePointer<UInt8>
+    private let step: Int
+    private let isSecond: Bool
+    private let count: Int
+
+    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace, row: Int) {
+        let (_, step) = layout.luma
+        let plane = layout.planes[0]
+        unsafe line = base + plane.offset + row * plane.stride + place.x * step
+        (self.step, count, isSecond) = (step, place.count, layout.format == .uyvy)
+    }
+
+    @inline(__always)
+    func load() -> Lanes {
+        guard count == runLength else {
+            var lanes = Lanes()
+            for i in 0..<count { lanes[i] = unsafe Int16(line[i * step + (isSecond ? 1 : 0)]) }
+            return lanes
+        }
+        guard step == 2 else { return unsafe widened(UnsafeRawPointer(line)) }
+        let words = unsafe UnsafeRawPointer(line).loadUnaligned(as: SIMD16<UInt16>.self)
+        return signed(isSecond ? words &>> 8 : words & 255)
+    }
+
+    /// - Parameter lanes: 0...255.
+    @inline(__always)
+    func store(_ lanes: Lanes) {
+        guard count == runLength else {
+            for i in 0..<count { unsafe line[i * step + (isSecond ? 1 : 0)] = UInt8(truncatingIfNeeded: lanes[i]) }
+            return
+        }
+        guard step == 2 else {
+            unsafe UnsafeMutableRawPointer(line).storeBytes(
+                of: SIMD16<UInt8>(truncatingIfNeeded: lanes), as: SIMD16<UInt8>.self)
+            return
+        }
+        let words = unsafe UnsafeRawPointer(line).loadUnaligned(as: Lanes.self)
+        let changed = isSecond ? words & 255 | lanes &<< 8 : words & ~255 | lanes
+        unsafe UnsafeMutableRawPointer(line).storeBytes(of: changed, as: Lanes.self)
+    }
+}
+
+/// The chroma of a run's pixels, however many share it.
+@safe private struct ChromaRow {
+    private let u: UnsafeMutablePointer<UInt8>
+    private let v: UnsafeMutablePointer<UInt8>
+    private let step: Int
+    private let isShared: Bool
+    private let isGray: Bool
+    /// Samples.
+    private let count: Int
+
+    init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace) {
+        let shift = layout.format.chromaShift
+        let row = unsafe chromaRow(base, layout, place.y >> shift.y)
+        let start = unsafe (place.x >> shift.x) * row.step
+        unsafe (u, v, step) = (row.u + start, row.v + start, row.step)
+        isShared = shift.x == 1
+        isGray = layout.format == .gray
+        count = (place.count + shift.x) >> shift.x
+    }
+
+    /// For each pixel.
+    @inline(__always)
+    func load() -> (u: Lanes, v: Lanes) {
+        guard !isGray else { return (Lanes(repeating: 128), Lanes(repeating: 128)) }
+        guard isShared else {
+            if count == runLength { return unsafe (widened(UnsafeRawPointer(u)), widened(UnsafeRawPointer(v))) }
+            var lanes = (Lanes(), Lanes())
+            for i in 0..<count { unsafe (lanes.0[i], lanes.1[i]) = (Int16(u[i]), Int16(v[i])) }
+            return lanes
+        }
+        var samples = (SIMD8<Int16>(), SIMD8<Int16>())
+        for i in 0..<count { unsafe (samples.0[i], samples.1[i]) = (Int16(u[i * step]), Int16(v[i * step])) }
+        var lanes = (Lanes(), Lanes())
+        (lanes.0.evenHalf, lanes.0.oddHalf) = (samples.0, samples.0)
+        (lanes.1.evenHalf, lanes.1.oddHalf) = (samples.1, samples.1)
+        return lanes
+    }
+
+    /// - Parameters:
+    ///   - du: sixteenths of a level for each pixel, summed over `rows`.
+    ///   - rows: 1 or 2.
+    @inline(__always)
+    func add(_ du: Lanes, _ dv: Lanes, rows: Int) {
+        guard !isGray else { return }
+        guard isShared else {
+            let (u, v) = ((du &+ 8) &>> 4, (dv &+ 8) &>> 4)
+            for i in 0..<count {
+                unsafe self.u[i] = sum(self.u[i], u[i])
+                unsafe self.v[i] = sum(self.v[i], v[i])
+            }
+            return
+        }
+        let shift = Int16(rows == 2 ? 6 : 5)
+        let half = Int16(rows == 2 ? 32 : 16)
+        let mean = (
+            (du.evenHalf &+ du.oddHalf &+ half) &>> SIMD8(repeating: shift),
+            (dv.evenHalf &+ dv.oddHalf &+ half) &>> SIMD8(repeating: shift)
+        )
+        for i in 0..<count {
+            unsafe u[i * step] = sum(u[i * step], mean.0[i])
+            unsafe v[i * step] = sum(v[i * step], mean.1[i])
+        }
+    }
+
+    @inline(__always)
+    private func sum(_ sample: UInt8, _ difference: Int16) -> UInt8 {
+        UInt8(truncatingIfNeeded: max(0, min(255, Int16(sample) &+ difference)))
+    }
+}
+
+@inline(__always)
+private func clamped(_ lanes: Lanes) -> Lanes { pointwiseMin(pointwiseMax(lanes, .zero), Lanes(repeating: 255)) }
+
+@inline(__always)
+private func signed(_ lanes: SIMD16<UInt16>) -> Lanes { unsafe unsafeBitCast(lanes, to: Lanes.self) }
+
+@inline(__always)
+private func widened(_ bytes: UnsafeRawPointer) -> Lanes {
+    unsafe signed(SIMD16<UInt16>(truncatingIfNeeded: bytes.loadUnaligned(as: SIMD16<UInt8>.self)))
+}
+
+/// The upper halves of the products. Written so that the compiler makes one instruction (PMULHW) of it: the vector's own
+/// conversions to 32 bits would be called as functions.
+@inline(__always)
+private func high(_ a: Lanes, _ b: Lanes) -> Lanes {
+    unsafe unsafeBitCast(widened(a) &* widened(b), to: SIMD32<Int16>.self).oddHalf
+}
+
+@inline(__always)
+private func widened(_ lanes: Lanes) -> SIMD16<Int32> {
+    var words = SIMD32<Int16>()
+    words.oddHalf = lanes
+    return unsafe unsafeBitCast(words, to: SIMD16<Int32>.self) &>> 16
+}

@@ -1,0 +1,205 @@
+extension Tile {
+    /// Takes the frame's own pixels, opaque; chroma is each sample's for all pixels that share it.
+    /// - Returns: false where nothing of the region lies in the frame.
+    public mutating func take(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
+        guard begin(region, in: frame.layout) else { return false }
+        let (piece, layout, rowWords) = (self.region, frame.layout, stride)
+        let bytes = frame.bytes
+        var words = pixels
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe words.withUnsafeMutableBufferPointer { words in
+                guard let base = bytes.baseAddress, let words = words.baseAddress else { return }
+                let width = min(piece.width, layout.width - piece.x)
+                for y in 0..<min(piece.height, layout.height - piece.y) {
+                    let row = unsafe PixelRow(base, layout, piece.y + y)
+                    for x in Swift.stride(from: 0, to: width, by: runLength) {
+                        let run = row.run(at: piece.x + x, count: min(runLength, width - x))
+                        let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                        unsafe at.storeBytes(of: run, as: Run.self)
+                    }
+                }
+            }
+        }
+        return true
+    }
+
+    /// Puts another tile's picture into this one.
+    /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
+    public mutating func put(_ other: borrowing Tile, by map: Affine) {
+        let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(other.region.x), ty: Float(other.region.y))
+        put(
+            other.readPixels, width: other.region.width, height: other.region.height, stride: other.stride,
+            by: map.after(shift))
+    }
+
+    /// Puts a stamp's picture into the tile.
+    /// - Parameter map: from the stamp's pixels to the frame's.
+    public mutating func put(_ stamp: borrowing Stamp, by map: Affine) {
+        put(stamp.pixels.span, width: stamp.width, height: stamp.height, stride: stamp.width, by: map)
+    }
+
+    /// Puts a picture into the tile, bilinearly, in place of what lies there; where the picture does not reach, the tile
+    /// stays as it is.
+    /// - Parameters:
+    ///   - words: premultiplied YUVA, `height` rows of `width`, `stride` words apart.
+    ///   - map: from the picture's pixels to the frame's; one that folds the plane or is not finite puts nothing.
+    public mutating func put(_ words: Span<UInt32>, width: Int, height: Int, stride wordStride: Int, by map: Affine) {
+        guard let back = map.inverse, !region.isEmpty, width > 1, height > 1 else { return }
+        precondition(words.count >= (height - 1) * wordStride + width, "a picture's words are all there")
+        guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
+        let (piece, rowWords) = (region, stride)
+        let one = Float(1 << 24)
+        let (du, dv) = (Int((back.a * one).rounded()), Int((back.c * one).rounded()))
+        let (limitU, limitV) = (UInt(width - 1) << 24, UInt(height - 1) << 24)
+        var target = pixels
+        unsafe words.withUnsafeBufferPointer { source in
+            unsafe target.withUnsafeMutableBufferPointer { target in
+                guard let source = source.baseAddress, let target = target.baseAddress else { return }
+                for y in 0..<piece.height {
+                    let start = back(Point(Float(piece.x), Float(piece.y + y)))
+                    guard abs(start.x) < 1e6, abs(start.y) < 1e6 else { continue }
+                    // Half a step of the weights, which are cut off to 8 bits.
+                    var (u, v) = (Int(start.x * one) + 1 << 15, Int(start.y * one) + 1 << 15)
+                    let row = unsafe target + y * rowWords
+                    for x in 0..<piece.width {
+                        // A negative position is a large one without sign.
+                        if UInt(bitPattern: u) < limitU && UInt(bitPattern: v) < limitV {
+                            let at = unsafe source + ((v >> 24) &* wordStride &+ (u >> 24))
+                            unsafe row[x] = mixed(at, wordStride, u, v)
+                        }
+                        u &+= du
+                        v &+= dv
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A word's four channels, each in 16 bits, so that all are weighted at once.
+enum Channels {
+    private static let mask: UInt64 = 0x00ff_00ff_00ff_00ff
+    private static let half: UInt64 = 0x0080_0080_0080_0080
+
+    @inline(__always)
+    static func spread(_ word: UInt32) -> UInt64 {
+        let wide = UInt64(word)
+        let two = (wide | wide &<< 16) & 0x0000_ffff_0000_ffff
+        return (two | two &<< 8) & mask
+    }
+
+    /// The first for a weight of 0, nearly the second for 255.
+    @inline(__always)
+    static func mix(_ a: UInt64, _ b: UInt64, _ weight: UInt64) -> UInt64 {
+        (a &* (256 &- weight) &+ b &* weight &+ half) &>> 8 & mask
+    }
+
+    @inline(__always)
+    static func join(_ channels: UInt64) -> UInt32 {
+        let two = (channels | channels &>> 8) & 0x0000_ffff_0000_ffff
+        return UInt32(truncatingIfNeeded: two | two &>> 16)
+    }
+}
+
+/// Four neighbours, weighted: two by two from above to below, then from left to right.
+@inline(__always)
+private func mixed(_ p: UnsafePointer<UInt32>, _ stride: Int, _ u: Int, _ v: Int) -> UInt32 {
+    let fu = UInt64(truncatingIfNeeded: u &>> 16) & 255
+    let fv = UInt64(truncatingIfNeeded: v &>> 16) & 255
+    let (left, right) = unsafe (
+        Channels.mix(Channels.spread(p[0]), Channels.spread(p[stride]), fv),
+        Channels.mix(Channels.spread(p[1]), Channels.spread(p[stride &+ 1]), fv)
+    )
+    return Channels.join(Channels.mix(left, right, fu))
+}
+
+/// One row of a frame, to be read as opaque words.
+@safe struct PixelRow {
+    private let layout: FrameLayout
+    private let luma: UnsafeRawPointer
+    private let u: UnsafeRawPointer
+    private let v: UnsafeRawPointer
+    /// Bytes from one chroma sample to the next.
+    private let chromaStep: Int
+
+    init(_ base: UnsafePointer<UInt8>, _ layout: FrameLayout, _ y: Int) {
+        self.layout = layout
+        let bytes = unsafe UnsafeRawPointer(base)
+        let planes = layout.planes
+        let row = unsafe bytes + y * planes[0].stride
+        unsafe luma = row + layout.luma.offset
+        let chromaRow = y >> layout.format.chromaShift.y
+        switch layout.format {
+        case .yuyv: unsafe (u, v, chromaStep) = (row + 1, row + 3, 4)
+        case .uyvy: unsafe (u, v, chromaStep) = (row, row + 2, 4)
+        case .gray: unsafe (u, v, chromaStep) = (row, row, 1)
+        case .nv12:
+            let start = unsafe bytes + planes[1].offset + chromaRow * planes[1].stride
+            unsafe (u, v, chromaStep) = (start, start + 1, 2)
+        case .i420, .i422, .i444:
+            unsafe u = bytes + planes[1].offset + chromaRow * planes[1].stride
+            unsafe v = bytes + planes[2].offset + chromaRow * planes[2].stride
+            chromaStep = 1
+        }
+    }
+
+    /// Pixels from `x` on, which is even; those beyond `count` are transparent.
+    @inline(__always)
+    func run(at x: Int, count: Int) -> Run {
+        guard count == runLength else { return end(at: x, count: count) }
+        let middle = SIMD16<UInt16>(repeating: 128)
+        switch layout.format {
+        case .yuyv, .uyvy:
+            let start = unsafe (layout.format == .yuyv ? luma : u) + x * 2
+            let pairs = unsafe start.loadUnaligned(as: SIMD16<UInt16>.self)
+            let chroma = layout.format == .yuyv ? pairs &>> 8 : pairs & 255
+            let bright = layout.format == .yuyv ? pairs & 255 : pairs &>> 8
+            return Self.join(bright, Self.twice(chroma.evenHalf), Self.twice(chroma.oddHalf))
+        case .gray: return Self.join(unsafe load(luma + x), middle, middle)
+        case .i444: return unsafe Self.join(load(luma + x), load(u + x), load(v + x))
+        case .nv12:
+            let pairs = unsafe load(u + x)
+            return unsafe Self.join(load(luma + x), Self.twice(pairs.evenHalf), Self.twice(pairs.oddHalf))
+        case .i420, .i422:
+            let first = SIMD8<UInt16>(truncatingIfNeeded: unsafe (u + x / 2).loadUnaligned(as: SIMD8<UInt8>.self))
+            let second = SIMD8<UInt16>(truncatingIfNeeded: unsafe (v + x / 2).loadUnaligned(as: SIMD8<UInt8>.self))
+            return unsafe Self.join(load(luma + x), Self.twice(first), Self.twice(second))
+        }
+    }
+
+    private func end(at x: Int, count: Int) -> Run {
+        var run = Run()
+        let shift = layout.format.chromaShift.x
+        for i in 0..<count {
+            let bright = unsafe luma.load(fromByteOffset: (x + i) * layout.luma.pixelStride, as: UInt8.self)
+            var word = 0xff80_8000 | UInt32(bright)
+            if layout.format != .gray {
+                let at = ((x + i) >> shift) * chromaStep
+                let first = unsafe UInt32(u.load(fromByteOffset: at, as: UInt8.self))
+                let second = unsafe UInt32(v.load(fromByteOffset: at, as: UInt8.self))
+                word = 0xff00_0000 | UInt32(bright) | first << 8 | second << 16
+            }
+            run[i] = word
+        }
+        return run
+    }
+
+    @inline(__always)
+    private func load(_ at: UnsafeRawPointer) -> SIMD16<UInt16> {
+        SIMD16(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD16<UInt8>.self))
+    }
+
+    @inline(__always)
+    private static func twice(_ half: SIMD8<UInt16>) -> SIMD16<UInt16> {
+        var both = SIMD16<UInt16>()
+        (both.evenHalf, both.oddHalf) = (half, half)
+        return both
+    }
+
+    @inline(__always)
+    private static func join(_ y: SIMD16<UInt16>, _ u: SIMD16<UInt16>, _ v: SIMD16<UInt16>) -> Run {
+        let low = y | u &<< 8
+        let high = v | 0xff00
+        return Run(truncatingIfNeeded: low) | Run(truncatingIfNeeded: high) &<< 16
+    }
+}

@@ -1,0 +1,196 @@
+/// A corner of the triangles by which a stamp is bent.
+public struct WarpVertex: Sendable {
+    /// Where it lies in the stamp, pixels.
+    public var source: Point
+    /// Where it lies in the frame, pixels.
+    public var target: Point
+    /// 0...1, multiplies the art's own alpha there and is interpolated between the corners.
+    public var fade: Float
+
+    /// A corner.
+    public init(source: Point, target: Point, fade: Float) {
+        (self.source, self.target, self.fade) = (source, target, fade)
+    }
+}
+
+/// Draws a stamp on a tile piece by piece: each triangle by the affine map that its corners give. A pixel belongs to the
+/// triangle in which its centre lies, and one on an edge to the triangle on its right or below it, so that triangles
+/// that share an edge leave no gap and touch no pixel twice. Pixels are set, not blended. Allocates nothing.
+/// - Parameters:
+///   - triangles: three indices of `vertices` each, clockwise as seen in the stamp; the last lane is not used. One whose
+///     corners do not lie clockwise in the frame faces away and is left out.
+public func warp(
+    _ stamp: borrowing Stamp, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>, onto tile: inout Tile
+) {
+    let (region, rowWords) = (tile.region, tile.stride)
+    guard !region.isEmpty else { return }
+    var words = tile.pixels
+    unsafe words.withUnsafeMutableBufferPointer { words in
+        unsafe stamp.pixels.withUnsafeBufferPointer { pixels in
+            unsafe stamp.isNearArt.withUnsafeBufferPointer { isNearArt in
+                guard let words = words.baseAddress, let pixels = pixels.baseAddress,
+                    let isNearArt = isNearArt.baseAddress
+                else { return }
+                let art = unsafe WarpArt(
+                    pixels: pixels, width: stamp.width, height: stamp.height, isNearArt: isNearArt,
+                    blocksAcross: stamp.blocksAcross)
+                for i in triangles.indices {
+                    let t = triangles[i]
+                    guard
+                        let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
+                    else { continue }
+                    unsafe triangle.draw(art, onto: words, rowWords, region)
+                }
+            }
+        }
+    }
+}
+
+/// A stamp's pixels, lent.
+@unsafe private struct WarpArt {
+    let pixels: UnsafePointer<UInt32>
+    let width: Int
+    let height: Int
+    let isNearArt: UnsafePointer<Bool>
+    let blocksAcross: Int
+}
+
+/// One triangle in the frame, and how the stamp's position and the fade go on from pixel to pixel.
+private struct WarpTriangle {
+    /// Positions in the stamp have 16 bits behind the point: over the longest row the error stays under 0.1 pixel.
+    private static let fraction = 16
+    private static let one = Float(1 << fraction)
+    /// Pixels of a run that are skipped together where the stamp is empty.
+    private static let chunk = 16
+    /// Keeps conversions to whole numbers defined for wild faces.
+    private static let farthest: Float = 100_000
+
+    /// Corners from top to bottom.
+    private let (top, middle, bottom): (Point, Point, Point)
+    /// From frame to stamp.
+    private let toArt: Affine
+    /// The fade is `fade.x * x + fade.y * y + fade.z`.
+    private let fade: SIMD3<Float>
+    private let isFaded: Bool
+
+    /// Nil for one that faces away, is a line, or reaches far out.
+    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex) {
+        let (u, v) = (b.target - a.target, c.target - a.target)
+        let area = u.x * v.y - u.y * v.x
+        guard area > 1e-3, area.isFinite else { return nil }
+        var (p, q, r) = (a.target, b.target, c.target)
+        // From top to bottom, and on one height from left to right: an edge is stepped along in the same way, to the
+        // last bit, whichever triangle it is looked at from.
+        func precedes(_ s: Point, _ t: Point) -> Bool { s.y < t.y || (s.y == t.y && s.x < t.x) }
+        if precedes(q, p) { swap(&p, &q) }
+        if precedes(r, q) { swap(&q, &r) }
+        if precedes(q, p) { swap(&p, &q) }
+        (top, middle, bottom) = (p, q, r)
+        let low = pointwiseMin(p, pointwiseMin(q, r))
+        let high = pointwiseMax(p, pointwiseMax(q, r))
+        guard low.x > -Self.farthest, low.y > -Self.farthest, high.x < Self.farthest, high.y < Self.farthest else {
+            return nil
+        }
+        // The gradient over the frame of what has the values at the corners.
+        func slope(_ du: Float, _ dv: Float) -> Point {
+            Point(du * v.y - dv * u.y, dv * u.x - du * v.x) / area
+        }
+        let (s, t) = (b.source - a.source, c.source - a.source)
+        let (x, y) = (slope(s.x, t.x), slope(s.y, t.y))
+        toArt = Affine(
+            a: x.x, b: x.y, c: y.x, d: y.y, tx: a.source.x - (x * a.target).sum(),
+            ty: a.source.y - (y * a.target).sum())
+        guard max(max(abs(x.x), abs(x.y)), max(abs(y.x), abs(y.y))) < 4096 else { return nil }
+        let f = slope(b.fade - a.fade, c.fade - a.fade)
+        fade = SIMD3(f.x, f.y, a.fade - (f * a.target).sum())
+        isFaded = min(a.fade, min(b.fade, c.fade)) < 1
+        if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
+    }
+
+    /// Where the edge from `p` down to `q` crosses a row.
+    @inline(__always)
+    private func crossing(_ p: Point, _ q: Point, _ y: Float) -> Float { p.x + (y - p.y) * ((q.x - p.x) / (q.y - p.y)) }
+
+    func draw(_ art: WarpArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
+        let first = max(region.y, Int(top.y.rounded(.up)))
+        let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
+        guard first < end else { return }
+        for y in first..<end {
+            let at = Float(y)
+            let long = crossing(top, bottom, at)
+            let short = at < middle.y ? crossing(top, middle, at) : crossing(middle, bottom, at)
+            let left = max(region.x, Int(min(long, short).rounded(.up)))
+            let right = min(region.x + region.width, Int(max(long, short).rounded(.up)))
+            guard left < right else { continue }
+            let row = unsafe words + ((y - region.y) * rowWords - region.x)
+            unsafe draw(art, onto: row, left, right, y)
+        }
+    }
+
+    /// The pixels `left ..< right` of row `y`; `row` is where x = 0 would lie.
+    @inline(__always)
+    private func draw(
+        _ art: WarpArt, onto row: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
+    ) {
+        let start = toArt(Point(Float(left), Float(y)))
+        let (du, dv) = (Int(toArt.a * Self.one), Int(toArt.c * Self.one))
+        // Half a step of the weights, which are cut off to 8 bits.
+        let half = 1 << (Self.fraction - 9)
+        var (u, v) = (Int(start.x * Self.one) + half, Int(start.y * Self.one) + half)
+        var (begin, end) = (left, right)
+        let (limitU, limitV) = unsafe ((art.width - 1) << Self.fraction, (art.height - 1) << Self.fraction)
+        func isInside(_ u: Int, _ v: Int) -> Bool { u >= 0 && v >= 0 && u < limitU && v < limitV }
+        while begin < end && !isInside(u, v) {
+            begin += 1
+            u += du
+            v += dv
+        }
+        while begin < end && !isInside(u + (end - 1 - begin) * du, v + (end - 1 - begin) * dv) { end -= 1 }
+        // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
+        let maySkip = max(abs(du), abs(dv)) * Self.chunk / 2 < (Self.chunk - 2) << Self.fraction
+        let block = Self.fraction + Stamp.blockShift
+        var x = begin
+        while x < end {
+            let count = min(Self.chunk, end - x)
+            let (bu, bv) = ((u + count / 2 * du) >> block, (v + count / 2 * dv) >> block)
+            if unsafe maySkip && !art.isNearArt[bv * art.blocksAcross + bu] {
+                u += count * du
+                v += count * dv
+            } else if isFaded {
+                var gain = Int((fade.x * Float(x) + fade.y * Float(y) + fade.z) * Self.one)
+                let step = Int(fade.x * Self.one)
+                for i in x..<x + count {
+                    let weight = UInt16(truncatingIfNeeded: max(0, min(256, gain >> (Self.fraction - 8))))
+                    unsafe row[i] = mix(art, u, v, weight)
+                    u &+= du
+                    v &+= dv
+                    gain &+= step
+                }
+            } else {
+                for i in x..<x + count {
+                    unsafe row[i] = mix(art, u, v, nil)
+                    u &+= du
+                    v &+= dv
+                }
+            }
+            x += count
+        }
+    }
+
+    /// Four neighbours, weighted: two by two from above to below, then from left to right; then faded by 256ths.
+    @inline(__always)
+    private func mix(_ art: WarpArt, _ u: Int, _ v: Int, _ fade: UInt16?) -> UInt32 {
+        let p = unsafe art.pixels + ((v >> Self.fraction) &* art.width &+ (u >> Self.fraction))
+        let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
+        let lower = unsafe UnsafeRawPointer(p + art.width).loadUnaligned(as: SIMD8<UInt8>.self)
+        let fu = UInt16(truncatingIfNeeded: u >> (Self.fraction - 8)) & 255
+        let fv = UInt16(truncatingIfNeeded: v >> (Self.fraction - 8)) & 255
+        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
+        let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))
+        let rows = (a &<< 8 &+ (b &- a) &* fv &+ 128) &>> 8
+        let (left, right) = (rows.lowHalf, rows.highHalf)
+        var sum = (left &<< 8 &+ (right &- left) &* fu &+ 128) &>> 8
+        if let fade { sum = (sum &* fade &+ 128) &>> 8 }
+        return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum), to: UInt32.self)
+    }
+}

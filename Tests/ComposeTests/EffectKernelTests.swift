@@ -1,0 +1,232 @@
+import CAllocations
+import Testing
+
+@testable import Compose
+@testable import Frames
+
+struct EffectKernelTests {
+    /// Where grid lines lie, by the definition: on even pixels, within the frame.
+    private func line(_ place: Float, _ limit: Int) -> Int {
+        max(0, min((limit + 1) & ~1, Int((place / 2).rounded()) * 2))
+    }
+
+    @Test(arguments: allLayouts.indices)
+    func `cells are the means of their pixels, and fill them, in every layout`(index: Int) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout)
+        var frame = before.frame
+        var mosaic = Mosaic()
+        // Beyond the frame on all sides; lines on no whole pixels.
+        let (origin, side, columns, rows) = (Point(-9.3, -4.8), Float(11.7), 10, 8)
+        mosaic.measure(frame, origin: origin, side: side, columns: columns, rows: rows)
+        mosaic.fill(&frame)
+        let after = Samples(frame)
+        var (worst, covered) = (0.0, 0)
+        for j in 0..<rows {
+            let ys =
+                line(
+                    origin.y + side * Float(j), layout.height)..<line(
+                    origin.y + side * Float(j + 1), layout.height)
+            for i in 0..<columns {
+                let xs =
+                    line(
+                        origin.x + side * Float(i), layout.width)..<line(
+                        origin.x + side * Float(i + 1), layout.width)
+                let pixels = ys.clamped(to: 0..<layout.height).flatMap { y in
+                    xs.clamped(to: 0..<layout.width).map { (x: $0, y: y) }
+                }
+                guard let first = pixels.first else { continue }
+                // Each sample once: chroma is shared.
+                for channel in 0..<(layout.format == .gray ? 1 : 3) {
+                    var places: Set<Int> = []
+                    for p in pixels {
+                        let at = before.places(p.x, p.y)
+                        places.insert(channel == 0 ? at.y : channel == 1 ? at.u ?? 0 : at.v ?? 0)
+                    }
+                    let mean = places.reduce(0.0) { $0 + Double(before.bytes[$1]) } / Double(places.count)
+                    worst = max(worst, abs(Double(after[first.x, first.y][channel]) - mean))
+                    for place in places { #expect(after.bytes[place] == after.bytes[places.first ?? 0]) }
+                }
+                covered += pixels.count
+            }
+        }
+        #expect(covered == layout.width * layout.height)
+        #expect(worst <= 0.51, "\(layout): a cell is \(worst) levels from its mean")
+    }
+
+    @Test func `cells that are left out stay as they are, to the byte`() {
+        let before = Samples(noise: FrameLayout(width: 96, height: 64, format: .yuyv))
+        var frame = before.frame
+        var mosaic = Mosaic()
+        mosaic.measure(frame, origin: .zero, side: 16, columns: 6, rows: 4)
+        mosaic.fade { column, row in (column + row) % 2 == 0 ? 255 : 0 }
+        mosaic.fill(&frame)
+        let after = Samples(frame)
+        var changed = 0
+        for y in 0..<64 {
+            for x in 0..<96 {
+                if (x / 16 + y / 16) % 2 == 1 {
+                    #expect(after[x, y] == before[x, y])
+                } else if after[x, y] != before[x, y] {
+                    changed += 1
+                }
+            }
+        }
+        #expect(changed > 2500)
+    }
+
+    @Test(arguments: allLayouts.indices)
+    func `a tone is its formula, in every layout and both ranges`(index: Int) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout)
+        let tone = Tone(gain: [1.25, 0.5, -0.75], offset: [-12, 9, 20])
+        var frame = before.frame
+        apply(tone, to: &frame)
+        let after = Samples(frame)
+        let limited = layout.range == .limited
+        let highest = limited ? SIMD3<Float>(235, 240, 240) : SIMD3(repeating: 255)
+        var worst: Float = 0
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                for c in 0..<(layout.format == .gray ? 1 : 3) {
+                    let exact = 128 + tone.gain[c] * Float(before[x, y][c] - 128) + tone.offset[c]
+                    let wanted = max(limited ? 16 : 0, min(highest[c], exact))
+                    worst = max(worst, abs(Float(after[x, y][c]) - wanted))
+                }
+            }
+        }
+        #expect(worst <= 0.51, "\(layout): off by \(worst)")
+        var same = before.frame
+        apply(.identity, to: &same)
+        #expect(Samples(same).bytes == before.bytes)
+    }
+
+    @Test(arguments: allLayouts.indices)
+    func `a tile takes the frame's own pixels, and gives them back`(index: Int) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout)
+        let frame = before.frame
+        var tile = Tile()
+        let isTaken = tile.take(PixelRect(x: 7, y: 5, width: 300, height: 31), of: frame)
+        #expect(isTaken)
+        let words = tile.readPixels
+        for y in 0..<min(tile.region.height, layout.height - tile.region.y) {
+            for x in 0..<min(tile.region.width, layout.width - tile.region.x) {
+                let word = words[y * tile.stride + x]
+                let seen = before[tile.region.x + x, tile.region.y + y]
+                #expect(
+                    SIMD3(Int(word & 255), Int(word >> 8 & 255), Int(word >> 16 & 255)) == seen && word >> 24 == 255)
+            }
+        }
+        var black = Frame(layout)
+        lay(tile, opacity: 1, onto: &black)
+        let after = Samples(black)
+        let region = tile.region
+        for y in region.y..<min(region.y + region.height, layout.height) {
+            for x in region.x..<min(region.x + region.width, layout.width) {
+                #expect(after[x, y] == before[x, y])
+            }
+        }
+    }
+
+    @Test func `a tile or sheet at half its opacity is half of it in every channel`() {
+        let layout = FrameLayout(width: 32, height: 16, format: .i444)
+        let before = Samples(Frame(layout))
+        let word: UInt32 = 0xff28_64c8
+        var first = before.frame
+        var second = before.frame
+        var tile = Tile()
+        let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 32, height: 16), in: layout)
+        #expect(hasBegun)
+        var words = tile.pixels
+        for i in words.indices { words[i] = word }
+        lay(tile, opacity: 0.5, onto: &first)
+        Sheet(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
+        // (200, 100, 40) over (16, 128, 128).
+        for seen in [Samples(first)[9, 9], Samples(second)[9, 9]] {
+            #expect(abs(seen.x - 108) <= 1 && abs(seen.y - 114) <= 1 && abs(seen.z - 84) <= 1, "\(seen)")
+        }
+    }
+
+    @Test func `a picture put into a tile lies where its map says`() {
+        let layout = FrameLayout(width: 96, height: 64, format: .i444)
+        // A ramp: the sample at u is 4 u + 20, linear, so that bilinear sampling is exact.
+        let words = (0..<40 * 30).map { i -> UInt32 in 0xff80_8000 | UInt32(20 + 4 * (i % 40)) }
+        var tile = Tile()
+        let map = Affine(scale: 1.3, angle: 0.4, origin: Point(31.2, 8.1))
+        let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 96, height: 64), in: layout)
+        #expect(hasBegun)
+        tile.put(words.span, width: 40, height: 30, stride: 40, by: map)
+        let back = map.inverse ?? .identity
+        var (worst, inside): (Float, Int) = (0, 0)
+        let pixels = tile.readPixels
+        for y in 0..<64 {
+            for x in 0..<96 {
+                let p = back(Point(Float(x), Float(y)))
+                let word = pixels[y * tile.stride + x]
+                let isInside = p.x > 0.01 && p.y > 0.01 && p.x < 38.99 && p.y < 28.99
+                let isOutside = p.x < -0.01 || p.y < -0.01 || p.x > 39.01 || p.y > 29.01
+                if isOutside { #expect(word == 0) }
+                guard isInside else { continue }
+                inside += 1
+                worst = max(worst, abs(Float(word & 255) - (20 + 4 * p.x)))
+            }
+        }
+        #expect(inside > 1500 && worst <= 1.1, "\(inside) pixels, off by \(worst)")
+    }
+
+    @Test(arguments: allLayouts.indices)
+    func `a sheet lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
+        let layout = allLayouts[index]
+        let before = Samples(noise: layout, seed: 5)
+        let (width, height) = (layout.width, layout.height)
+        let black = layout.range == .limited ? 16.0 : 0
+        let span = layout.range == .limited ? 219.0 : 255
+        // Slow ramps, so that shared chroma differs little between the pixels that share it.
+        let art = (0..<width * height).map { i -> UInt32 in
+            let (luma, u) = (UInt32(30 + i % width * 2), UInt32(110 + i / width / 4))
+            return 0xff8c_0000 | u << 8 | luma
+        }
+        let sheet = Sheet(width: width, height: height, pixels: art)
+        for way in [Sheet.Way.over, .multiply, .screen] {
+            var frame = before.frame
+            sheet.lay(onto: &frame, opacity: 1, way)
+            let after = Samples(frame)
+            var worst = 0.0
+            for y in 0..<height {
+                for x in 0..<width {
+                    let a = Double(art[y * width + x] & 255)
+                    let b = min(max(Double(before[x, y].x), black), black + span)
+                    let (la, lb) = ((a - black) / span, (b - black) / span)
+                    let wanted =
+                        switch way {
+                        case .over: a
+                        case .multiply: black + span * la * lb
+                        case .screen: black + span * (1 - (1 - la) * (1 - lb))
+                        }
+                    worst = max(worst, abs(Double(after[x, y].x) - wanted))
+                }
+            }
+            #expect(worst <= (way == .over ? 0 : 2), "\(layout) \(way): luma off by \(worst)")
+        }
+    }
+
+    @Test func `edges are found where brightness bends, and nowhere else`() {
+        for format in PixelFormat.allCases {
+            let layout = FrameLayout(width: 97, height: 65, format: format)
+            var samples = Samples(noise: layout)
+            for y in 0..<65 {
+                for x in 0..<97 { samples.bytes[samples.places(x, y).y] = x < 40 ? 60 : 180 }
+            }
+            var frame = samples.frame
+            var edges = EdgeMap()
+            edges.find(frame)
+            edges.screen(0xff80_80eb, opacity: 1, onto: &frame)
+            let after = Samples(frame)
+            for y in 4..<60 {
+                let changed = (0..<97).filter { after[$0, y].x != samples[$0, y].x }
+                #expect(!changed.isEmpty && changed.allSatisfy { (32...47).contains($0) }, "\(format): \(changed)")
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Packs from strangers: whatever is in them, it is told in a line, and the others work.
+    @Suite struct Strangers {
+        let workshop: Workshop
+        init() throws { workshop = try Workshop() }
+
+        private func folder(_ name: String) -> String { "config/guise/Masks/\(name)" }
+
+        private func describe(_ name: String, _ text: String) throws {
+            try workshop.write(text, "\(folder(name))/mask.json")
+        }
+
+        private static let sprite =
+            "{\"kind\": \"sprite\", \"art\": \"art.svg\", \"eyeDistance\": 100, \"pins\": [{\"art\": [50, 50], \"face\": \"nose\"}]}"
+
+        /// A sound description with that art.
+        private func draw(_ name: String, _ svg: String) throws {
+            try describe(name, "{\"version\": 1, \"layers\": [\(Self.sprite)]}")
+            try workshop.write(svg, "\(folder(name))/art.svg")
+        }
+
+        private func svg(_ body: String) -> String {
+            "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' viewBox='0 0 100 100'>"
+                + body + "</svg>"
+        }
+
+        /// Each is listed once on standard error with these words, and the sound one is listed as a mask.
+        private func expect(_ told: [String: String], seconds: Double) throws {
+            try draw("sound", svg("<rect width='100' height='100'/>"))
+            let outcome = try workshop.guise("masks", limit: seconds)
+            #expect(outcome.code == 0 && outcome.out.contains("sound "), "\(outcome)")
+            for (name, words) in told {
+                let lines = outcome.lines.filter { $0.contains("/\(name)/") || $0.contains("/\(name);") }
+                #expect(lines.count == 1 && lines[0].contains(words), "\(name): \(lines)")
+                #expect(!outcome.out.split(separator: "\n").contains { $0.hasPrefix("\(name) ") }, "\(name)")
+            }
+            #expect(outcome.lines.count == told.count, "\(outcome.errors)")
+        }
+
+        @Test func `descriptions are bounded in bytes, nesting, keys, layers and includes`() throws {
+            let art = "{\"version\": 1, \"layers\": ["
+            try describe("bytes", "{\"version\": 1, \"layers\": []" + String(repeating: " ", count: 300_000) + "}")
+            try describe("nesting", "{\"version\": \(String(repeating: "[", count: 200_000))")
+            try describe("keys", "{\((0..<20_000).map { "\"\($0)\": 0" }.joined(separator: ","))}")
+            try draw("layers", svg(""))
+            try describe("layers", art + Array(repeating: Self.sprite, count: 65).joined(separator: ",") + "]}")
+            try describe("circle", "{\"version\": 1, \"include\": [\"circle\"]}")
+            let many = Array(repeating: "\"sound\"", count: 40).joined(separator: ",")
+            try describe("includes", "{\"version\": 1, \"include\": [\(many)]}")
+            try describe("long", "{\"version\": 1, \"\(String(repeating: "k", count: 100_000))\": 1}")
+            try describe("escape", "{\"version\": 1, \"\\u001b[2Jkey\": 1, \"layers\": [\(Self.sprite)]}")
+            try describe("kind", art + "{\"kind\": \"spirte\"}]}")
+            try expect(
+                [
+                    "bytes": "more than 256 KiB", "nesting": "nested more than 32 deep", "keys": "more than 1000 keys",
+                    "layers": "allowed: 64 layers", "circle": "perhaps in a circle",
+                    "includes": "allowed: 32 includes", "long": "unknown key 'kkk",
+                    "escape": "art.svg is not there", "kind": "did you mean 'sprite'?",
+                ], seconds: 30)
+            let outcome = try workshop.guise("masks")
+            #expect(!outcome.errors.contains("\u{1b}") && !outcome.out.contains("\u{1b}"))
+            #expect(outcome.lines.allSatisfy { $0.count < 1100 })
+        }
+
+        @Test func `no file is reached outside the folder, and nothing is waited for that is no file`() throws {
+            try draw("sound", svg(""))
+            for (name, art) in [
+                ("up", "../sound/art.svg"), ("root", "/etc/hostname"), ("nul", "art.svg\\u0000.png"), ("here", "."),
+            ] {
+                try describe(
+                    name, "{\"version\": 1, \"layers\": [\(Self.sprite.replacing("art.svg", with: art))]}")
+            }
+            for name in ["link", "chain", "pipe", "device"] { try draw(name, "") }
+            try workshop.shell(
+                """
+                cd config/guise/Masks
+                ln -sf ../sound/art.svg link/art.svg
+                ln -s ../.. chain/out; ln -sf out/Masks/sound/art.svg chain/art.svg
+                rm pipe/art.svg; mkfifo pipe/art.svg
+                ln -sf /dev/zero device/art.svg
+                mkdir own own-pipe own-folder; ln -s /etc/hostname own/mask.json; mkfifo own-pipe/mask.json
+                mkdir own-folder/mask.json
+                """)
+            try expect(
+                [
+                    "up": "outside the mask's folder", "root": "outside the mask's folder",
+                    "nul": "outside the mask's folder", "here": "outside the mask's folder",
+                    "link": "outside the mask's folder", "chain": "outside the mask's folder",
+                    "pipe": "not a plain file", "device": "outside the mask's folder",
+                    "own": "outside the mask's folder", "own-pipe": "no plain file", "own-folder": "is a folder",
+                ], seconds: 30)
+        }
+
+        @Test func `a drawing that never ends, or asks for all memory, is given up`() throws {
+            let morphology = String(repeating: "<feMorphology operator='dilate' radius='40'/>", count: 8)
+            try draw(
+                "endless",
+                svg(
+                    "<filter id='f' x='0' y='0' width='1' height='1'><feTurbulence baseFrequency='.05' numOctaves='8'/>"
+                        + morphology + "</filter><rect width='100' height='100' filter='url(#f)'/>"
+                ))
+            try describe(
+                "endless",
+                "{\"version\": 1, \"layers\": [\(Self.sprite.replacing("\"eyeDistance\": 100", with: "\"eyeDistance\": 1"))]}"
+            )
+            var uses = "<g id='u0'><rect width='1' height='1'/></g>"
+            for i in 1...7 {
+                uses += "<g id='u\(i)'>\(String(repeating: "<use xlink:href='#u\(i - 1)'/>", count: 10))</g>"
+            }
+            try draw("uses", svg(uses))
+            var entities = "<!ENTITY a0 'ha'>"
+            for i in 1...9 { entities += "<!ENTITY a\(i) '\(String(repeating: "&a\(i - 1);", count: 10))'>" }
+            try draw("laughs", "<!DOCTYPE svg [\(entities)]>" + svg("<text>&a9;</text>"))
+            try draw(
+                "deep", svg(String(repeating: "<g>", count: 5000) + String(repeating: "</g>", count: 5000)))
+            try draw("large", svg(String(repeating: " ", count: 5 << 20)))
+            let began = Date()
+            try expect(
+                [
+                    "endless": "drawing it takes more than 4 s", "uses": "referenced elements", "laughs": "art.svg",
+                    "deep": "depth", "large": "more than 4 MB",
+                ], seconds: 100)
+            print("five drawings that never end are given up after \(Date().timeIntervalSince(began)) s")
+            // No drawing goes on behind our back.
+            let left = try workshop.shell("pgrep -f '^/proc/self/exe guise-artist' -P \(getpid()) || true")
+            #expect(left == "", "\(left)")
+        }
+
+        @Test func `pictures are bounded before they are decoded`() throws {
+            let head: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13]
+            let size: [UInt8] = [0, 1, 0, 0, 0, 1, 0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0]
+            for (name, bytes) in [
+                ("wide", head + Array("IHDR".utf8) + size), ("other", head + Array("tEXt".utf8) + size),
+                ("short", head), ("none", []),
+            ] {
+                try draw(name, "")
+                try Data(bytes).write(to: workshop.folder.appending(path: "\(folder(name))/art.svg"))
+            }
+            try expect(
+                [
+                    "wide": "65536x65536 is too large", "other": "cut off", "short": "cut off", "none": "empty",
+                ], seconds: 30)
+        }
+    }
+}

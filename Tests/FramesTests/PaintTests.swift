@@ -1,0 +1,142 @@
+import CAllocations
+import Glibc
+import Testing
+
+@testable import Frames
+
+/// Valid premultiplied art: a colour of the range times an alpha, in soft and hard patches.
+private func makeColors(width: Int, height: Int, range: ColorRange) -> [UInt32] {
+    let (black, white, middle) = range == .full ? (0, 255, 255) : (16, 235, 224)
+    return (0..<width * height).map { i in
+        let (x, y) = (i % width, i / width)
+        let border = x == 0 || y == 0 || x == width - 1 || y == height - 1
+        let alpha = border || (x / 20 + y / 16) % 4 == 3 ? 0 : (x / 7 + y / 5) % 3 == 0 ? 255 : (x * 6 + y * 4) % 256
+        let luma = black + (x * 9 + y * 5) % (white - black + 1)
+        let (u, v) = (128 + (x * 5) % middle / 2 - middle / 4, 128 + (y * 11) % middle / 2 - middle / 4)
+        func premultiplied(_ value: Int) -> UInt32 { UInt32((value * alpha + 127) / 255) }
+        return premultiplied(luma) | premultiplied(u) << 8 | premultiplied(v) << 16 | UInt32(alpha) << 24
+    }
+}
+
+private let paints: [Paint] =
+    BlendMode.allCases.map { Paint($0) } + [
+        Paint(.multiply, opacity: 0.5), Paint(.softLight, opacity: 0.3),
+        Paint(gain: 0.4), Paint(gain: 1.5), Paint(cast: [-20, 14]), Paint(.screen, gain: 0.6, cast: [12, -9]),
+        Paint(relief: Paint.Relief(reference: 120, strength: 1)),
+        Paint(.overlay, opacity: 0.8, gain: 0.8, relief: Paint.Relief(reference: 90, strength: 0.6)),
+    ]
+
+struct PaintTests {
+    @Test(arguments: PixelFormat.allCases, [ColorRange.limited, .full])
+    func `every mode, light and relief does as its formula says`(format: PixelFormat, range: ColorRange) throws {
+        let stamp = Stamp(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
+        var worst = 0.0
+        for (width, height) in [(96, 64), (97, 63), (33, 21), (5, 3)] {
+            let layout = FrameLayout(width: width, height: height, format: format, range: range, lumaStride: 260)
+            for map in [.identity, Affine(scale: 1.4, angle: 0.3, origin: Point(-10, -9))] {
+                for paint in paints {
+                    var wanted = Reference(layout)
+                    var frame = wanted.frame()
+                    try wanted.blend(stamp, by: map, paint)
+                    blend(stamp, by: map, paint, onto: &frame)
+                    let error = wanted.error(of: frame)
+                    worst = max(worst, error)
+                    // Overlay and soft light double the rounding of the art to 8 bits.
+                    #expect(error <= 4, "\(layout) \(paint): off by \(error) levels")
+                }
+            }
+        }
+        print("\(format) \(range): at most \(worst) levels from the formulas")
+    }
+
+    @Test(arguments: PixelFormat.allCases)
+    func `a tile is laid as a stamp is`(format: PixelFormat) throws {
+        let layout = FrameLayout(width: 75, height: 51, format: format)
+        for paint in paints {
+            var wanted = Reference(layout)
+            var frame = wanted.frame()
+            var tile = Tile()
+            let isSeen = tile.begin(PixelRect(x: 7, y: 5, width: 200, height: 41), in: layout)
+            #expect(isSeen)
+            var art = [SIMD4<Double>](repeating: .zero, count: layout.width * layout.height)
+            let colors = makeColors(width: 80, height: 60, range: .limited)
+            let (region, stride) = (tile.region, tile.stride)
+            var pixels = tile.pixels
+            for y in 0..<region.height {
+                for x in 0..<region.width {
+                    let p = colors[y * 80 + x]
+                    pixels[y * stride + x] = p
+                    art[(region.y + y) * layout.width + region.x + x] =
+                        SIMD4(Double(p & 255), Double(p >> 8 & 255), Double(p >> 16 & 255), Double(p >> 24))
+                        * Double(paint.opacity)
+                }
+            }
+            wanted.lay(art, paint)
+            lay(tile, paint, onto: &frame)
+            let error = wanted.error(of: frame)
+            #expect(error <= 3, "\(layout) \(paint): off by \(error) levels")
+        }
+    }
+
+    @Test(arguments: BlendMode.allCases)
+    func `where there is no art, nothing changes by one level`(mode: BlendMode) {
+        let layout = FrameLayout(width: 64, height: 48, format: .yuyv)
+        // Transparent, but for one pixel, so that runs are not skipped.
+        var pixels = [UInt32](repeating: 0, count: 60 * 40)
+        for y in 4..<36 { pixels[y * 60 + 30] = 0xff80_80eb }
+        let untouched = Reference(layout)
+        var frame = untouched.frame()
+        blend(
+            Stamp(width: 60, height: 40, pixels: pixels), by: .identity, Paint(mode, gain: 0.7, cast: [9, -9]),
+            onto: &frame)
+        let before = untouched.frame()
+        let bytes = frame.bytes
+        var changed = 0
+        for y in 0..<48 {
+            for x in 0..<128 where bytes[y * 128 + x] != before.bytes[y * 128 + x] {
+                changed += 1
+                #expect((60..<64).contains(x), "column \(x / 2) of row \(y) changed")
+            }
+        }
+        #expect(changed > 20)
+    }
+
+    @Test func `wild light is held within bounds`() {
+        var frame = Frame(FrameLayout(width: 64, height: 32, format: .nv12))
+        let stamp = Stamp(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
+        for value in [Float.nan, .infinity, -.infinity, -5, 1e9] {
+            for mode in BlendMode.allCases {
+                let relief = Paint.Relief(reference: value, strength: value)
+                blend(
+                    stamp, by: .identity, Paint(mode, gain: value, cast: [value, value], relief: relief), onto: &frame)
+            }
+        }
+        #expect(frame.bytes.count > 0)
+    }
+
+    @Test func `rich paint allocates nothing, and costs so much of the plain one`() {
+        let stamp = Stamp(width: 300, height: 300, pixels: makeColors(width: 300, height: 300, range: .limited))
+        var frame = Frame(FrameLayout(width: 1280, height: 720, format: .yuyv))
+        let map = Affine(scale: 1.1, angle: 0.1, origin: Point(400, 200))
+        func cost(_ paint: Paint) -> Double {
+            blend(stamp, by: map, paint, onto: &frame)
+            let before = callocations_count()
+            let start = threadSeconds()
+            for _ in 0..<20 { blend(stamp, by: map, paint, onto: &frame) }
+            let spent = (threadSeconds() - start) / 20 * 1000
+            #expect(callocations_count() == before, "\(paint)")
+            return spent
+        }
+        let plain = cost(Paint())
+        for paint in paints {
+            let own = cost(paint)
+            print("\(paint.mode) gain \(paint.gain): \(own) ms for 330x330 px, \(own / plain) of plain")
+        }
+    }
+}
+
+private func threadSeconds() -> Double {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}

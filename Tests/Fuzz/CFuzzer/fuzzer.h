@@ -1,0 +1,8 @@
+#ifndef GUISE_FUZZER_H
+#define GUISE_FUZZER_H
+// libFuzzer, which is part of the Swift toolchain, as a library: SwiftPM wants a main() of its own.
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*test)(const uint8_t *bytes, size_t count));
+#endif
