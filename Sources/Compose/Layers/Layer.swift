@@ -36,8 +36,9 @@ public struct WornLayer: Sendable {
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
         case "skin": content = .face(try Skin(&fields, parts))
+        case "solid": content = .face(try Solid(&fields, parts))
         case "makeup": content = .face(try Makeup(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup")
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup, solid")
         }
         if case .picture = content, style.on != .every {
             throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
@@ -89,6 +90,8 @@ public struct Canvas: ~Copyable {
     var tile = Tile()
     /// For layers that smooth skin.
     var smoother = Smoother()
+    /// For solids.
+    var solids = SolidBench()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
