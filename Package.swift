@@ -73,6 +73,9 @@ let package = Package(
         .testTarget(
             name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
             swiftSettings: swiftSettings),
+        .testTarget(
+            name: "ComposeTests", dependencies: ["Frames", "JSON", "Capture", "Track", "Compose", "CAllocations"],
+            swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(name: "EndToEndTests", dependencies: ["guise", "Frames"], swiftSettings: swiftSettings),

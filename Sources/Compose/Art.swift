@@ -17,14 +17,25 @@ public struct Art: Sendable {
     /// - Parameters:
     ///   - name: relative to `folder`, which it may not leave.
     ///   - density: pixels per art unit that the largest face needs.
+    ///   - largest: pixels of the longer side, at most.
     ///   - touch: what is still done to the picture, once.
     /// - Throws: `Problem` that names the file.
     init(
-        file name: String, folder: String, density: Float, range: ColorRange,
+        file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
         touch: (inout RasterRGBA) -> Void = { _ in }
     ) throws {
         let path = try Self.inside(folder, name)
-        self.init(try Raster.load(path: path, density: density, maxDimension: 2048), range: range, touch: touch)
+        self.init(try Raster.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
+    }
+
+    /// The pictures of an APNG; nil for art that does not move.
+    /// - Throws: `Problem` that names the file.
+    static func film(
+        file name: String, folder: String, range: ColorRange, touch: (inout RasterRGBA) -> Void
+    ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
+        guard let film = try Raster.film(path: try inside(folder, name)) else { return nil }
+        let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
+        return (pictures, film.pictures.map(\.milliseconds), film.plays)
     }
 
     /// A drawing made by the program itself.

@@ -1,19 +1,52 @@
 import Frames
 import Track
 
-/// Puts masks on the faces of frame after frame. Holds what outlasts a frame; once warm it allocates nothing.
+/// Puts masks on the faces of frame after frame. Holds what outlasts a frame: who is there, how they are lit and what
+/// they do, and what each layer was doing on them. Once warm it allocates nothing.
 public struct Dresser: ~Copyable {
     /// In the order in which they are drawn.
-    public let masks: [Mask]
+    public private(set) var masks: [Mask]
     private var scene = Scene()
+    private var people: [Person]
+    /// What each layer does on each person: layer by layer, `slots` each; the last is the picture's own.
+    private var states: [LayerState]
+    private var time: Double?
+    /// Who is taken for the largest.
+    private var largest: Int?
+    private var arrivals = 0
+    private let seed: UInt64
 
-    /// No configuration allows more.
+    /// No configuration allows more faces.
     private static let mostFaces = 8
+    /// Twice as many people are remembered as are seen at once.
+    private static let mostPeople = 16
+    private static let slots = mostPeople + 1
+    /// Seconds in which a layer appears or goes.
+    private static let fade: Float = 0.08
+    /// One face is larger than another from here on, so that two alike do not take turns.
+    private static let larger: Float = 1.2
 
-    /// - Parameter masks: in the order in which they are drawn.
-    public init(masks: [Mask]) {
+    /// - Parameters:
+    ///   - masks: in the order in which they are drawn.
+    ///   - seed: of what is drawn by chance for each person.
+    public init(masks: [Mask], seed: UInt64 = .random(in: 0...UInt64.max)) {
         self.masks = masks
+        self.seed = seed
+        people = Array(repeating: Person(), count: Self.mostPeople)
+        states = Self.states(for: masks)
         scene.wearers.reserveCapacity(Self.mostFaces)
+    }
+
+    /// Changes what is worn, between two frames.
+    /// - Returns: what was worn until now, for somebody with time to let go of.
+    public mutating func change(into masks: consuming [Mask]) -> [Mask] {
+        swap(&masks, &self.masks)
+        states = Self.states(for: self.masks)
+        return masks
+    }
+
+    private static func states(for masks: [Mask]) -> [LayerState] {
+        Array(repeating: LayerState(), count: masks.reduce(0) { $0 + $1.layers.count } * slots)
     }
 
     /// Draws all that is worn.
@@ -24,20 +57,207 @@ public struct Dresser: ~Copyable {
     public mutating func dress(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
         scene.wearers.removeAll(keepingCapacity: true)
-        for face in faces { scene.wearers.append(Wearer(face: face.moved(by: placement))) }
+        for face in faces.prefix(Self.mostFaces) { scene.wearers.append(Wearer(face: face.moved(by: placement))) }
         scene.wearers.sort { $0.face.head.scale < $1.face.head.scale }
+        // A clock that went back, or far ahead, tells no time.
+        let elapsed = self.time.map { time - $0 } ?? 0
+        self.time = time
+        look(at: canvas, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
+        var index = 0
         for mask in masks {
-            for layer in mask.layers { draw(layer, on: &canvas) }
+            for layer in mask.layers {
+                draw(layer, index, on: &canvas, elapsed: Float(max(0, min(elapsed, 1))))
+                index += 1
+            }
         }
     }
 
-    private func draw(_ layer: WornLayer, on canvas: inout Canvas) {
-        let look = Look(opacity: layer.style.opacity, time: scene.time * 1000)
+    /// Measures light and doing of all, before anything is drawn on the frame.
+    private mutating func look(at canvas: borrowing Canvas, elapsed: Float) {
+        guard !scene.wearers.isEmpty else { return }
+        for i in scene.wearers.indices { scene.wearers[i].slot = slot(of: scene.wearers[i].face.id) }
+        let pixels = PixelReader(canvas.frame.view)
+        let room = RoomLook(pixels, leavingOut: scene.wearers)
+        let height = Float(canvas.frame.layout.height)
+        for i in scene.wearers.indices {
+            let slot = scene.wearers[i].slot
+            people[slot].look(scene.wearers[i].face, pixels, room, height: height, elapsed: elapsed)
+            scene.wearers[i].light = people[slot].meter.light
+            scene.wearers[i].skin = people[slot].meter.skin
+        }
+        // The last is the largest by size; who was it stays it while nobody is clearly larger.
+        if let last = scene.wearers.last?.face {
+            let kept = scene.wearers.first { $0.face.id == largest }?.face
+            if kept.map({ last.head.scale > Self.larger * $0.head.scale }) ?? true { largest = last.id }
+        }
+    }
+
+    /// Where a person is remembered; who was away longest is forgotten for somebody new.
+    private mutating func slot(of id: Int) -> Int {
+        if let known = people.firstIndex(where: { $0.id == id }) {
+            people[known].seen = scene.time
+            return known
+        }
+        var free = 0
+        for i in people.indices {
+            if people[i].id == nil {
+                free = i
+                break
+            }
+            let isHere = scene.wearers.contains { $0.face.id == people[i].id }
+            let isFreeHere = scene.wearers.contains { $0.face.id == people[free].id }
+            if !isHere && (isFreeHere || people[i].seen < people[free].seen) { free = i }
+        }
+        arrivals += 1
+        people[free] = Person(id: id, arrival: arrivals, draw: draw(for: id), seen: scene.time)
+        for layer in 0..<states.count / Self.slots { states[layer * Self.slots + free] = LayerState() }
+        return free
+    }
+
+    /// 0..<1, by splitmix64's mixing (Steele, Lea and Flood, 2014).
+    private func draw(for id: Int) -> Float {
+        var z = seed &+ UInt64(bitPattern: Int64(id)) &* 0x9e37_79b9_7f4a_7c15
+        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
+        return Float((z ^ z >> 31) >> 40) / Float(1 << 24)
+    }
+
+    private mutating func draw(_ layer: WornLayer, _ index: Int, on canvas: inout Canvas, elapsed: Float) {
         switch layer.content {
         case .face(let content):
-            for i in scene.wearers.indices { content.draw(on: &canvas, scene.wearers[i], look) }
+            for i in scene.wearers.indices {
+                let slot = scene.wearers[i].slot
+                let isDoing = layer.style.when.map { people[slot].expression[$0.doing] } ?? true
+                let isWorn = chooses(layer.style.on, i)
+                let state = index * Self.slots + slot
+                var look = states[state].look(
+                    layer.style, isWorn: isWorn, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
+                if let swing = layer.style.motion.swing {
+                    let person = people[slot]
+                    states[state].pendulum.step(swing, speed: person.speed, lean: person.lean, elapsed: elapsed)
+                    look.swing = states[state].pendulum.degrees
+                }
+                if look.opacity > 0 { content.draw(on: &canvas, scene.wearers[i], look) }
+            }
         case .picture(let content):
-            content.draw(on: &canvas, scene, look)
+            let doer = scene.wearers.first { $0.face.id == largest }
+            let isDoing =
+                layer.style.when.map { when in
+                    doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
+                } ?? true
+            let look = states[index * Self.slots + Self.slots - 1].look(
+                layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
+            if look.opacity > 0 { content.draw(on: &canvas, scene, look) }
         }
+    }
+
+    private func chooses(_ choice: Choice, _ wearer: Int) -> Bool {
+        let person = people[scene.wearers[wearer].slot]
+        switch choice {
+        case .every: return true
+        case .largest: return person.id == largest
+        case .nth(let number):
+            return scene.wearers.count { people[$0.slot].arrival < person.arrival } == number - 1
+        case .drawn(let range): return range.contains(person.draw)
+        }
+    }
+}
+
+/// Who is or was there.
+private struct Person: Sendable {
+    /// Nil: nobody yet.
+    var id: Int?
+    /// Counts people, by their coming.
+    var arrival = 0
+    /// 0..<1, drawn once.
+    var draw: Float = 0
+    /// Seconds, by the source's clock.
+    var seen: Double = 0
+    var meter = LightMeter()
+    var expression = Expression()
+    /// Of the head's top: to the picture's right and away from the viewer, eye distances a second.
+    private(set) var speed = SIMD2<Float>.zero
+    /// The roll, and how far the head nods forward, radians.
+    private(set) var lean = SIMD2<Float>.zero
+    private var top: Point?
+
+    init() {}
+
+    init(id: Int, arrival: Int, draw: Float, seen: Double) {
+        (self.id, self.arrival, self.draw, self.seen) = (id, arrival, draw, seen)
+    }
+
+    /// Where what dangles mostly hangs: above the forehead, so that tilts move it too. Head space.
+    private static let pivot: SIMD3<Float> = [0, -1.5, 0.2]
+    /// The head nods about a place so far below that.
+    private static let nodRadius: Float = 3
+    /// Landmarks shake: the speed is taken with this time constant, seconds.
+    private static let inertia: Float = 0.06
+
+    mutating func look(
+        _ face: borrowing Face, _ pixels: borrowing PixelReader, _ room: RoomLook, height: Float, elapsed: Float
+    ) {
+        if face.state == .tracked { meter.update(FaceLook(pixels, face, room), elapsed: elapsed) }
+        expression.update(face, elapsed: elapsed, height: height)
+        let now = face.head(Self.pivot)
+        let pose = face.pose
+        let leans = SIMD2(radians(pose.roll), radians(-pose.pitch))
+        if let top, elapsed > 0 {
+            let across = (now.x - top.x) / max(face.head.scale, 1) / elapsed
+            let back = (lean.y - leans.y) / elapsed * Self.nodRadius
+            // A face that is found elsewhere was not thrown there.
+            let isThrown = abs(across) > 40
+            let weight = 1 - exponential(-elapsed / Self.inertia)
+            speed = isThrown ? .zero : speed + (SIMD2(across, back) - speed) * weight
+        }
+        (top, lean) = (now, leans)
+    }
+}
+
+/// What a layer does on a person.
+private struct LayerState: Sendable {
+    /// 0 (hidden) to 1 (shown); less than 0: not drawn yet.
+    private var shown: Float = -1
+    private var wasShown = false
+    private var wasDoing = false
+    /// When the animation began, seconds; nil: it stands at its beginning.
+    private var began: Double?
+    var pendulum = Pendulum()
+
+    /// How the layer is drawn now.
+    mutating func look(
+        _ style: LayerStyle, isWorn: Bool, isDoing: Bool, at time: Double, elapsed: Float, _ fade: Float
+    ) -> Look {
+        let then = style.when?.then ?? .show
+        let isShown: Bool
+        switch then {
+        case .show: isShown = isWorn && isDoing
+        case .hide: isShown = isWorn && !(style.when != nil && isDoing)
+        case .start, .stop: isShown = isWorn
+        }
+        switch then {
+        case .show, .hide:
+            if isShown && !wasShown { began = time }
+        case .start:
+            if isDoing && !wasDoing { began = time }
+        case .stop:
+            if isDoing { began = nil } else if began == nil { began = time }
+        }
+        (wasShown, wasDoing) = (isShown, isDoing)
+        let target: Float = isShown ? 1 : 0
+        if shown < 0 {
+            shown = target
+        } else {
+            let step = elapsed / fade
+            shown += max(-step, min(step, target - shown))
+        }
+        // Rounding must not leave a hint of what has gone.
+        if shown < 1e-3 && !isShown { shown = 0 }
+        var look = Look()
+        look.opacity = style.opacity * shown
+        look.blend = style.blend
+        look.light = style.light
+        look.time = began.map { max(0, time - $0) * 1000 } ?? 0
+        return look
     }
 }

@@ -134,6 +134,27 @@ public enum Raster {
             size: SIMD2(Float(width), Float(height)))
     }
 
+    /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
+    /// - Throws: `missing`, `forbidden` or `unusable`.
+    static func film(
+        path: String
+    ) throws(Problem) -> (pictures: [(raster: RasterRGBA, milliseconds: Double)], plays: Int)? {
+        let bytes = try read(path)
+        do {
+            guard let film = try AnimatedPNG(bytes) else { return nil }
+            let pictures = try film.pictures { (png, width, height) throws(Problem) in
+                try Self.png(png, path, max(width, height), 1).bytes
+            }
+            return (pictures, film.plays)
+        } catch let flaw as AnimatedPNG.Flaw {
+            throw broken(path, flaw.words)
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw broken(path, "it cannot be read")
+        }
+    }
+
     private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
         bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
     }

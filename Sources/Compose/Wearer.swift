@@ -7,6 +7,12 @@ public struct Wearer: Sendable {
     public var face: Face
     /// The light that falls on it.
     public var light = FaceLight()
+    /// The skin's own luma in the frame, of its range: the median of cheeks, forehead and nose. 0 where it is not known.
+    public var skin: Float = 0
+    /// Where the dresser remembers this person.
+    var slot = 0
+
+    init(face: Face) { self.face = face }
 }
 
 /// How a face is lit, so that what it wears is lit alike.
@@ -31,10 +37,29 @@ public struct Scene: Sendable {
 public struct Look: Sendable {
     /// 0...1.
     public var opacity: Float = 1
+    /// What becomes of what is under the layer.
+    public var blend = BlendMode.normal
+    /// How much of the face's light the layer takes, 0 (it glows) to 1.
+    public var light: Float = 1
     /// Milliseconds since the layer's animation began.
     public var time: Double = 0
-    /// How far what dangles has swung out, degrees: in the picture's plane (clockwise), and towards the viewer.
+    /// How far what dangles has swung out from where the head would hold it, degrees: in the picture's plane (clockwise),
+    /// and towards the viewer. What stands is turned the same way.
     public var swing: SIMD2<Float> = .zero
+
+    /// For what has its light already.
+    public var paint: Paint { Paint(blend, opacity: opacity) }
+
+    /// As much of a face's light as the layer takes.
+    public func taken(of light: FaceLight) -> FaceLight {
+        FaceLight(gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light, direction: light.direction)
+    }
+
+    /// For art as it was drawn, under a face's light.
+    public func paint(under light: FaceLight) -> Paint {
+        let light = taken(of: light)
+        return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast)
+    }
 }
 
 extension Face {

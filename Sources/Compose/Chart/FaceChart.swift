@@ -140,10 +140,6 @@ struct ChartArt: Sendable {
     }
 }
 
-private func cross(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> SIMD3<Float> {
-    SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
-}
-
 /// The places of a face whose skin is neither hidden nor lips, for the mean of it.
 enum FaceGround {
     /// Cheeks, nose, forehead, beside the chin: points of the chart; dark and bright sides alike.

@@ -24,18 +24,24 @@ public struct WornLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
+    init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
+
     /// Reads one layer of a mask's description.
     /// - Parameter folder: the mask's own folder, which no path of it may leave.
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
-        style = try LayerStyle(&fields)
+        style = try LayerStyle(&fields, target)
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))
         case "skin": content = .face(try Skin(&fields, parts))
+        case "solid": content = .face(try Solid(&fields, parts))
         case "makeup": content = .face(try Makeup(&fields, parts))
-        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup")
+        default: throw fields.wrong("kind", "'\(kind)'", allowed: "sprite, skin, makeup, solid")
+        }
+        if case .picture = content, style.on != .every {
+            throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
         }
         try fields.finish()
     }
@@ -53,9 +59,26 @@ struct LayerParts {
 struct LayerStyle: Sendable {
     /// 0...1, multiplies the art's own.
     let opacity: Float
+    /// What becomes of what is under the layer: `"blend": "multiply"`.
+    let blend: BlendMode
+    /// Dyes the layer's art when it is loaded; nil: it keeps its colours.
+    let tint: Tint?
+    /// How much of the face's light the layer takes: `"light": 0` for what glows.
+    let light: Float
+    /// Nil: always.
+    let when: When?
+    /// Whose face.
+    let on: Choice
+    let motion: Motion
 
-    init(_ fields: inout Fields) throws {
+    init(_ fields: inout Fields, _ target: ArtTarget) throws {
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
+        blend = fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
+        tint = try Tint(&fields, choices: target.choices)
+        light = Float(try fields.number("light", in: 0...1, default: 1))
+        when = try When(&fields)
+        on = try Choice(&fields)
+        motion = try Motion(&fields)
     }
 }
 
@@ -67,6 +90,8 @@ public struct Canvas: ~Copyable {
     var tile = Tile()
     /// For layers that smooth skin.
     var smoother = Smoother()
+    /// For solids.
+    var solids = SolidBench()
 
     /// A black frame of that layout.
     public init(_ layout: FrameLayout) {
@@ -90,6 +115,8 @@ public struct ArtTarget: Equatable, Sendable {
     public let height: Int
     /// The largest distance between eyes that is drawn at full sharpness, pixels.
     public let eyeDistance: Float
+    /// What the user chose, by the names that layers give to what may be chosen: colours, texts, palettes.
+    public var choices: [String: String] = [:]
 
     /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22 art is
     /// drawn in half the time, and for the nearest faces it is no softer than a webcam's picture.

@@ -3,7 +3,7 @@ import JSON
 import Track
 
 /// A picture pinned to landmarks. One pin moves it, with scale and roll from the head; two give a similarity, three an
-/// affine map.
+/// affine map; more bend it, so that a beard follows the jaw.
 struct Sprite: Layer {
     struct Pin: Sendable {
         /// In the art's own units (an SVG's viewBox, a PNG's pixels).
@@ -11,14 +11,30 @@ struct Sprite: Layer {
         let face: Anchor
     }
 
-    let art: Art
+    /// What becomes of the lips where the art lies over them.
+    enum Mouth: String, CaseIterable { case covered, through }
+
+    /// Shown in turn.
+    let pictures: [Art]
+    let timeline: Timeline
     let pins: [Pin]
     /// Art units between the eyes; used with one pin.
     let eyeDistance: Float
+    /// Nil where a map lays the art straight onto the frame.
+    let bend: Bend?
+    let lips: Mouth
+
+    /// What a face has of places to pin to.
+    private static let mostPins = 16
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let name = try fields.string("art")
+        let moving = parts.style.motion.pictures
+        let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
+        if !moving.isEmpty, fields.has("art") {
+            throw fields.wrong("art", "given beside 'motion.frames'", allowed: "one of them")
+        }
+        lips = try fields.choice("lips", default: .covered)
         pins = try fields.objects("pins").map { pin in
             var pin = pin
             let at = try pin.numbers("art", count: 2)
@@ -33,15 +49,51 @@ struct Sprite: Layer {
             try pin.finish()
             return Pin(art: Point(Float(at[0]), Float(at[1])), face: anchor)
         }
-        guard (1...3).contains(pins.count) else {
-            throw fields.wrong("pins", "has \(pins.count) pins", allowed: "one, two or three")
+        guard (1...Self.mostPins).contains(pins.count) else {
+            throw fields.wrong("pins", "has \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
         }
         let wantsDistance = pins.count == 1
         let distance = try fields.number("eyeDistance", in: 1...10_000, default: wantsDistance ? nil : 100)
         eyeDistance = Float(distance)
         let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
-        art = try Art(
-            file: name, folder: parts.folder, density: parts.target.eyeDistance * perUnit, range: parts.target.range)
+        let touch = { (raster: inout RasterRGBA) in
+            parts.style.tint?.dye(&raster)
+            return
+        }
+        let repetition = parts.style.motion.repetition
+        if moving.isEmpty,
+            let film = try Art.film(file: names[0], folder: parts.folder, range: parts.target.range, touch: touch)
+        {
+            pictures = film.pictures
+            timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
+        } else {
+            pictures = try names.map {
+                try Art(
+                    file: $0, folder: parts.folder, density: parts.target.eyeDistance * perUnit,
+                    range: parts.target.range, touch: touch)
+            }
+            timeline = Timeline(
+                durations: moving.isEmpty ? [1] : moving.map(\.milliseconds), repetition ?? .forever)
+        }
+        bend = pins.count > 3 || lips == .through ? try Self.bend(pictures, pins, fields) : nil
+    }
+
+    /// A grid over all of the pictures.
+    private static func bend(_ pictures: [Art], _ pins: [Pin], _ fields: Fields) throws -> Bend {
+        var (low, high) = (Point(.infinity, .infinity), Point(-.infinity, -.infinity))
+        for picture in pictures {
+            let level = picture.levels[0]
+            guard let back = level.map.inverse else { continue }
+            low = pointwiseMin(low, back(.zero))
+            high = pointwiseMax(high, back(Point(Float(level.stamp.width - 1), Float(level.stamp.height - 1))))
+        }
+        guard pins.count > 3 else { return Bend(from: low, to: high) }
+        guard let bend = Bend(from: low, to: high, pins: pins.map(\.art)) else {
+            throw fields.wrong(
+                "pins", "has pins that lie on one line, or on one another",
+                allowed: "pins round the art")
+        }
+        return bend
     }
 
     /// Eye distances that one art unit covers on a mean head, by the pins' spread.
@@ -56,11 +108,50 @@ struct Sprite: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        let art = pictures[timeline.picture(at: look.time)]
+        let paint = look.paint(under: wearer.light)
+        guard bend == nil else {
+            drawBent(art, on: &canvas, wearer.face, paint)
+            return
+        }
         guard let map = placement(on: wearer.face) else { return }
-        let scale = abs(map.determinant).squareRoot()
-        let level = art.level(forScale: scale)
+        let level = art.level(forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
-        blend(level.stamp, by: map.after(toArt), opacity: look.opacity, onto: &canvas.frame)
+        blend(level.stamp, by: map.after(toArt), paint, onto: &canvas.frame)
+    }
+
+    private func drawBent(_ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint) {
+        guard let bend else { return }
+        var places = [81 of Point](repeating: .zero)
+        if pins.count > 3 {
+            var seen = [16 of Point](repeating: .zero)
+            for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
+            for i in 0..<Bend.corners { places[i] = bend.place(i, seen) }
+        } else {
+            guard let map = placement(on: face) else { return }
+            for i in 0..<Bend.corners { places[i] = map(bend.grid[i]) }
+        }
+        var (low, high) = (places[0], places[0])
+        for i in 0..<Bend.corners {
+            low = pointwiseMin(low, places[i])
+            high = pointwiseMax(high, places[i])
+        }
+        let far: Float = 20_000  // keeps conversions to Int defined for wild faces
+        guard low.x > -far, low.y > -far, high.x < far, high.y < far else { return }
+        let region = PixelRect(
+            x: Int(low.x.rounded(.down)), y: Int(low.y.rounded(.down)), width: Int(high.x - low.x) + 3,
+            height: Int(high.y - low.y) + 3)
+        guard canvas.tile.begin(region, in: canvas.frame.layout) else { return }
+        let last = Bend.corners - 1
+        let scale = (places[last] - places[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
+        let level = art.level(forScale: scale)
+        var vertices = [81 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
+        for i in 0..<Bend.corners {
+            vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
+        }
+        warp(level.stamp, vertices.span, Bend.triangles.span, onto: &canvas.tile)
+        if lips == .through { Lips(face).clear(&canvas.tile) }
+        canvas.layTile(paint)
     }
 
     /// From art units to the face's pixels; nil where the pins fall together.

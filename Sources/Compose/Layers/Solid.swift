@@ -1,0 +1,226 @@
+import Frames
+import JSON
+import Track
+
+/// Bodies that sit on the head: triangles in head space, lit as the face is, hidden where the head is in front of them.
+struct Solid: Layer {
+    /// Triangles of one material.
+    struct Piece: Sendable {
+        var mesh = Mesh()
+        let material: Material
+        let build: Build
+
+        enum Build {
+            /// Closed: seen from outside alone.
+            case body
+            /// Seen from both sides.
+            case sheet
+            /// Blades, lit as what they stand on.
+            case fur
+        }
+    }
+
+    private let pieces: [Piece]
+    private let occluder: Occluder?
+    private let range: ColorRange
+    /// About which that swings which does, head space.
+    private let pivot: SIMD3<Float>
+    /// 0...1
+    private let shadow: Float
+
+    /// - Throws: `Problem` with file and line.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        range = parts.target.range
+        shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
+        let place = try fields.choice("place", default: SolidPlace.head)
+        let frame = place.map.after(try fields.solidMap())
+        var materials: [(name: String, material: Material)] = []
+        for var entry in try fields.objects("materials") {
+            let name = try entry.string("name")
+            guard !materials.contains(where: { $0.name == name }) else {
+                throw entry.wrong("name", "'\(name)', which is there already", allowed: "a name of its own")
+            }
+            materials.append((name, try Material(&entry, parts)))
+        }
+        var reader = SolidReader(materials: materials, frame: frame)
+        for var part in try fields.objects("parts") { try reader.read(&part) }
+        pieces = reader.pieces
+        pivot = reader.pivot ?? frame.shift
+        guard !pieces.isEmpty else { throw fields.wrong("parts", "an empty list", allowed: "at least one part") }
+        let isHiding = try fields.bool("occluder", default: true)
+        occluder = isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil
+    }
+
+    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+        let view = HeadView(wearer.face.head, width: max(canvas.frame.layout.width, canvas.frame.layout.height))
+        let lighting = Lighting(look.taken(of: wearer.light), range: range)
+        canvas.solids.corners.removeAll(keepingCapacity: true)
+        var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
+        let swing = SolidMap(turn: [look.swing.y, 0, look.swing.x])
+        for piece in pieces {
+            canvas.solids.begin()
+            for vertex in piece.mesh.vertices {
+                var (place, normal) = (vertex.position, vertex.normal)
+                if vertex.swing > 0 {
+                    place += (swing(place - pivot) + pivot - place) * vertex.swing
+                    normal = normalized(normal + (swing(normal) - normal) * vertex.swing)
+                }
+                let corner = corner(vertex, view(place), view.turned(normal), piece, lighting)
+                low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
+                high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
+                canvas.solids.corners.append(corner)
+            }
+        }
+        // Light falls from above at the least, so that a brim always shades the brow.
+        let scale = wearer.face.head.scale
+        let fall = Point(0 - lighting.direction.x * 0.5, max(0.45, 0 - lighting.direction.y)) * (0.2 * scale)
+        let margin = shadow > 0 ? Point(repeating: 0.35 * scale) : .zero
+        let region = PixelRect(covering: low - margin, high + margin)
+        let layout = canvas.frame.layout
+        guard let region, canvas.tile.begin(region, in: layout) else { return }
+        canvas.solids.rasteriser.begin(canvas.tile.region, range: range)
+        if let occluder {
+            canvas.solids.begin()
+            for vertex in occluder.mesh.vertices {
+                canvas.solids.corners.append(
+                    RasterVertex(position: view(vertex.position), color: .zero, texture: .zero))
+            }
+            canvas.solids.occlude(occluder.mesh.triangles)
+        }
+        // What is seen through comes last.
+        for isGlass in [false, true] {
+            var first = 0
+            for piece in pieces {
+                let count = piece.mesh.vertices.count
+                if (piece.material.opacity < 1) == isGlass {
+                    canvas.solids.draw(piece, from: first, surface(piece, scale))
+                }
+                first += count
+            }
+        }
+        if shadow > 0 {
+            canvas.solids.rasteriser.castShadow(offset: fall, blur: 0.1 * scale, strength: shadow)
+        }
+        canvas.solids.rasteriser.resolve(into: &canvas.tile)
+        canvas.layTile(look.paint)
+    }
+
+    private func corner(
+        _ vertex: Mesh.Vertex, _ place: SIMD4<Float>, _ normal: SIMD3<Float>, _ piece: Piece, _ lighting: Lighting
+    ) -> RasterVertex {
+        let material = piece.material
+        // A sheet's inner side faces the other way, and is darker.
+        let isInside = piece.build == .sheet && normal.z > 0
+        let color = lighting.color(
+            material.color, material.finish, normal: isInside ? normal * -1 : normal,
+            shade: isInside ? vertex.shade * material.inside : vertex.shade)
+        let texture: SIMD2<Float>
+        if let picture = material.picture {
+            let stamp = picture.levels[0].stamp
+            // One transparent pixel surrounds the art, and whole numbers are pixel centres.
+            texture = vertex.part * [Float(stamp.width - 2), Float(stamp.height - 2)] + 0.5
+        } else {
+            texture = vertex.along * (Grains.samples / Grains.size)
+        }
+        return RasterVertex(position: place, color: color, texture: texture)
+    }
+
+    /// - Parameter scale: pixels per head unit.
+    private func surface(_ piece: Piece, _ scale: Float) -> RasterSurface {
+        let material = piece.material
+        if piece.build == .fur { return .plain }
+        if material.opacity < 1 { return .glass(opacity: material.opacity) }
+        if let picture = material.picture {
+            let finest = picture.levels[0]
+            let size = piece.mesh.vertices.last?.along ?? [1, 1]
+            let level = picture.level(forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
+            let shrink = level.density / finest.density
+            return .picture(
+                level.stamp, shrink: shrink,
+                shift: [level.map.tx - shrink * finest.map.tx, level.map.ty - shrink * finest.map.ty])
+        }
+        guard let grain = material.grain else { return .plain }
+        return .grain(grain, level: grain.level(samplesPerPixel: Grains.samples / Grains.size / scale))
+    }
+}
+
+/// Head space seen by a camera: perspective of a mean webcam's lens about the head's place.
+struct HeadView {
+    private let head: HeadPlacement
+    private let away: SIMD3<Float>
+    private let scale: Float
+    /// Eye distances from the camera to the eyes.
+    private let distance: Float
+
+    /// The lens: a picture is as wide as 1.1 times its distance (58 degrees), as most webcams' at 720p.
+    private static let focalLength: Float = 0.9
+    /// Nearer heads are drawn as from here: photos are mostly cut from larger pictures.
+    private static let nearest: Float = 7
+
+    init(_ head: HeadPlacement, width: Int) {
+        self.head = head
+        scale = max(head.scale, 1e-3)
+        away = cross(head.x, head.y) / (scale * scale)
+        distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
+    }
+
+    /// Pixels, and depth in head units from the eyes on.
+    @inline(__always)
+    func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
+        let depth = dot(away, p)
+        let factor = distance / max(distance + depth, 1)
+        return [
+            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0,
+        ]
+    }
+
+    /// A direction of head space in the picture's axes.
+    @inline(__always)
+    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> { [dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v)] }
+}
+
+extension PixelRect {
+    /// Whole pixels round both corners; nil where they are not finite or far away.
+    init?(covering low: Point, _ high: Point) {
+        let limit: Float = 100_000
+        guard low.x > -limit, low.y > -limit, high.x < limit, high.y < limit, low.x <= high.x, low.y <= high.y else {
+            return nil
+        }
+        let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
+        self.init(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
+    }
+}
+
+/// What solids are drawn with; its memory is kept from frame to frame.
+struct SolidBench: ~Copyable {
+    var rasteriser = Rasteriser()
+    var corners: [RasterVertex] = []
+    private var first = 0
+
+    init() {}
+
+    /// The corners that follow belong together.
+    mutating func begin() { first = corners.count }
+
+    mutating func occlude(_ triangles: [UInt16]) { Self.occlude(&rasteriser, corners, from: first, triangles) }
+
+    mutating func draw(_ piece: borrowing Solid.Piece, from first: Int, _ surface: RasterSurface) {
+        Self.draw(&rasteriser, corners, from: first, piece, surface)
+    }
+
+    // The parts one by one: a span of one keeps the whole from being changed otherwise.
+    private static func occlude(
+        _ rasteriser: inout Rasteriser, _ corners: borrowing [RasterVertex], from first: Int, _ triangles: [UInt16]
+    ) {
+        rasteriser.occlude(corners.span.extracting(first..<corners.count), triangles.span)
+    }
+
+    private static func draw(
+        _ rasteriser: inout Rasteriser, _ corners: borrowing [RasterVertex], from first: Int,
+        _ piece: borrowing Solid.Piece, _ surface: RasterSurface
+    ) {
+        rasteriser.draw(
+            corners.span.extracting(first..<first + piece.mesh.vertices.count), piece.mesh.triangles.span,
+            faces: piece.build == .body ? .front : .both, surface)
+    }
+}

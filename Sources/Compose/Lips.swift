@@ -1,0 +1,99 @@
+import Frames
+import Track
+
+/// The mouth as it is seen, lips and all, to be left free by what lies over it.
+struct Lips {
+    /// The mouth's right corner, and the directions along the mouth and down from it, of length 1.
+    private let origin: Point
+    private let (along, down): (Point, Point)
+    /// Pixels from corner to corner.
+    private let length: Float
+    /// For steps along the mouth: how far down the upper and the lower lip's edges lie, pixels.
+    private var (upper, lower): ([33 of Float], [33 of Float])
+    /// Pixels over which the edge fades.
+    private let softness: Float
+
+    /// Pixels that the outline spans, with its edge.
+    let region: PixelRect
+
+    private static let steps = 32
+    /// Eye distances.
+    private static let edge: Float = 0.07
+
+    init(_ face: borrowing Face) {
+        let p = face.landmarks
+        origin = p[48]
+        let way = p[54] - p[48]
+        length = max(way.length, 1)
+        along = way / length
+        down = Point(-along.y, along.x)
+        softness = max(face.head.scale * Self.edge, 1)
+        upper = .init(repeating: .infinity)
+        lower = .init(repeating: -.infinity)
+        var (low, high) = (p[48], p[48])
+        for i in 48..<60 {
+            low = pointwiseMin(low, p[i])
+            high = pointwiseMax(high, p[i])
+        }
+        region = PixelRect(
+            x: Int(max(-1e6, min(1e6, low.x - softness))), y: Int(max(-1e6, min(1e6, low.y - softness))),
+            width: Int(min(1e6, high.x - low.x + 2 * softness)) + 2,
+            height: Int(min(1e6, high.y - low.y + 2 * softness)) + 2)
+        for i in 48..<54 { add(p[i], p[i + 1], isUpper: true) }
+        for i in 54..<60 { add(p[i], p[i == 59 ? 48 : i + 1], isUpper: false) }
+    }
+
+    /// One line of the outline.
+    private mutating func add(_ a: Point, _ b: Point, isUpper: Bool) {
+        let (p, q) = (local(a), local(b))
+        let (from, to) = (min(p.x, q.x), max(p.x, q.x))
+        guard from.isFinite, to.isFinite else { return }
+        for step in max(0, Int(from.rounded(.up)))..<max(1, min(Self.steps, Int(to)) + 1)
+        where Float(step) >= from && Float(step) <= to {
+            let part = to - from < 1e-3 ? 0 : (Float(step) - p.x) / (q.x - p.x)
+            let y = p.y + (q.y - p.y) * part
+            if isUpper { upper[step] = min(upper[step], y) } else { lower[step] = max(lower[step], y) }
+        }
+    }
+
+    /// Steps along the mouth, and pixels down.
+    private func local(_ p: Point) -> Point {
+        let d = p - origin
+        return Point((d * along).sum() / length * Float(Self.steps), (d * down).sum())
+    }
+
+    /// 0 (outside) to 1 (on the lips or between them).
+    func covers(_ p: Point) -> Float {
+        let place = local(p)
+        guard place.x > 0, place.x < Float(Self.steps) else { return 0 }
+        let step = Int(place.x)
+        let part = place.x - Float(step)
+        let top = upper[step] + (upper[step + 1] - upper[step]) * part
+        let bottom = lower[step] + (lower[step + 1] - lower[step]) * part
+        let inside = min(place.y - top, bottom - place.y)
+        guard inside.isFinite else { return 0 }
+        let share = max(0, min(1, inside / softness + 0.5))
+        return share * share * (3 - 2 * share)
+    }
+
+    /// Takes the art off the mouth.
+    func clear(_ tile: inout Tile) {
+        let area = tile.region
+        let left = max(region.x, area.x)
+        let right = min(region.x + region.width, area.x + area.width)
+        let stride = tile.stride
+        var pixels = tile.pixels
+        for y in max(region.y, area.y)..<max(area.y, min(region.y + region.height, area.y + area.height))
+        where y >= region.y {
+            for x in left..<max(left, right) {
+                let place = (y - area.y) * stride + x - area.x
+                let word = pixels[place]
+                if word == 0 { continue }
+                let share = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
+                if share == 256 { continue }
+                let (even, odd) = (word & 0xff_00ff, word >> 8 & 0xff_00ff)
+                pixels[place] = (even * share >> 8 & 0xff_00ff) | (odd * share & 0xff00_ff00)
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import Frames
+
+/// Triangles in head space: origin between the eyes, x to the picture's right, y down, z away from the camera, the unit
+/// is the distance between the eyes. Seen from the front their corners go clockwise in the picture.
+struct Mesh: Sendable {
+    struct Vertex: Sendable {
+        var position: SIMD3<Float>
+        /// Outward, of length 1.
+        var normal: SIMD3<Float> = .zero
+        /// How far along the surface, head units: for patterns.
+        var along: SIMD2<Float> = .zero
+        /// The same, each from 0 to 1: for pictures.
+        var part: SIMD2<Float> = .zero
+        /// What the light is multiplied by: less than 1 in folds and corners.
+        var shade: Float = 1
+        /// How far it goes with what swings, 0...1.
+        var swing: Float = 0
+    }
+
+    /// Corners are numbered in 16 bits.
+    static let mostVertices = 60_000
+    /// Ten hats of the largest kind.
+    static let mostTriangles = 60_000
+
+    var vertices: [Vertex] = []
+    var triangles: [UInt16] = []
+
+    /// Adds another mesh's triangles.
+    mutating func add(_ other: Mesh) {
+        let first = UInt16(truncatingIfNeeded: vertices.count)
+        vertices += other.vertices
+        triangles += other.triangles.map { $0 &+ first }
+    }
+
+    mutating func add(_ a: Int, _ b: Int, _ c: Int) {
+        triangles.append(UInt16(truncatingIfNeeded: a))
+        triangles.append(UInt16(truncatingIfNeeded: b))
+        triangles.append(UInt16(truncatingIfNeeded: c))
+    }
+
+    /// A grid of points, row by row, with its normals.
+    /// - Parameters:
+    ///   - point: of column and row; rows go down or outward so that (across x down) points outward.
+    ///   - isClosed: whether the last column meets the first.
+    static func grid(columns: Int, rows: Int, isClosed: Bool, _ point: (Int, Int) -> SIMD3<Float>) -> Mesh {
+        var mesh = Mesh()
+        for row in 0...rows {
+            for column in 0...columns {
+                let part = SIMD2(Float(column) / Float(columns), Float(row) / Float(rows))
+                mesh.vertices.append(Vertex(position: point(column, row), part: part))
+            }
+        }
+        let width = columns + 1
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let at = row * width + column
+                mesh.add(at, at + 1, at + width + 1)
+                mesh.add(at, at + width + 1, at + width)
+            }
+        }
+        mesh.measure(columns: columns, rows: rows)
+        mesh.smooth()
+        if isClosed {
+            for row in 0...rows {
+                let (first, last) = (row * width, row * width + columns)
+                let sum = mesh.vertices[first].normal + mesh.vertices[last].normal
+                mesh.vertices[first].normal = normalized(sum)
+                mesh.vertices[last].normal = normalized(sum)
+            }
+        }
+        return mesh
+    }
+
+    /// Lengths along the surface: of a row by the longest one, so that patterns are as large everywhere as there.
+    private mutating func measure(columns: Int, rows: Int) {
+        let width = columns + 1
+        var longest: Float = 0
+        var middle: [Float] = [0]
+        for row in 0...rows {
+            var length: Float = 0
+            for column in 0..<columns {
+                let at = row * width + column
+                length += norm(vertices[at + 1].position - vertices[at].position)
+            }
+            longest = max(longest, length)
+            guard row > 0 else { continue }
+            var down: Float = 0
+            for column in 0..<columns {
+                down += norm(vertices[row * width + column].position - vertices[(row - 1) * width + column].position)
+            }
+            middle.append(middle[row - 1] + down / Float(columns))
+        }
+        for row in 0...rows {
+            for column in 0...columns {
+                vertices[row * width + column].along = [longest * Float(column) / Float(columns), middle[row]]
+            }
+        }
+    }
+
+    /// Normals as the mean of the triangles' round each corner, by their area.
+    mutating func smooth() {
+        for i in vertices.indices { vertices[i].normal = .zero }
+        for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+            let (a, b, c) = (Int(triangles[i]), Int(triangles[i + 1]), Int(triangles[i + 2]))
+            // Clockwise as seen: the cross product points away from who sees it.
+            let facing = cross(
+                vertices[b].position - vertices[a].position, vertices[c].position - vertices[a].position)
+            for corner in [a, b, c] { vertices[corner].normal -= facing }
+        }
+        for i in vertices.indices { vertices[i].normal = normalized(vertices[i].normal) }
+    }
+
+    /// Moves all points, and the normals by the map's inverse transpose.
+    mutating func transform(_ map: SolidMap) {
+        for i in vertices.indices {
+            vertices[i].position = map(vertices[i].position)
+            vertices[i].normal = normalized(map.normal(vertices[i].normal))
+        }
+        if map.isMirrored {
+            for i in stride(from: 0, to: triangles.count - 2, by: 3) { triangles.swapAt(i + 1, i + 2) }
+        }
+    }
+
+    /// Lays points elsewhere, one by one, and takes the normals anew.
+    mutating func deform(_ map: (Vertex) -> SIMD3<Float>) {
+        // Normals of points that lie on each other (a seam) stay alike: each is turned by what its neighbourhood does.
+        let step: Float = 0.01
+        for i in vertices.indices {
+            let vertex = vertices[i]
+            let (u, v) = tangents(vertex.normal)
+            var (left, below) = (vertex, vertex)
+            left.position += u * step
+            below.position += v * step
+            let place = map(vertex)
+            let facing = cross(map(left) - place, map(below) - place)
+            vertices[i].position = place
+            if norm(facing) > 1e-12 { vertices[i].normal = normalized(facing) }
+        }
+    }
+}
+
+/// A map of head space onto itself: three columns and a shift.
+struct SolidMap: Sendable {
+    var x: SIMD3<Float> = [1, 0, 0]
+    var y: SIMD3<Float> = [0, 1, 0]
+    var z: SIMD3<Float> = [0, 0, 1]
+    var shift: SIMD3<Float> = .zero
+
+    /// Scales, then turns about x, y and z in this order (degrees), then moves.
+    init(at shift: SIMD3<Float> = .zero, turn: SIMD3<Float> = .zero, scale: SIMD3<Float> = [1, 1, 1]) {
+        let (a, b, c) = (radians(turn.x), radians(turn.y), radians(turn.z))
+        func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
+            var v = v
+            v = [v.x, v.y * cosine(a) - v.z * sine(a), v.y * sine(a) + v.z * cosine(a)]
+            v = [v.x * cosine(b) + v.z * sine(b), v.y, v.z * cosine(b) - v.x * sine(b)]
+            return [v.x * cosine(c) - v.y * sine(c), v.x * sine(c) + v.y * cosine(c), v.z]
+        }
+        x = turned([scale.x, 0, 0])
+        y = turned([0, scale.y, 0])
+        z = turned([0, 0, scale.z])
+        self.shift = shift
+    }
+
+    func callAsFunction(_ p: SIMD3<Float>) -> SIMD3<Float> { x * p.x + y * p.y + z * p.z + shift }
+
+    var isMirrored: Bool { dot(cross(x, y), z) < 0 }
+
+    /// Not of length 1.
+    func normal(_ n: SIMD3<Float>) -> SIMD3<Float> {
+        let sign: Float = isMirrored ? -1 : 1
+        return (cross(y, z) * n.x + cross(z, x) * n.y + cross(x, y) * n.z) * sign
+    }
+
+    func after(_ first: SolidMap) -> SolidMap {
+        var map = self
+        map.x = x * first.x.x + y * first.x.y + z * first.x.z
+        map.y = x * first.y.x + y * first.y.y + z * first.y.z
+        map.z = x * first.z.x + y * first.z.y + z * first.z.z
+        map.shift = self(first.shift)
+        return map
+    }
+}
+
+func dot(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> Float { (a * b).sum() }
+
+func cross(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> SIMD3<Float> {
+    SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+}
+
+func norm(_ v: SIMD3<Float>) -> Float { dot(v, v).squareRoot() }
+
+func normalized(_ v: SIMD3<Float>) -> SIMD3<Float> {
+    let length = norm(v)
+    return length > 1e-12 ? v / length : [0, -1, 0]
+}
+
+/// Two directions along a surface, so that their cross product is its normal.
+func tangents(_ normal: SIMD3<Float>) -> (SIMD3<Float>, SIMD3<Float>) {
+    let away: SIMD3<Float> = abs(normal.y) < 0.9 ? [0, 1, 0] : [1, 0, 0]
+    let u = normalized(cross(away, normal))
+    return (u, cross(normal, u))
+}

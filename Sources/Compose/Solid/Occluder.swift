@@ -1,0 +1,50 @@
+import Frames
+
+/// A head that hides what is behind it, and on which shadows fall: a mean adult's, widened for hair.
+struct Occluder: Sendable {
+    let mesh: Mesh
+
+    /// Height (up), half the width, front and back, head units: sections of a mean adult's head. Below the brow they
+    /// follow the mean landmarks; the skull is 2.4 wide and 2.9 long for an eye distance of 1 (a head of 152 x 185 mm, eyes
+    /// 63 mm apart: Farkas, "Anthropometry of the head and face", 1994).
+    private static let sections: [(up: Float, half: Float, front: Float, back: Float)] = [
+        (1.92, 0.06, 1.02, 1.20), (1.85, 0.45, 0.62, 1.66), (1.62, 0.84, 0.28, 2.12), (1.25, 1.09, 0.02, 2.42),
+        (0.80, 1.19, -0.13, 2.56), (0.40, 1.19, -0.22, 2.60), (0.10, 1.15, -0.10, 2.58), (-0.20, 1.14, -0.08, 2.48),
+        (-0.60, 1.11, -0.14, 2.20), (-1.00, 1.04, -0.16, 1.85), (-1.40, 0.84, -0.12, 1.60), (-1.70, 0.54, -0.06, 1.45),
+        (-1.90, 0.40, 0.30, 1.40), (-2.60, 0.72, 0.40, 1.80),
+    ]
+    private static let columns = 28
+    /// How much hair adds to the skull's sides, back and top.
+    private static let hair: Float = 0.08
+
+    /// - Parameter lid: a plane (origin and y axis of its space) above which there is nothing: hair gives way to a hat.
+    init(under lid: SolidMap?) {
+        let sections = Self.sections
+        var mesh = Mesh.grid(columns: Self.columns, rows: sections.count - 1, isClosed: true) { column, row in
+            let section = sections[row]
+            let turn = 2 * Float.pi * Float(column) / Float(Self.columns)
+            let middle = (section.front + section.back) / 2
+            let long = (section.back - section.front) / 2
+            // Hair begins above the ears and behind the forehead.
+            let isHairy = max(0, min(1, (section.up + 0.2) / 0.5))
+            let (s, c) = (sine(turn), cosine(turn))
+            let behind = max(0, min(1, c + 0.8))
+            let hair = 1 + Self.hair * isHairy * behind
+            return [-section.half * s * hair, -section.up * (section.up > 1.2 ? 1 + Self.hair / 2 : 1), middle + long * c * hair]
+        }
+        // The nose: its bridge, tip and wings.
+        let first = mesh.vertices.count
+        let nose: [SIMD3<Float>] = [
+            [0, -0.1, -0.26], [0, 0.52, -0.62], [-0.24, 0.7, -0.26], [0.24, 0.7, -0.26], [0, 0.76, -0.36],
+        ]
+        mesh.vertices += nose.map { Mesh.Vertex(position: $0) }
+        for (a, b, c) in [(0, 1, 2), (0, 3, 1), (2, 1, 4), (4, 1, 3)] { mesh.add(first + a, first + b, first + c) }
+        if let lid {
+            for i in mesh.vertices.indices {
+                let above = lid.height(of: mesh.vertices[i].position)
+                if above > 0 { mesh.vertices[i].position -= lid.up * above }
+            }
+        }
+        self.mesh = mesh
+    }
+}

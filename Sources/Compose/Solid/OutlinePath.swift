@@ -1,0 +1,197 @@
+import Frames
+
+/// Outlines from an SVG path's data (SVG 1.1, 8.3): all commands, curves as short lines.
+struct OutlinePath {
+    /// Closed ones, in the path's own units.
+    private(set) var outlines: [[SIMD2<Float>]] = []
+
+    private var current: [SIMD2<Float>] = []
+    private var place = SIMD2<Float>.zero
+    private var start = SIMD2<Float>.zero
+    /// The last control point, for the commands that mirror it.
+    private var control: SIMD2<Float>?
+
+    /// Lines for a curve.
+    private static let steps = 10
+    /// Points beyond which an outline is a mistake or an attack: cutting it takes time by its square.
+    private static let mostPoints = 2000
+
+    /// nil where the text is no path, or one of more than 2000 points.
+    init?(_ text: String) {
+        var reader = PathReader(text)
+        var command: UInt8 = 0
+        var points = 0
+        while let next = reader.command(after: command) {
+            command = next
+            guard draw(command, &reader) else { return nil }
+            points = current.count + outlines.reduce(0) { $0 + $1.count }
+            guard points <= Self.mostPoints else { return nil }
+        }
+        guard reader.isAtEnd else { return nil }
+        close()
+        guard !outlines.isEmpty else { return nil }
+    }
+
+    private mutating func close() {
+        if current.count >= 3 {
+            if let last = current.last, (last - current[0]).length < 1e-4 { current.removeLast() }
+            outlines.append(current)
+        }
+        current = []
+        place = start
+    }
+
+    private mutating func line(to p: SIMD2<Float>) {
+        if current.isEmpty { current = [place] }
+        current.append(p)
+        place = p
+    }
+
+    private mutating func curve(_ c1: SIMD2<Float>, _ c2: SIMD2<Float>, _ end: SIMD2<Float>) {
+        let from = place
+        for i in 1...Self.steps {
+            let t = Float(i) / Float(Self.steps)
+            let s = 1 - t
+            line(to: from * (s * s * s) + c1 * (3 * s * s * t) + c2 * (3 * s * t * t) + end * (t * t * t))
+        }
+    }
+
+    /// One command with its numbers; false where they are not there.
+    private mutating func draw(_ command: UInt8, _ reader: inout PathReader) -> Bool {
+        let isRelative = command >= UInt8(ascii: "a")
+        let base = isRelative ? place : .zero
+        var newControl: SIMD2<Float>?
+        switch command & 0xdf {
+        case UInt8(ascii: "M"):
+            guard let p = reader.point() else { return false }
+            close()
+            place = base + p
+            start = place
+        case UInt8(ascii: "L"):
+            guard let p = reader.point() else { return false }
+            line(to: base + p)
+        case UInt8(ascii: "H"):
+            guard let x = reader.number() else { return false }
+            line(to: [base.x + x, place.y])
+        case UInt8(ascii: "V"):
+            guard let y = reader.number() else { return false }
+            line(to: [place.x, base.y + y])
+        case UInt8(ascii: "C"):
+            guard let a = reader.point(), let b = reader.point(), let p = reader.point() else { return false }
+            curve(base + a, base + b, base + p)
+            newControl = base + b
+        case UInt8(ascii: "S"):
+            guard let b = reader.point(), let p = reader.point() else { return false }
+            curve(place * 2 - (control ?? place), base + b, base + p)
+            newControl = base + b
+        case UInt8(ascii: "Q"), UInt8(ascii: "T"):
+            let isMirrored = command & 0xdf == UInt8(ascii: "T")
+            guard let q = isMirrored ? place * 2 - (control ?? place) : reader.point().map({ base + $0 }),
+                let p = reader.point()
+            else { return false }
+            let end = base + p
+            curve(place + (q - place) * (2 / 3), end + (q - end) * (2 / 3), end)
+            newControl = q
+        case UInt8(ascii: "A"):
+            guard let r = reader.point(), let angle = reader.number(), let isLarge = reader.flag(),
+                let isClockwise = reader.flag(), let p = reader.point()
+            else { return false }
+            arc(r, angle, isLarge: isLarge, isClockwise: isClockwise, to: base + p)
+        case UInt8(ascii: "Z"): close()
+        default: return false
+        }
+        control = newControl
+        return true
+    }
+
+    /// From two ends to a centre: SVG 1.1, F.6.5.
+    private mutating func arc(
+        _ radii: SIMD2<Float>, _ angle: Float, isLarge: Bool, isClockwise: Bool, to end: SIMD2<Float>
+    ) {
+        var (rx, ry) = (abs(radii.x), abs(radii.y))
+        guard rx > 1e-6, ry > 1e-6, (end - place).length > 1e-6 else { return line(to: end) }
+        let (c, s) = (cosine(radians(angle)), sine(radians(angle)))
+        let half = (place - end) / 2
+        let p = SIMD2(c * half.x + s * half.y, c * half.y - s * half.x)
+        let excess = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
+        if excess > 1 { (rx, ry) = (rx * excess.squareRoot(), ry * excess.squareRoot()) }
+        let top = max(0, rx * rx * ry * ry - rx * rx * p.y * p.y - ry * ry * p.x * p.x)
+        let factor = (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
+        let q = SIMD2(factor * rx * p.y / ry, -factor * ry * p.x / rx)
+        let middle = (place + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
+        let from = arcTangent((p.y - q.y) / ry, (p.x - q.x) / rx)
+        var sweep = arcTangent((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
+        if isClockwise && sweep < 0 { sweep += 2 * .pi }
+        if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
+        for i in 1...Self.steps * 2 {
+            let turn = from + sweep * Float(i) / Float(Self.steps * 2)
+            let (x, y) = (rx * cosine(turn), ry * sine(turn))
+            line(to: middle + [c * x - s * y, s * x + c * y])
+        }
+    }
+}
+
+/// Commands and numbers of a path.
+private struct PathReader {
+    private let bytes: [UInt8]
+    private var at = 0
+
+    init(_ text: String) { bytes = Array(text.utf8) }
+
+    var isAtEnd: Bool {
+        mutating get {
+            skip()
+            return at == bytes.count
+        }
+    }
+
+    private mutating func skip() {
+        while at < bytes.count, bytes[at] == 0x20 || bytes[at] == 0x2c || (9...13).contains(bytes[at]) { at += 1 }
+    }
+
+    /// The next command; where numbers follow at once, the last one goes on (a move goes on as lines).
+    mutating func command(after last: UInt8) -> UInt8? {
+        skip()
+        guard at < bytes.count else { return nil }
+        let byte = bytes[at]
+        if (byte | 0x20) >= UInt8(ascii: "a") && (byte | 0x20) <= UInt8(ascii: "z") {
+            at += 1
+            return byte
+        }
+        switch last {
+        case 0, UInt8(ascii: "Z"), UInt8(ascii: "z"): return nil
+        case UInt8(ascii: "M"): return UInt8(ascii: "L")
+        case UInt8(ascii: "m"): return UInt8(ascii: "l")
+        default: return last
+        }
+    }
+
+    mutating func point() -> SIMD2<Float>? {
+        guard let x = number(), let y = number() else { return nil }
+        return [x, y]
+    }
+
+    mutating func flag() -> Bool? {
+        skip()
+        guard at < bytes.count, bytes[at] == UInt8(ascii: "0") || bytes[at] == UInt8(ascii: "1") else { return nil }
+        at += 1
+        return bytes[at - 1] == UInt8(ascii: "1")
+    }
+
+    mutating func number() -> Float? {
+        skip()
+        let first = at
+        func isDigit() -> Bool { at < bytes.count && (48...57).contains(bytes[at]) }
+        if at < bytes.count, bytes[at] == UInt8(ascii: "-") || bytes[at] == UInt8(ascii: "+") { at += 1 }
+        while isDigit() { at += 1 }
+        if at < bytes.count, bytes[at] == UInt8(ascii: ".") { at += 1 }
+        while isDigit() { at += 1 }
+        if at < bytes.count, bytes[at] | 0x20 == UInt8(ascii: "e") {
+            at += 1
+            if at < bytes.count, bytes[at] == UInt8(ascii: "-") || bytes[at] == UInt8(ascii: "+") { at += 1 }
+            while isDigit() { at += 1 }
+        }
+        guard let value = Float(String(decoding: bytes[first..<at], as: UTF8.self)), abs(value) < 1e6 else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,278 @@
+import Frames
+
+/// The bodies that solids are made of, in their own space: as head space, with "height" upward (against y).
+enum Shape {
+    /// Profiles that bend by more than this have an edge there, degrees.
+    static let edgeAngle: Float = 38
+
+    /// A profile turned about the upright axis.
+    /// - Parameters:
+    ///   - profile: radius, height and shade, from one end to the other.
+    ///   - around: columns.
+    static func lathe(_ profile: [(radius: Float, height: Float, shade: Float)], around: Int) -> Mesh {
+        // Rows go down on the outside. The outline, closed along the axis, tells which way that is.
+        var area: Float = 0
+        for (p, q) in zip(profile, profile.dropFirst()) { area += p.radius * q.height - q.radius * p.height }
+        let points = area > 0 ? profile.reversed() : profile
+        var mesh = Mesh()
+        var (first, down) = (0, Float(0))
+        let whole = zip(points, points.dropFirst()).map { norm([$1.0 - $0.0, $1.1 - $0.1, 0]) }.reduce(0, +)
+        for end in points.indices.dropFirst() {
+            let isLast = end == points.count - 1
+            guard isLast || angle(points[end - 1], points[end], points[end + 1]) > edgeAngle else { continue }
+            let run = Array(points[first...end])
+            var piece = Mesh.grid(columns: around, rows: run.count - 1, isClosed: true) { column, row in
+                let turn = 2 * Float.pi * Float(column) / Float(around)
+                return [-run[row].radius * sine(turn), -run[row].height, run[row].radius * cosine(turn)]
+            }
+            let length = piece.vertices.last?.along.y ?? 0
+            for i in piece.vertices.indices {
+                piece.vertices[i].shade = run[i / (around + 1)].shade
+                piece.vertices[i].part.y = (down + piece.vertices[i].along.y) / max(whole, 1e-6)
+                piece.vertices[i].along.y += down
+            }
+            mesh.add(piece)
+            down += length
+            first = end
+        }
+        return mesh
+    }
+
+    private static func angle(
+        _ a: (radius: Float, height: Float, shade: Float), _ b: (radius: Float, height: Float, shade: Float),
+        _ c: (radius: Float, height: Float, shade: Float)
+    ) -> Float {
+        let turned = arcTangent(c.height - b.height, c.radius - b.radius) - arcTangent(
+            b.height - a.height, b.radius - a.radius)
+        let wrapped = abs(degrees(turned)).truncatingRemainder(dividingBy: 360)
+        return min(wrapped, 360 - wrapped)
+    }
+
+    /// A ball, or with unequal radii an egg.
+    static func ball(radius: Float, around: Int) -> Mesh {
+        let rows = max(4, around / 2)
+        return Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
+            let (turn, down) = (2 * Float.pi * Float(column) / Float(around), Float.pi * Float(row) / Float(rows))
+            let r = radius * sine(down)
+            return [-r * sine(turn), -radius * cosine(down), r * cosine(turn)]
+        }
+    }
+
+    /// A tube along a curve through points (Catmull-Rom, 1974).
+    /// - Parameters:
+    ///   - radii: at each point of the path.
+    ///   - flatness: the section's height as a part of its width.
+    ///   - isClosed: a ring, whose last point joins the first.
+    static func tube(
+        _ path: [SIMD3<Float>], radii: [Float], around: Int, steps: Int, flatness: Float, isClosed: Bool
+    ) -> Mesh {
+        let segments = isClosed ? path.count : path.count - 1
+        let rows = max(2, steps)
+        func value<V: SIMD>(_ list: [V], _ t: Float) -> V where V.Scalar == Float {
+            let place = t * Float(segments)
+            let i = min(Int(place), segments - 1)
+            let f = place - Float(i)
+            func at(_ k: Int) -> V {
+                isClosed ? list[(k + list.count) % list.count] : list[max(0, min(list.count - 1, k))]
+            }
+            let (p0, p1, p2, p3) = (at(i - 1), at(i), at(i + 1), at(i + 2))
+            let (c1, c2) = ((p2 - p0) * 0.5, p0 - p1 * 2.5 + p2 * 2 - p3 * 0.5)
+            let c3 = (p3 - p0) * 0.5 + (p1 - p2) * 1.5
+            return p1 + (c1 + (c2 + c3 * f) * f) * f
+        }
+        let widths = radii.map { SIMD2($0, 0) }
+        // A frame that is carried along without twisting about the curve.
+        var centers: [SIMD3<Float>] = []
+        var sides: [(SIMD3<Float>, SIMD3<Float>)] = []
+        for row in 0...rows {
+            let t = Float(row) / Float(rows)
+            let center = value(path, t)
+            let ahead = normalized(value(path, min(1, t + 0.002)) - value(path, max(0, t - 0.002)))
+            var side = sides.last?.0 ?? tangents(ahead).0
+            side = normalized(side - ahead * dot(side, ahead))
+            centers.append(center)
+            sides.append((side, cross(ahead, side)))
+        }
+        var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
+            let t = Float(row) / Float(rows)
+            let turn = 2 * Float.pi * Float(column) / Float(around)
+            let radius = max(0, value(widths, t).x)
+            let (u, v) = sides[row]
+            return centers[row] + (u * cosine(turn) + v * (sine(turn) * flatness)) * radius
+        }
+        guard isClosed else { return mesh }
+        for column in 0...around {
+            let (first, last) = (column, rows * (around + 1) + column)
+            let sum = normalized(mesh.vertices[first].normal + mesh.vertices[last].normal)
+            (mesh.vertices[first].normal, mesh.vertices[last].normal) = (sum, sum)
+        }
+        return mesh
+    }
+
+    /// A flat sheet that faces the viewer, its middle at the origin.
+    static func plane(width: Float, height: Float, columns: Int, rows: Int) -> Mesh {
+        Mesh.grid(columns: columns, rows: rows, isClosed: false) { column, row in
+            [(Float(column) / Float(columns) - 0.5) * width, (Float(row) / Float(rows) - 0.5) * height, 0]
+        }
+    }
+
+    /// Flat outlines given depth, with slanted rims.
+    /// - Parameters:
+    ///   - outlines: closed, in the plane; those inside of another are its holes.
+    ///   - depth: from front to back; the front lies at -depth / 2.
+    ///   - bevel: how far the rims slant, head units.
+    static func extrusion(_ outlines: [[SIMD2<Float>]], depth: Float, bevel: Float) -> Mesh {
+        var mesh = Mesh()
+        let bevel = min(bevel, depth * 0.49)
+        for group in Polygon.groups(outlines) {
+            let inner = group.map { Polygon.inset($0, by: bevel) }
+            for (z, isFront) in [(-depth / 2, true), (depth / 2, false)] {
+                let (points, triangles) = Polygon.triangulated(inner)
+                let first = mesh.vertices.count
+                for p in points {
+                    mesh.vertices.append(
+                        Mesh.Vertex(position: [p.x, p.y, z], normal: [0, 0, isFront ? -1 : 1], along: p))
+                }
+                for i in stride(from: 0, to: triangles.count, by: 3) {
+                    let (a, b, c) = (first + triangles[i], first + triangles[i + 1], first + triangles[i + 2])
+                    if isFront { mesh.add(a, b, c) } else { mesh.add(a, c, b) }
+                }
+            }
+            for (outer, inner) in zip(group, inner) {
+                let rings: [([SIMD2<Float>], Float)] =
+                    bevel > 0
+                    ? [(inner, -depth / 2), (outer, -depth / 2 + bevel), (outer, depth / 2 - bevel), (inner, depth / 2)]
+                    : [(outer, -depth / 2), (outer, depth / 2)]
+                for (front, back) in zip(rings, rings.dropFirst()) { mesh.add(wall(front, back)) }
+            }
+        }
+        let low = mesh.vertices.reduce(SIMD2<Float>(repeating: .infinity)) { pointwiseMin($0, $1.along) }
+        let high = mesh.vertices.reduce(SIMD2<Float>(repeating: -.infinity)) { pointwiseMax($0, $1.along) }
+        let size = pointwiseMax(high - low, SIMD2(repeating: 1e-6))
+        for i in mesh.vertices.indices { mesh.vertices[i].part = (mesh.vertices[i].along - low) / size }
+        return mesh
+    }
+
+    /// A strip between two outlines of as many points; corners of less than `edgeAngle` are smooth.
+    private static func wall(_ front: ([SIMD2<Float>], Float), _ back: ([SIMD2<Float>], Float)) -> Mesh {
+        var mesh = Mesh()
+        let count = front.0.count
+        func facing(_ i: Int) -> SIMD3<Float> {
+            let (a, b, c) = (front.0[i], front.0[(i + 1) % count], back.0[i])
+            let across = SIMD3(b.x - a.x, b.y - a.y, 0)
+            let inward = SIMD3(c.x - a.x, c.y - a.y, back.1 - front.1)
+            return normalized(cross(across, inward))
+        }
+        let limit = cosine(radians(edgeAngle))
+        for i in 0..<count {
+            let here = facing(i)
+            let (before, after) = (facing((i + count - 1) % count), facing((i + 1) % count))
+            let start = dot(before, here) > limit ? normalized(before + here) : here
+            let end = dot(after, here) > limit ? normalized(after + here) : here
+            let first = mesh.vertices.count
+            for (ring, normal, k) in [
+                (front, start, i), (front, end, (i + 1) % count), (back, end, (i + 1) % count), (back, start, i),
+            ] {
+                let p = ring.0[k]
+                mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal * -1, along: p))
+            }
+            // Outlines go clockwise, so their outside is on the left.
+            mesh.add(first, first + 2, first + 1)
+            mesh.add(first, first + 3, first + 2)
+        }
+        return mesh
+    }
+
+    /// Short blades all over a mesh, as of fur: what makes an edge soft and a surface alive.
+    /// - Parameters:
+    ///   - count: of blades.
+    ///   - length: of a blade, head units.
+    ///   - lean: towards which they are combed; its length is how much, against 1 for the surface's own normal.
+    static func tufts(
+        on mesh: Mesh, count: Int, length: Float, width: Float, lean: SIMD3<Float>, seed: UInt64
+    ) -> Mesh {
+        var random = Scatter(seed: seed)
+        var areas: [Float] = []
+        var sum: Float = 0
+        for i in stride(from: 0, to: mesh.triangles.count - 2, by: 3) {
+            let corners = (0..<3).map { mesh.vertices[Int(mesh.triangles[i + $0])].position }
+            sum += norm(cross(corners[1] - corners[0], corners[2] - corners[0]))
+            areas.append(sum)
+        }
+        var tufts = Mesh()
+        guard sum > 0 else { return tufts }
+        for k in 0..<count {
+            // Evenly along the area, then shaken within a step.
+            let wanted = sum * (Float(k) + random.next()) / Float(count)
+            var (low, high) = (0, areas.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if areas[middle] < wanted { low = middle + 1 } else { high = middle }
+            }
+            let corners = (0..<3).map { mesh.vertices[Int(mesh.triangles[low * 3 + $0])] }
+            var (s, t) = (random.next(), random.next())
+            if s + t > 1 { (s, t) = (1 - s, 1 - t) }
+            func mixed(_ a: SIMD3<Float>, _ b: SIMD3<Float>, _ c: SIMD3<Float>) -> SIMD3<Float> {
+                a * (1 - s - t) + b * s + c * t
+            }
+            let root = mixed(corners[0].position, corners[1].position, corners[2].position)
+            let normal = normalized(mixed(corners[0].normal, corners[1].normal, corners[2].normal))
+            let (u, v) = tangents(normal)
+            let angle = random.next() * 2 * .pi
+            let side = u * cosine(angle) + v * sine(angle)
+            let shaken = normal + lean + u * (random.next() - 0.5) * 1.3 + v * (random.next() - 0.5) * 1.3
+            let tip = root + normalized(shaken) * length * (0.6 + 0.8 * random.next())
+            let base = width * (0.7 + 0.6 * random.next())
+            let tone = 0.94 + 0.12 * random.next()
+            let first = tufts.vertices.count
+            for (place, part, shade) in [
+                (root - side * base - normal * length * 0.2, Float(0), 0.86 * tone),
+                (root + side * base - normal * length * 0.2, Float(0), 0.86 * tone), (tip, Float(1), 1.03 * tone),
+            ] {
+                var vertex = corners[0]
+                vertex.position = place
+                vertex.normal = normal
+                vertex.part = [0.5, part]
+                vertex.shade = corners[0].shade * shade
+                tufts.vertices.append(vertex)
+            }
+            tufts.add(first, first + 1, first + 2)
+        }
+        return tufts
+    }
+}
+
+/// Numbers that look random and are the same on every run: SplitMix64 (Steele, Lea and Flood, 2014).
+struct Scatter {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    /// 0..<1.
+    mutating func next() -> Float {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Float((z ^ (z >> 31)) >> 40) / 16_777_216
+    }
+}
+
+/// Smooth noise in space: values at whole places, mixed between them (value noise), -1...1.
+func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
+    let base = p.rounded(.down)
+    let f = p - base
+    let s = f * f * (SIMD3(repeating: 3) - f * 2)
+    func value(_ x: Float, _ y: Float, _ z: Float) -> Float {
+        let corner = base + [x, y, z]
+        let key =
+            UInt64(bitPattern: Int64(corner.x)) &* 0x8da6_b343 ^ UInt64(bitPattern: Int64(corner.y)) &* 0xd816_3841
+            ^ UInt64(bitPattern: Int64(corner.z)) &* 0xcb1a_b31f
+        var scatter = Scatter(seed: seed ^ key)
+        return scatter.next() * 2 - 1
+    }
+    func mix(_ a: Float, _ b: Float, _ t: Float) -> Float { a + (b - a) * t }
+    let near = mix(mix(value(0, 0, 0), value(1, 0, 0), s.x), mix(value(0, 1, 0), value(1, 1, 0), s.x), s.y)
+    let far = mix(mix(value(0, 0, 1), value(1, 0, 1), s.x), mix(value(0, 1, 1), value(1, 1, 1), s.x), s.y)
+    return mix(near, far, s.z)
+}

@@ -1,0 +1,52 @@
+import Frames
+import JSON
+
+/// A colour that art is dyed in when it is loaded: its light and dark stay, its own colours go.
+struct Tint: Sendable {
+    let color: PictureColor
+
+    init(color: PictureColor) { self.color = color }
+
+    /// Reads `"tint": "#rrggbb"`, or `"tint": {"name": "shell", "color": "#rrggbb"}` for a colour that the user may choose.
+    /// - Parameter choices: what the user chose, by name; what is no colour there is as if not chosen.
+    /// - Returns: nil where the key is absent.
+    init?(_ fields: inout Fields, choices: [String: String]) throws {
+        guard let json = fields.json("tint") else { return nil }
+        guard case .object = json.value else {
+            color = try fields.color("tint", default: "")
+            return
+        }
+        var tint = try fields.object("tint")
+        let name = try tint.string("name")
+        guard !name.isEmpty else { throw tint.wrong("name", "empty", allowed: "a name that a user sees") }
+        let own = try tint.color("color", default: "")
+        try tint.finish()
+        color = choices[name].flatMap { PictureColor($0) } ?? own
+    }
+
+    /// Dyes a picture: what is as light as its mean becomes the colour, what is darker goes towards black, what is lighter
+    /// towards white. So art of any colour, or of none, may be tinted.
+    func dye(_ raster: inout RasterRGBA) {
+        var (sum, weight): (Float, Float) = (0, 0)
+        for i in stride(from: 0, to: raster.bytes.count, by: 4) {
+            sum += Self.luma(raster.bytes, i)
+            weight += Float(raster.bytes[i + 3])
+        }
+        guard weight > 0 else { return }
+        // 0...1. A black picture has no light to keep: it stays as dark as it is.
+        let mean = max(sum / weight, 1e-3)
+        for i in stride(from: 0, to: raster.bytes.count, by: 4) where raster.bytes[i + 3] > 0 {
+            let alpha = Float(raster.bytes[i + 3])
+            let shade = min(Self.luma(raster.bytes, i) / alpha, 1)
+            let dyed: SIMD3<Float> =
+                shade <= mean
+                ? color.rgb * (shade / mean)
+                : color.rgb + (SIMD3(repeating: 255) - color.rgb) * ((shade - mean) / max(1 - mean, 1e-3))
+            for c in 0..<3 { raster.bytes[i + c] = UInt8(min(alpha, dyed[c] * alpha / 255 + 0.5)) }
+        }
+    }
+
+    private static func luma(_ bytes: [UInt8], _ i: Int) -> Float {
+        0.299 * Float(bytes[i]) + 0.587 * Float(bytes[i + 1]) + 0.114 * Float(bytes[i + 2])
+    }
+}

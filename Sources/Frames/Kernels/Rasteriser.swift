@@ -1,0 +1,555 @@
+/// One corner of a triangle, ready to be drawn: where it lies in the picture and how it looks there.
+public struct RasterVertex: Sendable {
+    /// x and y in pixels of the frame (whole numbers are pixel centres), then depth: what is nearer has less, in any
+    /// unit. The last lane is unused.
+    public var position: SIMD4<Float>
+    /// The lit colour: luma above black, U and V about 128, all in samples of the frame's range; then the light alone,
+    /// by which a picture's own colour is multiplied.
+    public var color: SIMD4<Float>
+    /// In texels of the finest level of what the surface is covered with.
+    public var texture: SIMD2<Float>
+
+    /// By its parts.
+    public init(position: SIMD4<Float>, color: SIMD4<Float>, texture: SIMD2<Float>) {
+        (self.position, self.color, self.texture) = (position, color, texture)
+    }
+}
+
+/// What covers triangles.
+public enum RasterSurface {
+    /// The vertices' colours alone.
+    case plain
+    /// The vertices' colours, made lighter and darker by a pattern that repeats.
+    case grain(Grain, level: Int)
+    /// A picture's colours times the vertices' light; where it is transparent nothing is drawn.
+    /// `shrink` and `shift` lead from the finest level's texels to the stamp's.
+    case picture(Stamp, shrink: Float, shift: SIMD2<Float>)
+    /// The vertices' colours, seen through: 0 is clear, 1 is opaque.
+    case glass(opacity: Float)
+}
+
+/// A pattern of light and dark that repeats, as of cloth or felt: a square of 2^n samples and its halvings; 128 leaves a
+/// colour as it is, 255 doubles it.
+public struct Grain: Sendable {
+    /// The finest first, each half as wide as the one before, down to 8.
+    let levels: [[UInt8]]
+    /// Of the finest level's side.
+    let sizeLog: Int
+
+    /// - Parameter samples: a square of 2^`sizeLog` (3...9) on a side.
+    public init(samples: [UInt8], sizeLog: Int) {
+        precondition((3...9).contains(sizeLog) && samples.count == 1 << (2 * sizeLog))
+        var levels = [samples]
+        var side = 1 << sizeLog
+        while side > 8, let last = levels.last {
+            let half = side / 2
+            levels.append(
+                (0..<half * half).map { i in
+                    let at = i / half * 2 * side + i % half * 2
+                    let sum = Int(last[at]) + Int(last[at + 1]) + Int(last[at + side]) + Int(last[at + side + 1])
+                    return UInt8((sum + 2) / 4)
+                })
+            side = half
+        }
+        (self.levels, self.sizeLog) = (levels, sizeLog)
+    }
+
+    /// The level whose samples are nearest to a pixel's size from below, so that nothing flickers.
+    /// - Parameter samplesPerPixel: of the finest level.
+    public func level(samplesPerPixel: Float) -> Int {
+        var (level, density) = (0, samplesPerPixel)
+        while density > 1.2, level < levels.count - 1 {
+            density /= 2
+            level += 1
+        }
+        return level
+    }
+}
+
+/// Draws triangles with depth on four samples a pixel, on the CPU. Its memory grows to the largest picture and is kept;
+/// once warm it allocates nothing.
+///
+/// Coverage is exact in fixed point with 1/16 pixel (Pineda, "A parallel algorithm for polygon rasterization", 1988),
+/// with the top-left rule: a sample on an edge that two triangles share belongs to one of them. Colour is taken once per
+/// triangle and pixel, at the pixel's centre.
+@safe public struct Rasteriser: ~Copyable {
+    /// The piece of the frame that is drawn, pixels.
+    public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
+    /// Four depths a pixel; infinite where nothing was drawn. Clean between pictures.
+    var depth: [SIMD4<Float>] = []
+    /// Four premultiplied YUVA words a pixel.
+    var color: [SIMD4<UInt32>] = []
+    /// The columns of each row that were drawn on.
+    var touched: [Touched] = []
+    /// Darkness on what occludes, a cell for 4 x 4 pixels, 0...255; used with `castShadow`.
+    var shadow: [UInt8] = []
+    /// Of the shadow's cells while they are blurred.
+    var scratch: [UInt8] = []
+    var hasShadow = false
+    private var black: SIMD4<Float> = [0, 128, 128, 0]
+
+    struct Touched {
+        var begin = Int32.max
+        var end: Int32 = 0
+    }
+
+    /// Larger triangles are split, so that edge functions stay within 32 bits: pixels.
+    fileprivate static let largestSide: Float = 900
+    /// Corners further away than this are not drawn, pixels.
+    fileprivate static let farthest: Float = 20_000
+
+    /// An empty picture.
+    public init() {}
+
+    /// Starts a picture of a piece of a frame.
+    /// - Parameter range: of the frame that it is for.
+    public mutating func begin(_ region: PixelRect, range: ColorRange) {
+        self.region = region
+        black.x = range == .full ? 0 : 16
+        hasShadow = false
+        let height = region.height
+        let count = region.width * height
+        if depth.count < count {
+            depth = Array(repeating: SIMD4(repeating: .infinity), count: count)
+            color = Array(repeating: .zero, count: count)
+        }
+        if touched.count < height { touched = Array(repeating: Touched(), count: height) }
+    }
+
+    /// Draws triangles that hide what is behind them and show nothing themselves.
+    /// - Parameter triangles: three corners each, by their number in `vertices`; those that face away are left out.
+    public mutating func occlude(_ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>) {
+        draw(vertices, triangles, faces: .front, Occluder())
+    }
+
+    /// Draws triangles.
+    /// - Parameters:
+    ///   - triangles: three corners each, by their number in `vertices`; seen from the front they go clockwise.
+    ///   - faces: which are drawn.
+    public mutating func draw(
+        _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ surface: RasterSurface
+    ) {
+        switch surface {
+        case .plain: draw(vertices, triangles, faces: faces, Plain(black: black))
+        case .glass(let opacity): draw(vertices, triangles, faces: faces, Glass(black: black, opacity: opacity))
+        case .grain(let grain, let level):
+            unsafe grain.levels[level].withUnsafeBufferPointer {
+                guard let samples = $0.baseAddress else { return }
+                let ink = unsafe GrainInk(
+                    black: black, samples: samples, sizeLog: grain.sizeLog - level,
+                    scale: 1 / Float(1 << level))
+                draw(vertices, triangles, faces: faces, ink)
+            }
+        case .picture(let stamp, let shrink, let shift):
+            unsafe stamp.pixels.withUnsafeBufferPointer {
+                guard let pixels = $0.baseAddress else { return }
+                let ink = unsafe PictureInk(
+                    black: black, pixels: pixels, width: stamp.width, height: stamp.height, scale: shrink,
+                    shift: shift)
+                draw(vertices, triangles, faces: faces, ink)
+            }
+        }
+    }
+
+    private mutating func draw(
+        _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ ink: some Ink
+    ) {
+        let (width, height) = (region.width, region.height)
+        let origin = SIMD4<Float>(Float(region.x), Float(region.y), 0, 0)
+        unsafe depth.withUnsafeMutableBufferPointer { depth in
+            unsafe color.withUnsafeMutableBufferPointer { color in
+                unsafe touched.withUnsafeMutableBufferPointer { touched in
+                    guard let depth = depth.baseAddress, let color = color.baseAddress,
+                        let touched = touched.baseAddress
+                    else { return }
+                    let target = unsafe Target(
+                        depth: depth, color: color, touched: touched, width: width, height: height)
+                    for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+                        var a = vertices[Int(triangles[i])]
+                        var b = vertices[Int(triangles[i + 1])]
+                        var c = vertices[Int(triangles[i + 2])]
+                        a.position -= origin
+                        b.position -= origin
+                        c.position -= origin
+                        target.draw(a, b, c, faces: faces, ink, depth: 0)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The nearest depth at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
+    public func depths(x: Int, y: Int) -> SIMD4<Float> { depth[(y - region.y) * region.width + x - region.x] }
+
+    /// Averages the samples into `tile`, whose region is this picture's, over the shadow where one was cast, and makes
+    /// the memory clean again.
+    public mutating func resolve(into tile: inout Tile) {
+        precondition(tile.region == region, "the tile has the picture's place and size")
+        let (width, height, rowWords) = (region.width, region.height, tile.stride)
+        let (hasShadow, black) = (hasShadow, UInt32(black.x))
+        var words = tile.pixels
+        unsafe depth.withUnsafeMutableBufferPointer { depth in
+            unsafe color.withUnsafeMutableBufferPointer { color in
+                unsafe shadow.withUnsafeBufferPointer { shadow in
+                    unsafe words.withUnsafeMutableBufferPointer { words in
+                        for y in 0..<height {
+                            let row = touched[y]
+                            guard row.begin < row.end else { continue }
+                            touched[y] = Touched()
+                            for x in Int(row.begin)..<Int(row.end) {
+                                let samples = unsafe color[y &* width &+ x]
+                                var word: UInt32 = 0
+                                if samples != .zero { word = mean(samples) }
+                                if hasShadow && word >> 24 < 255 {
+                                    let dark = unsafe darkness(shadow, x, y, width)
+                                    word = over(word, dark, black)
+                                }
+                                unsafe words[y &* rowWords &+ x] = word
+                            }
+                            let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
+                            unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
+                            unsafe color.extracting(span).update(repeating: .zero)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A word over black of an alpha.
+@inline(__always)
+private func over(_ word: UInt32, _ dark: UInt32, _ black: UInt32) -> UInt32 {
+    let alpha = dark &* (255 &- word >> 24) / 255
+    let luma = (word & 255) &+ black &* alpha / 255
+    let chroma = (alpha &* 128 &+ 127) / 255
+    return luma | (word & 0x00ff_ff00) &+ (chroma << 8 | chroma << 16) | (word >> 24 &+ alpha) << 24
+}
+
+/// Which sides of triangles are drawn.
+public enum RasterFaces: Sendable {
+    /// Those whose corners go clockwise as seen: for closed bodies.
+    case front
+    /// All: for sheets.
+    case both
+}
+
+/// The mean of four words, channel by channel, rounded.
+@inline(__always)
+private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
+    let even = words & 0x00ff_00ff
+    let odd = words &>> 8 & 0x00ff_00ff
+    let evenSum = even.x &+ even.y &+ even.z &+ even.w &+ 0x0002_0002
+    let oddSum = odd.x &+ odd.y &+ odd.z &+ odd.w &+ 0x0002_0002
+    return (evenSum >> 2 & 0x00ff_00ff) | (oddSum >> 2 & 0x00ff_00ff) << 8
+}
+
+/// How a triangle's pixels get their colour.
+private protocol Ink {
+    static var writesColor: Bool { get }
+    static var writesDepth: Bool { get }
+    /// Whether words may be transparent.
+    static var isPierced: Bool { get }
+    /// The premultiplied word at a place of a triangle.
+    func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32
+}
+
+extension Ink {
+    static var writesColor: Bool { true }
+    static var writesDepth: Bool { true }
+    static var isPierced: Bool { false }
+}
+
+@inline(__always)
+private func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
+
+@inline(__always)
+private func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
+
+/// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
+@inline(__always)
+private func pack(_ color: SIMD4<Float>) -> UInt32 {
+    let bounded = least(most(color, .zero), SIMD4(repeating: 255))
+    let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self) & 255
+    return bits.x | bits.y << 8 | bits.z << 16 | bits.w << 24
+}
+
+private struct Occluder: Ink {
+    static var writesColor: Bool { false }
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 { 0 }
+}
+
+private struct Plain: Ink {
+    let black: SIMD4<Float>
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+        pack(color + black) | 0xff00_0000
+    }
+}
+
+private struct Glass: Ink {
+    let black: SIMD4<Float>
+    let opacity: Float
+    static var writesDepth: Bool { false }
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+        var shown = (color + black) * opacity
+        shown.w = 255 * opacity
+        return pack(shown)
+    }
+}
+
+@safe private struct GrainInk: Ink {
+    let black: SIMD4<Float>
+    let samples: UnsafePointer<UInt8>
+    let sizeLog: Int
+    let scale: Float
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+        // Bilinear with 8 bits of weight; wrapped. The offset keeps the numbers positive.
+        let place = texture * (scale * 256) + 16_777_216 / 2
+        let (u, v) = (Int(truncatingIfNeeded: Int32(place.x)), Int(truncatingIfNeeded: Int32(place.y)))
+        let mask = 1 << sizeLog - 1
+        let (x, y) = (u >> 8 & mask, v >> 8 & mask)
+        let (right, below) = ((x + 1) & mask, (y + 1) & mask)
+        let (fu, fv) = (u & 255, v & 255)
+        let (upper, lower) = unsafe (samples + y << sizeLog, samples + below << sizeLog)
+        let top = unsafe Int(upper[x]) * (256 - fu) + Int(upper[right]) * fu
+        let bottom = unsafe Int(lower[x]) * (256 - fu) + Int(lower[right]) * fu
+        let gain = Float(top * (256 - fv) + bottom * fv) * (1 / (128 * 65_536))
+        return pack(color * gain + black) | 0xff00_0000
+    }
+}
+
+@safe private struct PictureInk: Ink {
+    static var isPierced: Bool { true }
+    let black: SIMD4<Float>
+    let pixels: UnsafePointer<UInt32>
+    let width: Int
+    let height: Int
+    let scale: Float
+    let shift: SIMD2<Float>
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+        let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
+        guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
+        let (u, v) = (Int32(s * 256), Int32(t * 256))
+        let at = Int(v >> 8) * width + Int(u >> 8)
+        let (fu, fv) = (Float(u & 255) / 256, Float(v & 255) / 256)
+        let (a, b) = unsafe (unpack(pixels[at]), unpack(pixels[at + 1]))
+        let (c, d) = unsafe (unpack(pixels[at + width]), unpack(pixels[at + width + 1]))
+        let mixed = (a * (1 - fu) + b * fu) * (1 - fv) + (c * (1 - fu) + d * fu) * fv
+        // Premultiplied: what is constant in a colour is scaled by alpha.
+        let alpha = mixed.w / 255
+        let constant = black * alpha
+        var lit = (mixed - constant) * color.w + constant
+        lit.w = mixed.w
+        return pack(lit)
+    }
+
+    @inline(__always) private func unpack(_ word: UInt32) -> SIMD4<Float> {
+        SIMD4(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255), Float(word >> 24))
+    }
+}
+
+/// A sample's place within its pixel, 1/16 pixel from the centre: a grid turned so that no two share a row or column.
+private let sampleX: SIMD4<Int32> = [-2, 6, -6, 2]
+private let sampleY: SIMD4<Int32> = [-6, -2, 2, 6]
+private let one: Float = 16
+
+@safe private struct Target {
+    let depth: UnsafeMutablePointer<SIMD4<Float>>
+    let color: UnsafeMutablePointer<SIMD4<UInt32>>
+    let touched: UnsafeMutablePointer<Rasteriser.Touched>
+    let width: Int
+    let height: Int
+
+    /// One triangle, split where it is too large.
+    func draw<I: Ink>(
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, faces: RasterFaces, _ ink: I, depth level: Int
+    ) {
+        let (p, q, r) = (a.position, b.position, c.position)
+        let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
+        guard area.isFinite, area != 0 else { return }
+        if area < 0 {
+            if faces == .both { draw(a, c, b, faces: .front, ink, depth: level) }
+            return
+        }
+        let low = (x: min(p.x, q.x, r.x), y: min(p.y, q.y, r.y))
+        let high = (x: max(p.x, q.x, r.x), y: max(p.y, q.y, r.y))
+        guard low.x < Float(width), low.y < Float(height), high.x > -1, high.y > -1,
+            low.x > -Rasteriser.farthest, low.y > -Rasteriser.farthest,
+            high.x < Rasteriser.farthest, high.y < Rasteriser.farthest
+        else { return }
+        if max(high.x - low.x, high.y - low.y) > Rasteriser.largestSide {
+            // 20000 / 2^5 is less than the largest side.
+            guard level < 6 else { return }
+            let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
+            draw(a, ab, ca, faces: .front, ink, depth: level + 1)
+            draw(ab, b, bc, faces: .front, ink, depth: level + 1)
+            draw(ca, bc, c, faces: .front, ink, depth: level + 1)
+            draw(ab, bc, ca, faces: .front, ink, depth: level + 1)
+            return
+        }
+        fill(a, b, c, low: low, high: high, ink)
+    }
+
+    private func middle(_ a: RasterVertex, _ b: RasterVertex) -> RasterVertex {
+        RasterVertex(
+            position: (a.position + b.position) / 2, color: (a.color + b.color) / 2,
+            texture: (a.texture + b.texture) / 2)
+    }
+
+    /// One edge: its function's steps, and its value at the samples of the pixel at the origin.
+    private struct Edge {
+        let stepX: Int32
+        let stepY: Int32
+        let value: SIMD4<Int32>
+        private let columnsPerValue: Float
+
+        /// From (x0, y0) to (x1, y1), in 1/16 pixel from the pixel where the walk begins; positive on its right.
+        @inline(__always)
+        init(_ x0: Int32, _ y0: Int32, _ x1: Int32, _ y1: Int32) {
+            let (dx, dy) = (x1 &- x0, y1 &- y0)
+            (stepX, stepY) = (0 &- dy &* 16, dx &* 16)
+            // Clockwise with y downward: a top edge goes right, a left edge goes up.
+            let owns = dy < 0 || (dy == 0 && dx > 0)
+            let constant = dy &* x0 &- dx &* y0 &- (owns ? 0 : 1)
+            value = sampleY &* dx &- sampleX &* dy &+ constant
+            columnsPerValue = stepX == 0 ? 0 : 1 / Float(stepX)
+        }
+
+        /// Cuts off the columns in which all four samples of a row lie outside.
+        /// - Parameter value: at the samples of column 0.
+        @inline(__always)
+        func narrow(_ columns: inout (begin: Int, end: Int), _ value: SIMD4<Int32>) {
+            let high = Swift.max(Swift.max(value.x, value.y), Swift.max(value.z, value.w))
+            // A hair to the safe side: floats hold 24 bits of a value.
+            if stepX > 0 {
+                let begin = 0 - Float(high) * columnsPerValue - 0.01
+                if begin > Float(columns.begin) { columns.begin = Int(begin) &+ 1 }
+            } else if stepX < 0 {
+                let end = 0 - Float(high) * columnsPerValue + 0.01
+                if end < Float(columns.end) { columns.end = end < 0 ? -1 : Int(end) }
+            } else if high < 0 {
+                columns.end = -1
+            }
+        }
+    }
+
+    @inline(__always)
+    private func fill<I: Ink>(
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, low: (x: Float, y: Float), high: (x: Float, y: Float),
+        _ ink: I
+    ) {
+        // Samples reach 3/8 pixel beyond the centre, and rounding 1/32.
+        let left = max(0, Int(low.x + 1) &- 1)
+        let top = max(0, Int(low.y + 1) &- 1)
+        let right = min(width - 1, Int(high.x + 1))
+        let bottom = min(height - 1, Int(high.y + 1))
+        guard left <= right, top <= bottom else { return }
+        let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
+        let (p, q, r) = (a.position - origin, b.position - origin, c.position - origin)
+        let (px, py) = (Int32((p.x * one).rounded()), Int32((p.y * one).rounded()))
+        let (qx, qy) = (Int32((q.x * one).rounded()), Int32((q.y * one).rounded()))
+        let (rx, ry) = (Int32((r.x * one).rounded()), Int32((r.y * one).rounded()))
+        let doubled = Int64(qx - px) * Int64(ry - py) - Int64(qy - py) * Int64(rx - px)
+        guard doubled > 0 else { return }
+        let (first, second, third) = (Edge(px, py, qx, qy), Edge(qx, qy, rx, ry), Edge(rx, ry, px, py))
+
+        // Planes through the corners' values; slopes of slivers are bounded by the values themselves.
+        let inverse = 1 / ((q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x))
+        let (ux, uy) = ((r.y - p.y) * inverse, (p.x - r.x) * inverse)
+        let (vx, vy) = ((p.y - q.y) * inverse, (q.x - p.x) * inverse)
+        let (dq, dr) = (q.z - p.z, r.z - p.z)
+        let (zx, zy) = (dq * ux + dr * vx, dq * uy + dr * vy)
+        let sampleZ =
+            (SIMD4<Float>(sampleX) * zx + SIMD4<Float>(sampleY) * zy) / one + (p.z - p.x * zx - p.y * zy)
+        let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
+        let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
+        let color0 = a.color - colorX * p.x - colorY * p.y
+        let (textureQ, textureR) = (b.texture - a.texture, c.texture - a.texture)
+        let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
+        let texture0 = a.texture - textureX * p.x - textureY * p.y
+
+        // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
+        let lowest = least(least(a.color, b.color), c.color)
+        let highest = most(most(a.color, b.color), c.color)
+        var drawn = (begin: right + 1, end: left)
+        for y in 0...bottom - top {
+            let rowY = Int32(truncatingIfNeeded: y)
+            var e0 = first.value &+ first.stepY &* rowY
+            var e1 = second.value &+ second.stepY &* rowY
+            var e2 = third.value &+ third.stepY &* rowY
+            // The columns in which no edge has all four samples outside: one piece, since each edge gives a half line.
+            var columns = (begin: 0, end: right - left)
+            first.narrow(&columns, e0)
+            second.narrow(&columns, e1)
+            third.narrow(&columns, e2)
+            let (begin, end) = columns
+            guard begin <= end else { continue }
+            let skipped = Int32(truncatingIfNeeded: begin)
+            e0 &+= first.stepX &* skipped
+            e1 &+= second.stepX &* skipped
+            e2 &+= third.stepX &* skipped
+            drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
+            let row = (y &+ top) &* width &+ left
+            let fy = Float(y)
+            let rowZ = sampleZ + zy * fy
+            for x in begin...end {
+                let outside = e0 | e1 | e2
+                e0 &+= first.stepX
+                e1 &+= second.stepX
+                e2 &+= third.stepX
+                let at = row &+ x
+                let fx = Float(x)
+                let z = rowZ + zx * fx
+                let old = unsafe depth[at]
+                let shown = (outside .>= 0) .& (z .< old)
+                let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
+                guard bits.x | bits.y != 0 else { continue }
+                if !I.writesColor {
+                    unsafe depth[at] = old.replacing(with: z, where: shown)
+                    continue
+                }
+                let place = color0 + colorX * fx + colorY * fy
+                let word = ink.word(
+                    least(most(place, lowest), highest), texture0 + textureX * fx + textureY * fy)
+                var mask = shown
+                if I.isPierced && word >> 24 < 255 {
+                    // Alpha to coverage: of four samples as many as the alpha says.
+                    guard word >> 24 >= 32 else { continue }
+                    mask = shown .& (SIMD4<UInt32>(32, 224, 96, 160) .<= word >> 24)
+                    unsafe color[at].replace(with: opaque(word), where: mask)
+                } else if I.writesDepth {
+                    unsafe color[at].replace(with: word, where: mask)
+                } else {
+                    unsafe color[at].replace(with: over(word, color[at]), where: mask)
+                }
+                if I.writesDepth { unsafe depth[at] = old.replacing(with: z, where: mask) }
+            }
+        }
+        guard drawn.begin < drawn.end else { return }
+        for y in top...bottom {
+            unsafe touched[y].begin = min(touched[y].begin, Int32(truncatingIfNeeded: drawn.begin))
+            unsafe touched[y].end = max(touched[y].end, Int32(truncatingIfNeeded: drawn.end))
+        }
+    }
+
+    /// A word's colour without its transparency.
+    @inline(never)
+    private func opaque(_ word: UInt32) -> UInt32 {
+        let alpha = word >> 24
+        guard alpha > 0 else { return 0 }
+        let y = min(255, (word & 255) * 255 / alpha)
+        let u = min(255, (word >> 8 & 255) * 255 / alpha)
+        let v = min(255, (word >> 16 & 255) * 255 / alpha)
+        return y | u << 8 | v << 16 | 0xff00_0000
+    }
+
+    /// A premultiplied word over four.
+    private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
+        let rest = 255 - word >> 24
+        let even = (under & 0x00ff_00ff) &* rest &+ 0x0080_0080
+        let odd = (under &>> 8 & 0x00ff_00ff) &* rest &+ 0x0080_0080
+        let evenPart = (even &+ (even &>> 8 & 0x00ff_00ff)) &>> 8 & 0x00ff_00ff
+        let oddPart = (odd &+ (odd &>> 8 & 0x00ff_00ff)) & 0xff00_ff00
+        return (evenPart | oddPart) &+ word
+    }
+}

@@ -1,0 +1,109 @@
+import Capture
+import Foundation
+import Frames
+import Testing
+import Track
+
+@testable import Compose
+
+private let layout = FrameLayout(width: 320, height: 240, format: .i420, range: .full)
+
+/// A mean head in the middle.
+private let head: Face = {
+    var face = Face.mean
+    face.head = HeadPlacement(x: [60, 0, 0], y: [0, 60, 0], origin: Point(160, 90))
+    face.landmarks = face.head.landmarks
+    (face.id, face.state) = (1, .tracked)
+    face.box = Rect(x: 100, y: 60, width: 120, height: 150)
+    return face
+}()
+
+/// A room with white and grey things, and a face of one skin in it: eye whites, and where it shines, are bright.
+private func picture(
+    light: Float, skin: Float, side: Float = 0, cast: SIMD2<Float> = .zero
+) -> Frame {
+    var frame = Frame(layout)
+    var bytes = frame.mutableBytes
+    for y in 0..<240 {
+        for x in 0..<320 {
+            let p = (Point(Float(x), Float(y)) - head.head.origin) / 60
+            let isFace = (p.x * p.x) / 1.3 + (p.y - 0.4) * (p.y - 0.4) / 2 < 1
+            let isWhite = isFace && abs(abs(p.x) - 0.5) < 0.22 && abs(p.y) < 0.08
+            let room: Float = [0.95, 0.6, 0.4, 0.2][(x / 40 + y / 40 * 3) % 4]
+            let albedo: Float = isWhite ? 0.85 : isFace ? skin * (1 + side * p.x) : room
+            let level = max(0, min(255, albedo * light * 255))
+            bytes[y * 320 + x] = UInt8(level)
+            if x % 2 == 0 && y % 2 == 0 {
+                let own: SIMD2<Float> = isFace && !isWhite ? [-14, 20] : .zero
+                let chroma = (own * skin + cast) * level / 255 + 128.5
+                bytes[320 * 240 + y / 2 * 160 + x / 2] = UInt8(chroma.x)
+                bytes[320 * 240 + 160 * 120 + y / 2 * 160 + x / 2] = UInt8(chroma.y)
+            }
+        }
+    }
+    return frame
+}
+
+private func look(_ frame: borrowing Frame) -> FaceLook {
+    let pixels = PixelReader(frame.view)
+    return FaceLook(pixels, head, RoomLook(pixels, leavingOut: [Wearer(face: head)]))
+}
+
+struct LightTests {
+    @Test func `a dim room dims what is worn; dark skin does not`() {
+        let fair = look(picture(light: 0.95, skin: 0.75)).light.gain
+        let dark = look(picture(light: 0.95, skin: 0.28)).light.gain
+        let dim = look(picture(light: 0.35, skin: 0.75)).light.gain
+        let night = look(picture(light: 0.12, skin: 0.75)).light.gain
+        print("gain: fair \(fair), dark skin \(dark), dim room \(dim), night \(night)")
+        #expect(fair > 0.95 && dark > 0.9 && dim < 0.65 && night < 0.45 && night >= 0.3)
+        #expect(dim < dark - 0.25)
+    }
+
+    @Test func `light from a side comes from that side`() {
+        let right = look(picture(light: 0.9, skin: 0.5, side: 0.3)).light.direction
+        let left = look(picture(light: 0.9, skin: 0.5, side: -0.3)).light.direction
+        print("lit from the picture's right: \(right), left: \(left)")
+        #expect(right.x > 0.3 && left.x < -0.5 && right.z < 0 && left.y < 0)
+        for direction in [right, left] { #expect(abs((direction * direction).sum() - 1) < 1e-4) }
+    }
+
+    @Test func `coloured light casts its colour, the skin's own does not`() {
+        let white = look(picture(light: 0.9, skin: 0.5)).light.cast
+        let warm = look(picture(light: 0.9, skin: 0.5, cast: [-16, 10])).light.cast
+        print("cast: white light \(white), warm light \(warm)")
+        #expect(white.length < 2 && warm.x < -5 && warm.y > 3)
+    }
+
+    @Test func `what is measured settles in half a second and does not flicker`() {
+        var meter = LightMeter()
+        let (bright, dim) = (look(picture(light: 0.95, skin: 0.5)), look(picture(light: 0.3, skin: 0.5)))
+        meter.update(bright, elapsed: 0)
+        #expect(meter.light.gain == bright.light.gain, "the first look counts at once")
+        meter.update(dim, elapsed: 1 / 30.0)
+        let step = bright.light.gain - meter.light.gain
+        #expect(step > 0 && step < 0.1 * (bright.light.gain - dim.light.gain))
+        for _ in 0..<60 { meter.update(dim, elapsed: 1 / 30.0) }
+        #expect(abs(meter.light.gain - dim.light.gain) < 0.02)
+    }
+
+    @Test func `measuring takes little time, and holds for faces that leave the frame`() {
+        let frame = picture(light: 0.9, skin: 0.5)
+        let pixels = PixelReader(frame.view)
+        let wearers = [Wearer(face: head)]
+        var out = head
+        out.head.origin = Point(-500, 900)
+        #expect(FaceLook(pixels, out, RoomLook(pixels, leavingOut: wearers)).light.gain == 1)
+        var best = (room: UInt64.max, face: UInt64.max)
+        for _ in 0..<200 {
+            let start = threadTime()
+            let room = RoomLook(pixels, leavingOut: wearers)
+            let middle = threadTime()
+            let look = FaceLook(pixels, head, room)
+            let end = threadTime()
+            #expect(look.light.gain > 0)
+            best = (min(best.room, middle - start), min(best.face, end - middle))
+        }
+        print("light: \(Double(best.room) / 1000) us for the room, \(Double(best.face) / 1000) us for a face")
+    }
+}

@@ -1,0 +1,276 @@
+import CAllocations
+import Foundation
+import Frames
+import JSON
+import Testing
+import Track
+
+@testable import Compose
+
+/// A folder of its own for a mask's art, gone with the test.
+private final class Atelier {
+    let path = NSTemporaryDirectory() + "guise-sprites-\(UUID().uuidString)"
+
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func write(_ name: String, _ bytes: [UInt8]) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+    }
+
+    /// A PNG of one colour.
+    func png(_ name: String, width: Int = 40, height: Int = 40, _ color: [UInt8]) throws -> [UInt8] {
+        let raster = RasterRGBA(
+            width: width, height: height, bytes: (0..<width * height).flatMap { _ in color })
+        try raster.write(png: "\(path)/\(name)")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
+    }
+
+    func layer(_ text: String) throws -> WornLayer {
+        var fields = try Fields(try JSON(Array(text.utf8), file: "mask.json"), file: "mask.json")
+        return try WornLayer(&fields, folder: path, target: ArtTarget(layout))
+    }
+
+    func mask(_ text: String) throws -> Mask {
+        Mask(name: "m", title: "", author: "", licence: "", tags: [], layers: [try layer(text)])
+    }
+}
+
+private let layout = FrameLayout(width: 320, height: 240, format: .i444, range: .full)
+
+/// A mean head in the middle, eyes 60 pixels apart.
+private let head: Face = {
+    var face = Face.mean
+    face.head = HeadPlacement(x: [60, 0, 0], y: [0, 60, 0], origin: Point(160, 90))
+    face.landmarks = face.head.landmarks
+    (face.id, face.state) = (1, .tracked)
+    face.box = Rect(x: 100, y: 60, width: 120, height: 150)
+    return face
+}()
+
+/// A bright, grey frame dressed with one mask: its luma.
+private func luma(_ mask: Mask, _ face: Face = head, at time: Double = 0) -> [UInt8] {
+    var canvas = Canvas(layout)
+    canvas.frame.fill(y: 200, u: 128, v: 128)
+    var dresser = Dresser(masks: [mask], seed: 1)
+    dresser.dress(&canvas, [face], placement: .identity, at: 0)
+    if time > 0 {
+        canvas.frame.fill(y: 200, u: 128, v: 128)
+        dresser.dress(&canvas, [face], placement: .identity, at: time)
+    }
+    return (0..<320 * 240).map { canvas.frame.bytes[$0] }
+}
+
+private func at(_ p: Point) -> Int { Int(p.y.rounded()) * 320 + Int(p.x.rounded()) }
+
+struct SpriteTests {
+    @Test func `a bend holds each pin exactly, and is straight where a map will do`() throws {
+        let pins = [Point(0, 0), Point(100, 0), Point(0, 80), Point(100, 80), Point(50, 120)]
+        let bend = try #require(Bend(from: Point(0, 0), to: Point(100, 120), pins: pins))
+        let map = Affine(scale: 1.3, angle: 0.4, origin: Point(30, 20))
+        var seen = [16 of Point](repeating: .zero)
+        for i in pins.indices { seen[i] = map(pins[i]) }
+        var worst: Float = 0
+        for i in 0..<Bend.corners { worst = max(worst, (bend.place(i, seen) - map(bend.grid[i])).length) }
+        #expect(worst < 0.05, "\(worst) px from the affine map")
+        // One pin drawn away: corners on pins go with them, all others between.
+        seen[4] += Point(0, 25)
+        let corner = try #require((0..<Bend.corners).first { bend.grid[$0] == Point(50, 120) })
+        #expect((bend.place(corner, seen) - seen[4]).length < 0.05)
+        #expect((bend.place(0, seen) - seen[0]).length < 0.05)
+        print("bend: at most \(worst) px from an affine map")
+    }
+
+    @Test func `more pins hold art to a jaw that opens`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("beard.png", [20, 20, 20, 255])
+        let text = """
+            {"kind": "sprite", "art": "beard.png", "light": 0, "pins": [
+              {"art": [0, 0], "face": "jaw_right"}, {"art": [40, 0], "face": "jaw_left"},
+              {"art": [20, 0], "face": "mouth"}, {"art": [20, 39], "face": "chin"}]}
+            """
+        let mask = try atelier.mask(text)
+        var open = head
+        for i in 5...11 { open.landmarks[i].y += 20 }
+        let (shut, wide) = (luma(mask), luma(mask, open))
+        let chin = head.landmarks[8]
+        #expect(shut[at(chin - Point(0, 4))] < 60 && shut[at(chin + Point(0, 12))] == 200)
+        #expect(wide[at(chin + Point(0, 14))] < 60, "the beard went down with the chin")
+    }
+
+    @Test func `lips are left free where a beard lets them through`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("beard.png", [20, 20, 20, 255])
+        let pins = """
+            "pins": [{"art": [0, 0], "face": "ear_right"}, {"art": [40, 0], "face": "ear_left"},
+                     {"art": [20, 39], "face": "chin"}]
+            """
+        let covered = try atelier.mask(#"{"kind": "sprite", "art": "beard.png", "light": 0, \#(pins)}"#)
+        let through = try atelier.mask(
+            #"{"kind": "sprite", "art": "beard.png", "light": 0, "lips": "through", \#(pins)}"#)
+        for roll in [Float(0), 40, -75] {
+            var face = head
+            let (c, s) = (cosine(radians(roll)) * 60, sine(radians(roll)) * 60)
+            face.head = HeadPlacement(x: [c, -s, 0], y: [s, c, 0], origin: Point(160, 110))
+            face.landmarks = face.head.landmarks
+            // An open mouth.
+            for i in [55, 56, 57, 58, 59, 65, 66, 67] {
+                face.landmarks[i] += face.head([0, 0.2, 0]) - face.head.origin
+            }
+            let p = face.landmarks
+            let (with, without) = (luma(covered, face), luma(through, face))
+            for place in [(p[51] + p[62]) / 2, (p[62] + p[66]) / 2, (p[57] + p[66]) / 2] {
+                #expect(with[at(place)] < 60 && without[at(place)] > 150, "mouth at \(roll) degrees")
+            }
+            for place in [p[33], (p[57] + p[8] * 2) / 3, p[48] + (p[48] - p[54]) * 0.2] {
+                #expect(without[at(place)] < 60, "beside the mouth at \(roll) degrees")
+            }
+        }
+    }
+
+    @Test func `pictures follow one another, from files and from an APNG`() throws {
+        let atelier = try Atelier()
+        let dark = try atelier.png("dark.png", [0, 0, 0, 255])
+        let light = try atelier.png("light.png", [250, 250, 250, 255])
+        let pin = #""pins": [{"art": [20, 20], "face": "nose"}], "eyeDistance": 80, "light": 0"#
+        let files = try atelier.mask(
+            #"{"kind": "sprite", \#(pin), "motion": {"frames": [{"art": "dark.png", "milliseconds": 100}, {"art": "light.png", "milliseconds": 50}]}}"#
+        )
+        try atelier.write("film.png", apng([dark, light], milliseconds: [100, 50], size: 40))
+        let film = try atelier.mask(#"{"kind": "sprite", "art": "film.png", \#(pin)}"#)
+        let nose = at(Anchor.nose.position(on: head))
+        for (name, mask) in [("files", files), ("APNG", film)] {
+            #expect(luma(mask)[nose] < 10, "\(name) at the start")
+            #expect(luma(mask, at: 0.12)[nose] > 240, "\(name) after 120 ms")
+            #expect(luma(mask, at: 0.17)[nose] < 10, "\(name) after 170 ms")
+        }
+    }
+
+    @Test func `an APNG's pieces are put together as it says`() throws {
+        let atelier = try Atelier()
+        let base = try atelier.png("base.png", width: 8, height: 8, [200, 0, 0, 254])
+        let dot = try atelier.png("dot.png", width: 2, height: 2, [0, 100, 0, 128])
+        // Nearly opaque, for PNGs without alpha are written otherwise, and all pieces share one header.
+        // The dot over the base, cleared after; then, in place of what is there, brought back after; then over it.
+        let bytes = apng(
+            [base, dot, dot, dot], milliseconds: [50, 50, 50, 50], size: 8,
+            pieces: [(0, 0, 8, 0, 0), (2, 2, 2, 1, 1), (4, 4, 2, 2, 0), (6, 6, 2, 0, 1)])
+        try atelier.write("film.png", bytes)
+        let film = try #require(try Raster.film(path: "\(atelier.path)/film.png"))
+        #expect(film.pictures.count == 4)
+        func pixel(_ picture: Int, _ x: Int, _ y: Int) -> [Int] {
+            (0..<4).map { Int(film.pictures[picture].raster.bytes[(y * 8 + x) * 4 + $0]) }
+        }
+        func isNear(_ a: [Int], _ b: [Int]) -> Bool { zip(a, b).allSatisfy { abs($0 - $1) <= 2 } }
+        #expect(isNear(pixel(0, 2, 2), [200, 0, 0, 255]))
+        #expect(isNear(pixel(1, 2, 2), [100, 100, 0, 255]), "over: \(pixel(1, 2, 2))")
+        #expect(isNear(pixel(2, 2, 2), [0, 0, 0, 0]), "cleared: \(pixel(2, 2, 2))")
+        #expect(isNear(pixel(2, 4, 4), [0, 100, 0, 128]), "in place: \(pixel(2, 4, 4))")
+        #expect(isNear(pixel(3, 4, 4), [200, 0, 0, 255]), "brought back: \(pixel(3, 4, 4))")
+        #expect(isNear(pixel(3, 7, 7), [100, 100, 0, 255]))
+    }
+
+    @Test func `a damaged or greedy APNG is told, and takes nothing down`() throws {
+        let atelier = try Atelier()
+        let dark = try atelier.png("dark.png", [0, 0, 0, 255])
+        let sound = apng([dark, dark], milliseconds: [50, 50], size: 40)
+        func reason(_ bytes: [UInt8]) -> String? {
+            do {
+                try atelier.write("film.png", bytes)
+                _ = try Raster.film(path: "\(atelier.path)/film.png")
+                return nil
+            } catch { return "\(error)" }
+        }
+        #expect(reason(sound) == nil)
+        #expect(reason(apng([dark], milliseconds: [50], size: 4000, count: 60))?.contains("too many pixels") == true)
+        #expect(reason(apng([dark], milliseconds: [50], size: 40, count: 1000))?.contains("64 are the limit") == true)
+        #expect(
+            reason(apng([dark], milliseconds: [50], size: 40, pieces: [(10, 0, 40, 0, 0)]))?.contains("outside") == true
+        )
+        // Cut off or changed anywhere: a picture or a reason, never more.
+        var told = 0
+        for length in stride(from: 1, to: sound.count, by: 7) where reason(Array(sound.prefix(length))) != nil {
+            told += 1
+        }
+        for i in stride(from: 8, to: sound.count, by: 3) {
+            var bytes = sound
+            bytes[i] ^= 0x85
+            if reason(bytes) != nil { told += 1 }
+        }
+        print("damaged APNGs: \(told) told")
+        #expect(told > 20)
+    }
+
+    @Test func `pins that cannot hold art are refused`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("a.png", [0, 0, 0, 255])
+        let line = (0..<4).map { #"{"art": [\#($0 * 10), 0], "face": "nose"}"# }.joined(separator: ", ")
+        let problem = try #require(throws: Problem.self) {
+            try atelier.layer(#"{"kind": "sprite", "art": "a.png", "pins": [\#(line)]}"#)
+        }
+        #expect(problem.description.contains("one line"), "\(problem.description)")
+    }
+
+    @Test func `a bent sprite with lips and light allocates nothing once warm`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("beard.png", [20, 20, 20, 255])
+        let mask = try atelier.mask(
+            """
+            {"kind": "sprite", "art": "beard.png", "blend": "multiply", "lips": "through", "pins": [
+              {"art": [0, 0], "face": "jaw_right"}, {"art": [40, 0], "face": "jaw_left"},
+              {"art": [20, 0], "face": "mouth"}, {"art": [20, 39], "face": "chin"}]}
+            """)
+        var canvas = Canvas(layout)
+        canvas.frame.fill(y: 90, u: 110, v: 150)
+        var dresser = Dresser(masks: [mask], seed: 1)
+        let faces = [head]
+        for i in 0..<3 { dresser.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        let before = callocations_count()
+        for i in 3..<13 { dresser.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        #expect(callocations_count() == before)
+    }
+}
+
+/// An APNG of single PNGs.
+/// - Parameters:
+///   - count: what it says that it holds; nil: as it does.
+///   - pieces: x, y, side, disposal and blend of each; nil: all of the picture.
+private func apng(
+    _ pngs: [[UInt8]], milliseconds: [Int], size: Int, count: Int? = nil, pieces: [(Int, Int, Int, Int, Int)]? = nil
+) -> [UInt8] {
+    func bytes(_ n: Int, _ count: Int = 4) -> [UInt8] {
+        (0..<count).reversed().map { UInt8(truncatingIfNeeded: n >> ($0 * 8)) }
+    }
+    func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
+        let body = Array(name.utf8) + data
+        return bytes(data.count) + body + bytes(Int(AnimatedPNG.checksum(body)))
+    }
+    func data(_ png: [UInt8]) -> [UInt8] {
+        var (place, found): (Int, [UInt8]) = (8, [])
+        while place + 12 <= png.count {
+            let length = png[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+            if Array(png[place + 4..<place + 8]) == Array("IDAT".utf8) { found += png[place + 8..<place + 8 + length] }
+            place += length + 12
+        }
+        return found
+    }
+    var film = Array(pngs[0][0..<8])
+    film += chunk("IHDR", bytes(size) + bytes(size) + pngs[0][24..<29])
+    film += chunk("acTL", bytes(count ?? pngs.count) + bytes(0))
+    var sequence = 0
+    for (i, png) in pngs.enumerated() {
+        let piece = pieces?[i] ?? (0, 0, size, 0, 0)
+        film += chunk(
+            "fcTL",
+            bytes(sequence) + bytes(piece.2) + bytes(piece.2) + bytes(piece.0) + bytes(piece.1)
+                + bytes(milliseconds[i], 2) + bytes(1000, 2) + [UInt8(piece.3), UInt8(piece.4)])
+        sequence += 1
+        if i == 0 {
+            film += chunk("IDAT", data(png))
+        } else {
+            film += chunk("fdAT", bytes(sequence) + data(png))
+            sequence += 1
+        }
+    }
+    return film + chunk("IEND", [])
+}
