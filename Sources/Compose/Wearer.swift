@@ -50,9 +50,15 @@ public struct Look: Sendable {
     /// For what has its light already.
     public var paint: Paint { Paint(blend, opacity: opacity) }
 
+    /// As much of a face's light as the layer takes.
+    public func taken(of light: FaceLight) -> FaceLight {
+        FaceLight(gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light, direction: light.direction)
+    }
+
     /// For art as it was drawn, under a face's light.
     public func paint(under light: FaceLight) -> Paint {
-        Paint(blend, opacity: opacity, gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light)
+        let light = taken(of: light)
+        return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast)
     }
 }
 

@@ -7,9 +7,9 @@ struct ChartEdges: Sendable {
     /// Units of the chart over which art fades out towards the chart's outline.
     var feather: Float = 9
     /// The same towards lids that are left free: thin, since the lashes begin there.
-    var lidFeather: Float = 2
+    var lidFeather: Float = 0.9
     /// The same towards lips.
-    var lipFeather: Float = 2.5
+    var lipFeather: Float = 0.9
 
     /// Fades a drawing of the chart out, towards its outline and the openings.
     func soften(_ raster: inout RasterRGBA) {

@@ -18,8 +18,8 @@ struct MakeupDrawing {
     func svg(_ shapes: String) -> String {
         let blurs = [3, 8, 12, 20, 30, 50, 80, 110].map {
             """
-            <filter id="b\($0)" filterUnits="userSpaceOnUse" x="-130" y="-130" width="260" height="330">\
-            <feGaussianBlur stdDeviation="\(Self.text(Float($0) / 10))"/></filter>
+            <filter id="b\($0)" filterUnits="userSpaceOnUse" x="-130" y="-130" width="260" height="330" \
+            color-interpolation-filters="sRGB"><feGaussianBlur stdDeviation="\(Self.text(Float($0) / 10))"/></filter>
             """
         }
         return """

@@ -37,7 +37,7 @@ struct Makeup: Layer {
     /// - Throws: `Problem` with file and line for what is wrong in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let drawing = MakeupDrawing(
-            colors: try Self.palette(&fields),
+            colors: try Self.palette(&fields, chosen: parts.target.choices["palette"]),
             lips: try Self.part(&fields, "lips", "gloss"),
             shadow: try Self.part(&fields, "shadow", "reach", "shimmer", "under"),
             liner: try Self.part(&fields, "liner", "width", "wing", "lower"),
@@ -50,7 +50,7 @@ struct Makeup: Layer {
         (smoothness, evenness) = (skin["strength"] ?? 0, skin["even"] ?? 0)
         // Lashes begin at the lid's very edge, and lips meet where the mouth is closed.
         var edges = ChartEdges()
-        (edges.lidFeather, edges.lipFeather) = (0.7, 0.9)
+        (edges.lidFeather, edges.lipFeather) = (0.7, 0.8)
         let triangles = FaceChart.triangles(eyes: false, mouth: false)
         let density = parts.target.eyeDistance / FaceChart.unit
         let shapes = drawing.shapes
@@ -89,8 +89,8 @@ struct Makeup: Layer {
         return values
     }
 
-    /// The colours of the chosen palette; the usual ones where none is chosen.
-    private static func palette(_ fields: inout Fields) throws -> [Pigment: String] {
+    /// The colours of the palette that the user chose, else of the one that the mask names; the usual ones without any.
+    private static func palette(_ fields: inout Fields, chosen: String?) throws -> [Pigment: String] {
         var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.usual) })
         var palettes: [String: [Pigment: String]] = [:]
         if let json = fields.json("palettes") {
@@ -120,7 +120,7 @@ struct Makeup: Layer {
             throw fields.wrong(
                 "palette", "'\(name)', which is not among the palettes", allowed: hint + names.joined(separator: ", "))
         }
-        colors.merge(palette) { $1 }
+        colors.merge(chosen.flatMap { palettes[$0] } ?? palette) { $1 }
         return colors
     }
 
@@ -139,7 +139,7 @@ struct Makeup: Layer {
         }
         if let colors, ChartArt.begin(places, on: &canvas) {
             colors.draw(wearer.face, places, on: &canvas.tile)
-            canvas.layTile(Paint(on: ground, relief: 1, dimming: Self.dimming, opacity: look.opacity))
+            canvas.layTile(Paint(look, on: ground, relief: 1, dimming: Self.dimming))
         }
     }
 }

@@ -26,7 +26,10 @@ struct Skin: Layer {
         let art = try Art(
             file: name, folder: parts.folder, density: parts.target.eyeDistance / FaceChart.unit,
             range: parts.target.range
-        ) { edges.soften(&$0) }
+        ) {
+            parts.style.tint?.dye(&$0)
+            edges.soften(&$0)
+        }
         chart = ChartArt(art: art, triangles: FaceChart.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))
     }
 
@@ -35,7 +38,7 @@ struct Skin: Layer {
         guard ChartArt.begin(places, on: &canvas) else { return }
         chart.draw(wearer.face, places, on: &canvas.tile)
         let ground = FaceGround.samples(places, in: canvas.frame)
-        canvas.layTile(Paint(on: ground, relief: relief, dimming: Self.dimming, opacity: look.opacity))
+        canvas.layTile(Paint(look, on: ground, relief: relief, dimming: Self.dimming))
     }
 }
 
@@ -44,11 +47,12 @@ extension Paint {
     /// - Parameters:
     ///   - relief: 0...1.
     ///   - dimming: the power by which art grows darker on darker skin.
-    init(on skin: GroundSamples?, relief: Float, dimming: Float, opacity: Float) {
-        self.init(opacity: opacity)
-        guard let skin else { return }
+    init(_ look: Look, on skin: GroundSamples?, relief: Float, dimming: Float) {
+        self = look.paint
+        guard let skin, look.light > 0 else { return }
         // No brighter than drawn: what is white stays paint and does not glow.
-        gain = min(1.05, exponential(dimming * logarithm(max(skin.luma, 8) / Skin.wellLit)))
+        let light = min(1.05, exponential(dimming * logarithm(max(skin.luma, 8) / Skin.wellLit)))
+        gain = 1 + (light - 1) * look.light
         self.relief = Relief(reference: skin.sample, strength: relief)
     }
 }

@@ -53,7 +53,7 @@ struct Solid: Layer {
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         let view = HeadView(wearer.face.head, width: max(canvas.frame.layout.width, canvas.frame.layout.height))
-        let lighting = Lighting(wearer.light, range: range)
+        let lighting = Lighting(look.taken(of: wearer.light), range: range)
         canvas.solids.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
         let swing = SolidMap(turn: [look.swing.y, 0, look.swing.x])
@@ -104,7 +104,7 @@ struct Solid: Layer {
             canvas.solids.rasteriser.castShadow(
                 in: &canvas.tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
         }
-        canvas.layTile(opacity: look.opacity)
+        canvas.layTile(look.paint)
     }
 
     private func corner(

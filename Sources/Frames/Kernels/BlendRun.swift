@@ -23,9 +23,13 @@ struct RunPlace {
 }
 
 /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
-/// - Parameter lower: nil where there is no next row, or chroma is not shared with it.
+/// - Parameters:
+///   - lower: nil where there is no next row, or chroma is not shared with it.
+///   - light: nil for art as it was drawn; only for whole runs, where chroma is shared.
+@inline(__always)
 func blend(
-    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    _ upper: Run, _ lower: Run?, _ light: RunLight? = nil, onto base: UnsafeMutablePointer<UInt8>,
+    _ layout: FrameLayout, at place: RunPlace
 ) {
     guard place.count == runLength else {
         unsafe blendEnd(upper, lower, onto: base, layout, at: place)
@@ -35,11 +39,11 @@ func blend(
     let line = unsafe UnsafeMutableRawPointer(base + plane.offset + place.y * plane.stride)
     switch layout.format {
     case .yuyv, .uyvy:
-        unsafe blendPacked(upper, onto: line + place.x * 2, lumaFirst: layout.format == .yuyv)
+        unsafe blendPacked(upper, light, onto: line + place.x * 2, lumaFirst: layout.format == .yuyv)
         return
     default:
-        unsafe blend(lowest(upper), alpha(upper), onto: line + place.x)
-        if let lower { unsafe blend(lowest(lower), alpha(lower), onto: line + place.x + plane.stride) }
+        unsafe blend(luma(upper, light), alpha(upper), onto: line + place.x)
+        if let lower { unsafe blend(luma(lower, light), alpha(lower), onto: line + place.x + plane.stride) }
     }
     let (u, v, step) = unsafe chromaRow(base, layout, layout.format.chromaShift.y == 1 ? place.y / 2 : place.y)
     switch layout.format {
@@ -47,10 +51,10 @@ func blend(
         unsafe blend(lowest(upper &>> 8), alpha(upper), onto: UnsafeMutableRawPointer(u + place.x))
         unsafe blend(lowest(upper &>> 16), alpha(upper), onto: UnsafeMutableRawPointer(v + place.x))
     case .nv12:
-        let (art, alpha) = chroma(upper, lower ?? upper)
+        let (art, alpha) = chroma(upper, lower ?? upper, light)
         unsafe blend(art, alpha, onto: UnsafeMutableRawPointer(u + place.x / 2 * step))
     case .i420, .i422:
-        let (art, alpha) = chroma(upper, lower ?? upper)
+        let (art, alpha) = chroma(upper, lower ?? upper, light)
         let (u, v) = unsafe (UnsafeMutableRawPointer(u + place.x / 2), UnsafeMutableRawPointer(v + place.x / 2))
         var under = SIMD16<UInt16>()
         under.evenHalf = SIMD8(truncatingIfNeeded: unsafe u.loadUnaligned(as: SIMD8<UInt8>.self))
@@ -70,7 +74,9 @@ private func alpha(_ run: Run) -> SIMD16<UInt16> { SIMD16(truncatingIfNeeded: ru
 
 /// U and V in turn, each the mean over two columns and two rows, and the mean alpha beside each.
 @inline(__always)
-private func chroma(_ upper: Run, _ lower: Run) -> (art: SIMD16<UInt16>, alpha: SIMD16<UInt16>) {
+private func chroma(
+    _ upper: Run, _ lower: Run, _ light: RunLight? = nil
+) -> (art: SIMD16<UInt16>, alpha: SIMD16<UInt16>) {
     let mask = Run(repeating: 0x00ff_00ff)
     // Each 32-bit word holds two channels' sums: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
@@ -80,9 +86,22 @@ private func chroma(_ upper: Run, _ lower: Run) -> (art: SIMD16<UInt16>, alpha: 
     // V is above Y, alpha above U.
     let art = (other & 0xffff) &>> 2 | (luma &>> 18) &<< 16
     let alpha = other &>> 18
-    return unsafe (
-        unsafeBitCast(art, to: SIMD16<UInt16>.self), unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self)
+    let lanes = unsafe (
+        art: unsafeBitCast(art, to: SIMD16<UInt16>.self),
+        alpha: unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self)
     )
+    guard let light else { return lanes }
+    let mean = (luma & 0xffff) &>> 2
+    return (
+        light.chroma(lanes.art, lanes.alpha, unsafe unsafeBitCast(mean | mean &<< 16, to: SIMD16<UInt16>.self)),
+        lanes.alpha
+    )
+}
+
+@inline(__always)
+private func luma(_ run: Run, _ light: RunLight?) -> SIMD16<UInt16> {
+    guard let light else { return lowest(run) }
+    return light.luma(lowest(run), alpha(run))
 }
 
 /// `under` seen through art of `alpha`, plus the art's own premultiplied value; division by 255 exact to rounding.
@@ -101,11 +120,13 @@ private func blend(_ art: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>, onto bytes: U
 
 /// Over 16 pixels of packed 4:2:2, a word each: luma, and U and V in turn.
 @inline(__always)
-private func blendPacked(_ run: Run, onto bytes: UnsafeMutableRawPointer, lumaFirst: Bool) {
+private func blendPacked(
+    _ run: Run, _ light: RunLight?, onto bytes: UnsafeMutableRawPointer, lumaFirst: Bool
+) {
     let words = unsafe bytes.loadUnaligned(as: SIMD16<UInt16>.self)
     let (low, high) = (words & 255, words &>> 8)
-    let (art, mean) = chroma(run, run)
-    let newLuma = over(lowest(run), alpha(run), lumaFirst ? low : high)
+    let (art, mean) = chroma(run, run, light)
+    let newLuma = over(luma(run, light), alpha(run), lumaFirst ? low : high)
     let newChroma = over(art, mean, lumaFirst ? high : low)
     let blended = lumaFirst ? newLuma | newChroma &<< 8 : newChroma | newLuma &<< 8
     unsafe bytes.storeBytes(of: blended, as: SIMD16<UInt16>.self)

@@ -10,6 +10,9 @@ typealias Lanes = SIMD16<Int16>
 ///
 /// for u under premultiplied art s of alpha a; differences, unlike colours, lose nothing on their way back to YUV, and are
 /// averaged over the pixels that share chroma.
+///
+/// The arithmetic is cut into functions that are not put into one another: in larger ones the compiler calls the vectors'
+/// own functions, half by half, and takes twice the time.
 struct Painter {
     private let mode: BlendMode
     private let isPlain: Bool
@@ -19,6 +22,8 @@ struct Painter {
     private let gain: Lanes
     private let (castU, castV): (Lanes, Lanes)
     private let relief: (most: Lanes, slope: Lanes, base: Lanes)?
+    /// The short way for art that only takes light; nil where there is more to do.
+    private let light: RunLight?
 
     /// 1 in 2.14 fixed point, and white.
     fileprivate static let one: Float = 16384
@@ -43,6 +48,8 @@ struct Painter {
         }
         changesArt = lit.gain != 1 || lit.cast != .zero || relief != nil
         isPlain = mode == .normal && !changesArt
+        let isShort = mode == .normal && relief == nil && lit.gain <= 1
+        light = isShort ? scale.light(gain: lit.gain, cast: lit.cast) : nil
     }
 
     /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
@@ -52,11 +59,24 @@ struct Painter {
         _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
     ) {
         if isPlain {
-            unsafe Frames.blend(upper, lower, onto: base, layout, at: place)
+            unsafe blendPlain(upper, lower, onto: base, layout, at: place)
+        } else if let light, place.count == runLength, layout.format != .i444 {
+            unsafe blendLit(upper, lower, light, onto: base, layout, at: place)
         } else {
             unsafe blendRich(upper, lower, onto: base, layout, at: place)
         }
     }
+
+    @inline(never)
+    private func blendPlain(
+        _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+    ) { unsafe Frames.blend(upper, lower, onto: base, layout, at: place) }
+
+    @inline(never)
+    private func blendLit(
+        _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>,
+        _ layout: FrameLayout, at place: RunPlace
+    ) { unsafe Frames.blend(upper, lower, light, onto: base, layout, at: place) }
 
     @inline(never)
     private func blendRich(
@@ -70,7 +90,7 @@ struct Painter {
             upper = changed(upper, over: lumas.0)
             if let run = lower { lower = changed(run, over: lumas.1) }
             if mode == .normal {
-                unsafe Frames.blend(upper, lower, onto: base, layout, at: place)
+                unsafe blendPlain(upper, lower, onto: base, layout, at: place)
                 return
             }
         }
@@ -95,7 +115,7 @@ struct Painter {
     }
 
     /// The art under the light.
-    @inline(__always)
+    @inline(never)
     private func changed(_ run: Run, over luma: Lanes) -> Run {
         let art = Art(run)
         var gain = gain
@@ -120,7 +140,7 @@ struct Painter {
         return ((back.y &+ 8) &>> 4, back.u, back.v)
     }
 
-    @inline(__always)
+    @inline(never)
     private func difference(_ s: Lanes, _ a: Lanes, _ u: Lanes) -> Lanes {
         let rest = Int16(Self.one) &- u
         switch mode {
@@ -131,6 +151,31 @@ struct Painter {
         case .softLight: return high(high(u, rest) &<< 2, s &+ s &- a) &<< 2
         case .add: return pointwiseMin(s, rest)
         }
+    }
+}
+
+/// Light on art, as sums of its channels times constants: for luma by pixels, for chroma by what pixels share. 32768
+/// stands for 1.
+struct RunLight {
+    fileprivate let gain: Lanes
+    fileprivate let lumaByAlpha: Lanes
+    /// Of U and V in turn.
+    fileprivate let (chromaByAlpha, chromaByLuma): (Lanes, Lanes)
+
+    @inline(never)
+    func luma(_ luma: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>) -> SIMD16<UInt16> {
+        let sum = high(signed(luma) &<< 7, gain) &+ high(signed(alpha) &<< 7, lumaByAlpha)
+        return unsigned((sum &+ 32) &>> 6)
+    }
+
+    @inline(never)
+    func chroma(
+        _ chroma: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>, _ luma: SIMD16<UInt16>
+    ) -> SIMD16<UInt16> {
+        let sum =
+            high(signed(chroma) &<< 7, gain) &+ high(signed(alpha) &<< 7, chromaByAlpha)
+            &+ high(signed(luma) &<< 7, chromaByLuma)
+        return unsigned(pointwiseMax((sum &+ 32) &>> 6, .zero))
     }
 }
 
@@ -184,6 +229,24 @@ private struct ColorScale {
         (blackPart, whitePart) = (lanes(black * 65536 / 255), lanes(span * 16384 / 255))
     }
 
+    /// Light made ready: luma y - b a above black times the gain, and so on, multiplied out.
+    /// - Parameter gain: at most 1.
+    func light(gain: Float, cast: SIMD2<Float>) -> RunLight {
+        func bounded(_ cast: Float) -> Float { cast.isFinite ? max(-60, min(cast, 60)) : 0 }
+        // Chroma for each level of lit luma above black.
+        let slope = SIMD2(bounded(cast.x), bounded(cast.y)) * (chromaSpan / 255 / span) * gain
+        let byAlpha = (SIMD2(repeating: 128 * (1 - gain)) - slope * black) / 255
+        func turns(_ u: Float, _ v: Float) -> Lanes {
+            var lanes = Lanes()
+            (lanes.evenHalf, lanes.oddHalf) = (.init(repeating: fixed(u)), .init(repeating: fixed(v)))
+            return lanes
+        }
+        func fixed(_ value: Float) -> Int16 { Int16(max(-32767, min(32767, (value * 32768).rounded()))) }
+        return RunLight(
+            gain: Lanes(repeating: fixed(gain)), lumaByAlpha: Lanes(repeating: fixed(black * (1 - gain) / 255)),
+            chromaByAlpha: turns(byAlpha.x, byAlpha.y), chromaByLuma: turns(slope.x, slope.y))
+    }
+
     /// A cast made ready for `lit`.
     func cast(_ samples: Float) -> Lanes {
         let samples = samples.isFinite ? max(-60, min(samples, 60)) : 0
@@ -210,7 +273,7 @@ private struct ColorScale {
     }
 
     /// From 128ths of a level above black and about the middle.
-    @inline(__always)
+    @inline(never)
     private func rgb(_ level: Lanes, _ u: Lanes, _ v: Lanes, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
         let grey = level &>> 1 &+ high(level, rise)
         let r = grey &+ high(v, redV) &<< 2
@@ -223,7 +286,7 @@ private struct ColorScale {
     }
 
     /// Of differences, to sixteenths of a level.
-    @inline(__always)
+    @inline(never)
     func yuv(_ r: Lanes, _ g: Lanes, _ b: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
         (
             high(r, lumaR) &+ high(g, lumaG) &+ high(b, lumaB), high(r, uR) &+ high(g, uG) &+ high(b, half),
@@ -232,7 +295,7 @@ private struct ColorScale {
     }
 
     /// Art times a gain in 2.14 fixed point, with a cast by its brightness.
-    @inline(__always)
+    @inline(never)
     func lit(_ art: Art, _ gain: Lanes, _ castU: Lanes, _ castV: Lanes) -> Run {
         let whole = art.a &<< 7
         let middle = art.a &<< 6 &+ art.a &>> 2
@@ -366,6 +429,9 @@ private struct ColorScale {
 
 @inline(__always)
 private func clamped(_ lanes: Lanes) -> Lanes { pointwiseMin(pointwiseMax(lanes, .zero), Lanes(repeating: 255)) }
+
+@inline(__always)
+private func unsigned(_ lanes: Lanes) -> SIMD16<UInt16> { unsafe unsafeBitCast(lanes, to: SIMD16<UInt16>.self) }
 
 @inline(__always)
 private func signed(_ lanes: SIMD16<UInt16>) -> Lanes { unsafe unsafeBitCast(lanes, to: Lanes.self) }
