@@ -18,7 +18,7 @@ struct Merge: Layer {
     private let strength: Float
 
     /// Relief of light and shade fades out between these parts of the outline of the features.
-    private static let (full, none): (Float, Float) = (0.78, 1.05)
+    private static let (full, none): (Float, Float) = (0.7, 0.96)
     /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief. What is
     /// brighter than the mean shows by less, since art is bright already.
     private static let (darkest, brightest, shine): (Float, Float, Float) = (0.3, 1.5, 0.35)
