@@ -6,8 +6,8 @@ import Frames
 /// A spline is linear in where its pins go. So all that depends on the art is worked out once: where each corner of a grid
 /// over the art lies is a weighted sum of where the pins are seen.
 struct Bend: Sendable {
-    /// Corners across and down. More would follow the spline closer than a pixel.
-    static let side = 9
+    /// Corners across and down. More follow the spline closer, by a pixel or two, and cost twice as much.
+    static let side = 5
     static let corners = side * side
 
     /// Art units, row by row.

@@ -11,6 +11,8 @@ public struct Dresser: ~Copyable {
     /// What each layer does on each person: layer by layer, `slots` each; the last is the picture's own.
     private var states: [LayerState]
     private var time: Double?
+    /// What was last seen of the room's light, and when.
+    private var room: (look: RoomLook, time: Double)?
     /// Who is taken for the largest.
     private var largest: Int?
     private var arrivals = 0
@@ -23,6 +25,8 @@ public struct Dresser: ~Copyable {
     private static let slots = mostPeople + 1
     /// Seconds in which a layer appears or goes.
     private static let fade: Float = 0.08
+    /// Seconds after which the room is looked at again: its light is smoothed over longer, and its pixels lie far apart.
+    private static let roomInterval = 0.2
     /// One face is larger than another from here on, so that two alike do not take turns.
     private static let larger: Float = 1.2
 
@@ -96,7 +100,13 @@ public struct Dresser: ~Copyable {
         guard !scene.wearers.isEmpty else { return }
         for i in scene.wearers.indices { scene.wearers[i].slot = slot(of: scene.wearers[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
-        let room = RoomLook(pixels, leavingOut: scene.wearers)
+        let room: RoomLook
+        if let seen = self.room, (0..<Self.roomInterval).contains(scene.time - seen.time) {
+            room = seen.look
+        } else {
+            room = RoomLook(pixels, leavingOut: scene.wearers)
+            self.room = (room, scene.time)
+        }
         let height = Float(canvas.frame.layout.height)
         for i in scene.wearers.indices {
             let slot = scene.wearers[i].slot

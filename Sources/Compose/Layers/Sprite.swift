@@ -118,7 +118,7 @@ struct Sprite: Layer {
 
     private func drawBent(_ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint) {
         guard let bend else { return }
-        var places = [81 of Point](repeating: .zero)
+        var places = [25 of Point](repeating: .zero)
         if pins.count > 3 {
             var seen = [16 of Point](repeating: .zero)
             for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
@@ -141,7 +141,7 @@ struct Sprite: Layer {
         let last = Bend.corners - 1
         let scale = (places[last] - places[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
         let level = art.level(forScale: scale)
-        var vertices = [81 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
+        var vertices = [25 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
         for i in 0..<Bend.corners {
             vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
         }
