@@ -135,7 +135,8 @@ struct Solid: Layer {
         if let picture = material.picture {
             let finest = picture.levels[0]
             let size = piece.mesh.vertices.last?.along ?? [1, 1]
-            let level = picture.level(forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
+            let level = picture.level(
+                forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
             let shrink = level.density / finest.density
             return .picture(
                 level.stamp, shrink: shrink,

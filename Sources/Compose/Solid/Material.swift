@@ -34,11 +34,9 @@ struct Material: Sendable {
 
     /// - Throws: `Problem` with file and line.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let text = try fields.string("color", default: "#ffffff")
-        guard let color = Color(text) else {
-            throw fields.wrong("color", "'\(text)'", allowed: "a colour as \"#c8102e\"")
-        }
-        self.color = color.samples(parts.target.range)
+        // Light multiplies what lies above black; U and V are about 128.
+        let black: Float = parts.target.range == .full ? 0 : 16
+        color = try fields.color("color", default: "#ffffff").yuv(parts.target.range) - [black, 128, 128]
         let look = try fields.choice("look", default: Look.plain)
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))

@@ -116,7 +116,8 @@ struct OutlinePath {
         let excess = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
         if excess > 1 { (rx, ry) = (rx * excess.squareRoot(), ry * excess.squareRoot()) }
         let top = max(0, rx * rx * ry * ry - rx * rx * p.y * p.y - ry * ry * p.x * p.x)
-        let factor = (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
+        let factor =
+            (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
         let q = SIMD2(factor * rx * p.y / ry, -factor * ry * p.x / rx)
         let middle = (place + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
         let from = arcTangent((p.y - q.y) / ry, (p.x - q.x) / rx)
@@ -191,7 +192,9 @@ private struct PathReader {
             if at < bytes.count, bytes[at] == UInt8(ascii: "-") || bytes[at] == UInt8(ascii: "+") { at += 1 }
             while isDigit() { at += 1 }
         }
-        guard let value = Float(String(decoding: bytes[first..<at], as: UTF8.self)), abs(value) < 1e6 else { return nil }
+        guard let value = Float(String(decoding: bytes[first..<at], as: UTF8.self)), abs(value) < 1e6 else {
+            return nil
+        }
         return value
     }
 }

@@ -281,7 +281,8 @@ struct SolidReader {
         try fields.finish()
         guard height > 0 else { return }
         mesh.deform { vertex in
-            let bump = noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
+            let bump =
+                noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
             return vertex.position + vertex.normal * (bump * height)
         }
     }
