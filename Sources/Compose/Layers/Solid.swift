@@ -88,18 +88,22 @@ struct Solid: Layer {
             }
             canvas.solids.occlude(occluder.mesh.triangles)
         }
-        // What is seen through comes last.
-        for isGlass in [false, true] {
-            var first = 0
-            for piece in pieces {
-                let count = piece.mesh.vertices.count
-                if (piece.material.opacity < 1) == isGlass {
-                    canvas.solids.draw(piece, from: first, surface(piece, scale))
+        let height = canvas.tile.region.height
+        for top in stride(from: 0, to: height, by: canvas.solids.rasteriser.bandHeight) {
+            canvas.solids.rasteriser.select(top..<min(height, top + canvas.solids.rasteriser.bandHeight))
+            // What is seen through comes last.
+            for pass in 0..<2 {
+                var first = 0
+                for piece in pieces {
+                    let count = piece.mesh.vertices.count
+                    if (piece.material.opacity < 1) == (pass == 1) {
+                        canvas.solids.draw(piece, from: first, surface(piece, scale))
+                    }
+                    first += count
                 }
-                first += count
             }
+            canvas.solids.rasteriser.resolve(into: &canvas.tile)
         }
-        canvas.solids.rasteriser.resolve(into: &canvas.tile)
         if shadow > 0 {
             canvas.solids.rasteriser.castShadow(
                 in: &canvas.tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)

@@ -104,13 +104,13 @@ struct Painter {
         }
         let (u, v) = unsafe chroma.load()
         let first = difference(upper, lumas.0, u, v)
-        unsafe under.store(clamped(lumas.0 &+ first.y))
+        under.store(clamped(lumas.0 &+ first.y))
         if let lower {
             let second = difference(lower, lumas.1, u, v)
-            unsafe next.store(clamped(lumas.1 &+ second.y))
-            unsafe chroma.add(first.u &+ second.u, first.v &+ second.v, rows: 2)
+            next.store(clamped(lumas.1 &+ second.y))
+            chroma.add(first.u &+ second.u, first.v &+ second.v, rows: 2)
         } else {
-            unsafe chroma.add(first.u, first.v, rows: 1)
+            chroma.add(first.u, first.v, rows: 1)
         }
     }
 
