@@ -56,7 +56,8 @@ struct Solid: Layer {
         let lighting = Lighting(look.taken(of: wearer.light), range: range)
         canvas.solids.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        let swing = SolidMap(turn: [look.swing.y, 0, look.swing.x])
+        // Vectors by their parts: an array literal would be an array at times.
+        let swing = SolidMap(turn: SIMD3(look.swing.y, 0, look.swing.x))
         for piece in pieces {
             canvas.solids.begin()
             for vertex in piece.mesh.vertices {
@@ -176,14 +177,15 @@ struct HeadView {
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
         let depth = dot(away, p)
         let factor = distance / max(distance + depth, 1)
-        return [
-            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0,
-        ]
+        return SIMD4(
+            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0)
     }
 
     /// A direction of head space in the picture's axes.
     @inline(__always)
-    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> { [dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v)] }
+    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
+        SIMD3(dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v))
+    }
 }
 
 extension PixelRect {

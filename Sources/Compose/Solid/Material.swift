@@ -131,7 +131,7 @@ struct Lighting {
         }
         if finish.metal > 0 {
             // A mirrored room: dark below, a bright band at its middle, windows above.
-            let mirrored = normal * (2 * facing) + [0, 0, 1]
+            let mirrored = normal * (2 * facing) + SIMD3(0, 0, 1)
             let height = 0 - mirrored.y
             let side = mirrored.x
             let band = max(0, 1 - abs(height - 0.25) * 2.2) + max(0, 1 - abs(side + 0.45) * 3.5) * 0.55
