@@ -42,6 +42,9 @@ struct Solid: Layer {
             }
             materials.append((name, try Material(&entry, parts)))
         }
+        if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
+            throw fields.wrong("tint", "for no material", allowed: "a material with \"tinted\": true")
+        }
         var reader = SolidReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }
         pieces = reader.pieces

@@ -10,6 +10,8 @@ struct Material: Sendable {
 
     /// Luma above black, U and V about 128, of the frame's range.
     let color: SIMD3<Float>
+    /// Whether it takes the colour of the layer's tint.
+    let isTinted: Bool
     let finish: Finish
     let grain: Grain?
     let picture: Art?
@@ -36,7 +38,10 @@ struct Material: Sendable {
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         // Light multiplies what lies above black; U and V are about 128.
         let black: Float = parts.target.range == .full ? 0 : 16
-        color = try fields.color("color", default: "#ffffff").yuv(parts.target.range) - [black, 128, 128]
+        let own = try fields.color("color", default: "#ffffff")
+        isTinted = try fields.bool("tinted", default: false)
+        let shown = isTinted ? parts.style.tint?.color ?? own : own
+        color = shown.yuv(parts.target.range) - [black, 128, 128]
         let look = try fields.choice("look", default: Look.plain)
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))

@@ -251,6 +251,7 @@ private protocol Ink {
     static var writesDepth: Bool { get }
     /// Whether words may be transparent.
     static var isPierced: Bool { get }
+    static var isTextured: Bool { get }
     /// The premultiplied word at a place of a triangle.
     func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32
 }
@@ -258,6 +259,7 @@ private protocol Ink {
 extension Ink {
     static var writesDepth: Bool { true }
     static var isPierced: Bool { false }
+    static var isTextured: Bool { false }
 }
 
 @inline(__always)
@@ -307,6 +309,7 @@ private struct Glass: Ink {
 }
 
 @safe private struct GrainInk: Ink {
+    static var isTextured: Bool { true }
     let black: SIMD4<Float>
     let samples: UnsafePointer<UInt8>
     let sizeLog: Int
@@ -323,6 +326,7 @@ private struct Glass: Ink {
 
 @safe private struct PictureInk: Ink {
     static var isPierced: Bool { true }
+    static var isTextured: Bool { true }
     let black: SIMD4<Float>
     let pixels: UnsafePointer<UInt32>
     let width: Int
@@ -471,7 +475,7 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
         let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
         let color0 = a.color - colorX * p.x - colorY * p.y
-        let (textureQ, textureR) = (b.texture - a.texture, c.texture - a.texture)
+        let (textureQ, textureR) = I.isTextured ? (b.texture - a.texture, c.texture - a.texture) : (.zero, .zero)
         let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
         let texture0 = a.texture - textureX * p.x - textureY * p.y
 
@@ -585,6 +589,7 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
     }
 
     /// A premultiplied word over four.
+    @inline(__always)
     private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
         let rest = 255 - word >> 24
         let even = (under & 0x00ff_00ff) &* rest &+ 0x0080_0080
