@@ -36,7 +36,7 @@ struct Sweep: Sendable {
     static let side = 160
     /// Window sizes looked for in one patch, pixels: three steps of 1.2 from the cascade's own window.
     static let sizes = 20...29
-    static let step = 1.2
+    static let step: Float = 1.2
     /// From one level of face sizes to the next: the steps that one patch covers.
     static let levelFactor: Float = 1.728
 
@@ -79,8 +79,8 @@ struct Sweep: Sendable {
         }
         self.regions = regions
         self.weights = weights
-        searched = Array(repeating: 0, count: regions.count)
-        restart()
+        // The largest faces come first, all of them upright before any is tilted.
+        searched = regions.indices.map { regions[$0].roll == 0 ? -10 * (regions.count - $0) : 0 }
     }
 
     private static func cover(_ width: Int, _ height: Int, scale: Float, roll: Float, into regions: inout [Region]) {
@@ -134,11 +134,6 @@ struct Sweep: Sendable {
         guard best >= 0 else { return nil }
         searched[best] = slices
         return regions[best]
-    }
-
-    /// Begins again with the largest faces, all of them upright before any is tilted.
-    private mutating func restart() {
-        for i in searched.indices where regions[i].roll == 0 { searched[i] = -10 * (searched.count - i) }
     }
 
     /// Makes urgent what shows a place where a face was lost, pixels: it may come back at any size and tilt.

@@ -27,8 +27,6 @@ public struct Tracker: ~Copyable {
         public var slicesEntered = 10.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
-        /// Whether cats' faces are looked for.
-        public var cats = true
 
         /// The defaults.
         public init() {}
@@ -363,8 +361,7 @@ public struct Tracker: ~Copyable {
     private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
         guard var suspect = suspects.first else { return }
         suspects.removeFirst()
-        let (s, reach) = (suspect.sighting, Self.suspectReach)
-        if let seen = eye.sighting(luma, near: (s.eyes, s.eyeDistance, s.roll), reach: reach) {
+        if let seen = eye.sighting(luma, near: suspect.sighting.pair, reach: Self.suspectReach) {
             let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds)
             guard let certainty, certainty > Looker.suspectCertainty else { return }
             suspect.sighting = seen
@@ -428,8 +425,8 @@ private struct Suspect {
     /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
     /// hide the small true one inside it.
     func covers(_ other: Sighting) -> Bool {
-        let ratio = sighting.eyeDistance / max(other.eyeDistance, 1e-3)
         let reach = max(sighting.eyeDistance, other.eyeDistance) / 2
-        return (sighting.eyes - other.eyes).length < reach && (0.6...1.67).contains(ratio)
+        return (sighting.eyes - other.eyes).length < reach
+            && Track.areAlike(sighting.eyeDistance, other.eyeDistance)
     }
 }
