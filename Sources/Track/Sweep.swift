@@ -73,7 +73,7 @@ struct Sweep: Sendable {
                 let first = regions.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &regions)
                 // Between one share for each slice and one for each size.
-                let weight = exponential(-0.5 * logarithm(Float(max(1, regions.count - first))))
+                let weight = 1 / Float(max(1, regions.count - first)).squareRoot()
                 for _ in first..<regions.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
