@@ -43,6 +43,10 @@ struct Sweep: Sendable {
     /// How much longer a slice seems to have waited where all of it moved, and where heads are tilted.
     private static let motionWeight: Float = 16
     private static let tiltWeight: Float = 0.4
+    /// The same where a known face lies in the slice and is of about the size that is looked for there, the width of its
+    /// box being so many pixels of the patch: people stand beside people, equally far away.
+    private static let companyWeight: Float = 4
+    private static let company: Range<Float> = 14..<36
     /// A slice that known faces cover by this much holds no other.
     private static let covered: Float = 0.7
 
@@ -120,11 +124,20 @@ struct Sweep: Sendable {
             let rect = regions[i].bounds(side: Self.side)
             let waited = Float(slices - searched[i]) * weights[i]
             // The share of what moved is at most 1.
-            guard waited * (1 + Self.motionWeight) > urgency else { continue }
-            let weighted = waited * (1 + Self.motionWeight * motion.share(of: rect))
-            guard weighted > urgency else { continue }
+            guard waited * Self.companyWeight * (1 + Self.motionWeight) > urgency else { continue }
+            let moved = waited * (1 + Self.motionWeight * motion.share(of: rect))
             var free = rect.area
-            for j in known.indices { free -= known[j].overlap(rect) }
+            var company: Float = 1
+            for j in known.indices {
+                let overlap = known[j].overlap(rect)
+                free -= overlap
+                let width = known[j].width / regions[i].scale
+                if overlap > 0 && width > Self.company.lowerBound && width < Self.company.upperBound {
+                    company = Self.companyWeight
+                }
+            }
+            let weighted = moved * company
+            guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
                 searched[i] = slices
                 continue

@@ -11,7 +11,10 @@ struct Track: Sendable {
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
     static let neededTiny: Float = 3
-    static let shownCertainty: Float = 0.55
+    static let shownCertainty: Float = 0.35
+    static let shownTiny: Float = 0.8
+    /// The certainty from which on one frame will do: none of the pictures without faces has a find of half as much.
+    static let shownAtOnce: Float = 2
     /// No single frame may speak against it as clearly as this.
     static let againstCertainty: Float = -0.5
     /// Frames in which a find must become a face.
@@ -62,6 +65,7 @@ struct Track: Sendable {
         disagreement = fit.disagreement
         lastSeen = seconds
         smooth = Smoothing(fit.landmarks, at: seconds)
+        isShown = certainty > Self.shownAtOnce
     }
 
     var mayGoUnconfirmed: Bool { unconfirmed < Self.mostUnconfirmed }
@@ -78,8 +82,9 @@ struct Track: Sendable {
     mutating func judge(_ next: Float) {
         judged = min(judged + 1, Self.memory)
         certainty += (next - certainty) / judged
-        let needed = head.scale < Looker.tinyEyes ? Self.neededTiny : Self.needed
-        if judged >= needed && certainty > Self.shownCertainty && next > Self.againstCertainty { isShown = true }
+        let isTiny = head.scale < Looker.tinyEyes
+        let needed = isTiny ? (Self.neededTiny, Self.shownTiny) : (Self.needed, Self.shownCertainty)
+        if judged >= needed.0 && certainty > needed.1 && next > Self.againstCertainty { isShown = true }
         if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
     }
 

@@ -22,7 +22,9 @@ public struct Tracker: ~Copyable {
         /// Slices in one second once nobody has been there for longer.
         public var slicesAlone = 20.0
         /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
-        public var slicesBeside = 6.0
+        public var slicesBeside = 4.0
+        /// Slices in one second in a crowd: more are likely to come, and they cost less than the faces.
+        public var slicesCrowd = 30.0
         /// The same for a second after something moved that is no known face nor below one.
         public var slicesEntered = 10.0
         /// Seconds for which a lost face is carried on.
@@ -61,6 +63,8 @@ public struct Tracker: ~Copyable {
     private var lastPresence = 0.0
     /// When something moved last that was no known face, seconds.
     private var lastEntrance = -10.0
+    /// When something that may be a face was looked at last, seconds.
+    private var lastLookAgain = -10.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
     /// nil: cats are not looked for.
@@ -74,11 +78,13 @@ public struct Tracker: ~Copyable {
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
-    private static let firstLooks = 12
+    private static let firstLooks = 24
     /// For so many seconds after something moved, someone may come.
     private static let unrest = 1.0
-    /// Faces that are one.
+    /// Faces that are a crowd.
     private static let crowd = 3
+    /// Beside a known face, while nobody enters, what may be another is looked at again after so many seconds.
+    private static let calmInterval = 0.2
     /// The part of the frame that must move for someone to have entered.
     private static let entrance: Float = 0.005
     /// How far a lost face, and one that is looked at again, may be from its place, in twentieths of the window.
@@ -163,23 +169,29 @@ public struct Tracker: ~Copyable {
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let looks = max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
-        // With nobody to follow there is time for two.
-        return tracks.contains { $0.isShown } ? looks : 2 * looks
+        // With nobody to follow there is time for two. At the start, and in a crowd, more faces are sure to be there.
+        let (shown, isPassing) = (tracks.count { $0.isShown }, isPassing)
+        return shown == 0 || shown >= Self.crowd || isPassing ? 2 * looks : looks
     }
+
+    /// Whether some place has not been searched since the start.
+    private var isPassing: Bool { sweep?.isComplete == false }
 
     /// Slices that are due by this frame: as many a second whatever the frame rate.
     private mutating func slices(at seconds: Double) -> Int {
         let shown = tracks.count { $0.isShown }
         if shown > 0 { lastPresence = seconds }
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
+        let isPassing = isPassing
         let rate =
-            if sweep?.isComplete == false || (shown == 0 && seconds - lastPresence < settings.alert) {
+            if isPassing || (shown == 0 && seconds - lastPresence < settings.alert) {
                 settings.slicesAlert
             } else if shown == 0 {
                 settings.slicesAlone
+            } else if shown >= Self.crowd {
+                settings.slicesCrowd
             } else if seconds - lastEntrance < Self.unrest {
-                // In a crowd more are likely to come, and the slices cost less than the faces.
-                settings.slicesEntered * (shown >= Self.crowd ? 2 : 1)
+                settings.slicesEntered
             } else {
                 settings.slicesBeside
             }
@@ -305,9 +317,13 @@ public struct Tracker: ~Copyable {
         while left > 0 {
             left -= 1
             isSuspectsTurn.toggle()
-            if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
+            // Until everything was searched once, what was looked at in vain can wait.
+            let (isPassing, isNew) = (isPassing, suspects.first?.looks == 0)
+            let isItsTurn = isSuspectsTurn && (isNew || !isPassing)
+            if mayLookAgain(at: seconds), isItsTurn || slices == 0 {
+                lastLookAgain = seconds
                 lookAgain(luma, seconds)
-            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats {
+            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats, !isPassing {
                 slicesSinceCats = 0
                 slices -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
@@ -318,6 +334,12 @@ public struct Tracker: ~Copyable {
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
+    }
+
+    /// True where something may be a face, and it is time to look at that again.
+    private func mayLookAgain(at seconds: Double) -> Bool {
+        if suspects.isEmpty || isPassing || seconds - lastEntrance < Self.unrest { return !suspects.isEmpty }
+        return seconds - lastLookAgain >= Self.calmInterval || !tracks.contains { $0.isShown }
     }
 
     /// Notes a sighting where nothing is known yet.
