@@ -37,10 +37,10 @@ struct Following: Sendable {
 public struct Looker: ~Copyable {
     /// The certainty that makes a find a face.
     static let findCertainty: Float = -0.6
-    /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.7
+    /// The same for photos, which have no second frame to ask but are searched at more sizes and tilts.
+    static let photoCertainty: Float = -0.2
     /// Up to this a face in a photo gives way to a cat's: cats have eyes too.
-    static let catCertainty: Float = 0.5
+    static let catCertainty: Float = 2.5
     /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
     static let tinyEyes: Float = 20
     static let tinyPenalty: Float = 0.3

@@ -79,6 +79,10 @@ public struct Tracker: ~Copyable {
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
     private static let firstLooks = 24
+    /// Photos are searched three times, each time at sizes between those of the others (thirds of `Sweep.step`), and at
+    /// these head tilts, degrees.
+    private static let photoSizes: [Float] = [1, 1.063, 1.129]
+    private static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
     /// For so many seconds after something moved, someone may come.
     private static let unrest = 1.0
     /// Faces that are a crowd.
@@ -122,6 +126,7 @@ public struct Tracker: ~Copyable {
         cats?.follow(luma, at: seconds, hold: settings.hold)
         let looks = looks(at: seconds)
         search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
+        for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
         lastTime = seconds
         show(at: seconds)
     }
@@ -130,10 +135,13 @@ public struct Tracker: ~Copyable {
     public mutating func searchWhole(_ luma: borrowing LumaView) {
         prepare(luma)
         forgetAll()
-        let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
-        for region in all.regions {
-            eye.sightings(luma, in: region)
-            for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+        for size in Self.photoSizes {
+            let all = Sweep(
+                width: luma.width, height: luma.height, smallest: size * smallest(luma), rolls: Self.photoRolls)
+            for region in all.regions {
+                eye.sightings(luma, in: region)
+                for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+            }
         }
         for i in tracks.indices { tracks[i].isShown = true }
         cats?.searchWhole(luma, besides: tracks.filter { $0.certainty > Looker.catCertainty }, &nextID)
@@ -406,7 +414,7 @@ public struct Tracker: ~Copyable {
         guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { return certainty }
         var track = Track(id: nextID, slot: freeSlot, fit, certainty: certainty, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-            guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { return nil }
+            guard !tracks[rival].isShown, tracks[rival].standing < track.standing else { return nil }
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
             eye.keep(slot: track.slot, isNew: true)
             tracks[rival] = track
