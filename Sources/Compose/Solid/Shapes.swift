@@ -93,7 +93,7 @@ enum Shape {
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
-            sides.append((side, cross(ahead, side)))
+            sides.append((side, cross(side, ahead)))
         }
         var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
             let t = Float(row) / Float(rows)
