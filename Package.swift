@@ -79,7 +79,8 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
-        .testTarget(name: "EndToEndTests", dependencies: ["guise", "Frames"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["guise", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
 )

@@ -330,7 +330,8 @@ struct RasteriserTests {
             }
             fast = Rasteriser()
         }
-        print("large triangles: \(otherwise) of \(all) samples otherwise, \(edges) of them within 1/16 pixel of an edge")
+        print(
+            "large triangles: \(otherwise) of \(all) samples otherwise, \(edges) of them within 1/16 pixel of an edge")
         #expect(all > 100_000)
         #expect(otherwise == edges)
         #expect(otherwise * 1000 < all)
