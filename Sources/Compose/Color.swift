@@ -1,24 +1,55 @@
 import Frames
+import JSON
 
-/// A colour as people write it: #rrggbb.
+/// A colour of mask.json: "#rrggbb".
 struct Color: Equatable, Sendable {
-    let red: UInt8
-    let green: UInt8
-    let blue: UInt8
+    /// Red, green, blue, 0...255.
+    let rgb: SIMD3<Float>
 
-    /// nil where the text is not of the form #rrggbb.
+    init(_ red: Float, _ green: Float, _ blue: Float) { rgb = [red, green, blue] }
+
+    /// Nil where the text is no colour.
     init?(_ text: String) {
-        let digits = text.utf8.dropFirst()
-        guard text.hasPrefix("#"), digits.count == 6, let value = UInt32(text.dropFirst(), radix: 16) else { return nil }
-        (red, green, blue) = (UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255))
+        let digits = text.dropFirst()
+        guard text.hasPrefix("#"), digits.count == 6, let value = UInt32(digits, radix: 16), !digits.contains("+")
+        else { return nil }
+        self.init(Float(value >> 16), Float(value >> 8 & 255), Float(value & 255))
     }
 
-    /// Luma above black, U and V about 128, in samples of that range (ITU-R BT.601).
-    func samples(_ range: ColorRange) -> SIMD3<Float> {
-        let (r, g, b) = (Float(red), Float(green), Float(blue))
-        let luma = 0.299 * r + 0.587 * g + 0.114 * b
-        let chroma = SIMD2((b - luma) / 1.772, (r - luma) / 1.402)
-        return range == .full
-            ? [luma, chroma.x, chroma.y] : [luma * 219 / 255, chroma.x * 224 / 255, chroma.y * 224 / 255]
+    /// Y, U and V as samples of a range, by ITU-R BT.601.
+    func yuv(_ range: ColorRange) -> SIMD3<Float> {
+        let luma = (rgb * [0.299, 0.587, 0.114]).sum()
+        let chroma = SIMD2((rgb.z - luma) / 1.772, (rgb.x - luma) / 1.402)
+        switch range {
+        case .full: return [luma, 128 + chroma.x, 128 + chroma.y]
+        case .limited:
+            return [16 + luma * 219 / 255, 128 + chroma.x * 224 / 255, 128 + chroma.y * 224 / 255]
+        }
+    }
+
+    /// The same as an opaque word of a `Stamp`.
+    func word(_ range: ColorRange) -> UInt32 {
+        let s = yuv(range) + 0.5
+        return UInt32(max(0, s.x)) | UInt32(max(0, s.y)) << 8 | UInt32(max(0, s.z)) << 16 | 0xff00_0000
+    }
+}
+
+extension Fields {
+    /// A colour "#rrggbb".
+    mutating func color(_ key: String, default fallback: String) throws -> Color {
+        let text = try string(key, default: fallback)
+        guard let color = Color(text) else { throw wrong(key, "'\(text)'", allowed: "a colour like #ffcc00") }
+        return color
+    }
+
+    /// One of the choices; without one, what is allowed is said.
+    mutating func oneOf<T: RawRepresentable<String> & CaseIterable>(_ key: String, _ type: T.Type) throws -> T {
+        let names = T.allCases.map(\.rawValue)
+        let text = try string(key)
+        guard let value = T(rawValue: text) else {
+            let hint = nearest(to: text, among: names).map { "did you mean '\($0)'? " } ?? ""
+            throw wrong(key, "'\(text)'", allowed: hint + names.joined(separator: ", "))
+        }
+        return value
     }
 }

@@ -122,7 +122,7 @@ struct PictureArt {
     }
 
     /// - Parameter backdrop: what shines through where the art is not opaque; nil: the frame.
-    func sheet(over backdrop: PictureColor? = nil) -> Sheet {
+    func sheet(over backdrop: Color? = nil) -> Sheet {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
         for y in 0..<target.height {

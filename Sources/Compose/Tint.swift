@@ -3,9 +3,9 @@ import JSON
 
 /// A colour that art is dyed in when it is loaded: its light and dark stay, its own colours go.
 struct Tint: Sendable {
-    let color: PictureColor
+    let color: Color
 
-    init(color: PictureColor) { self.color = color }
+    init(color: Color) { self.color = color }
 
     /// Reads `"tint": "#rrggbb"`, or `"tint": {"name": "shell", "color": "#rrggbb"}` for a colour that the user may choose.
     /// - Parameter choices: what the user chose, by name; what is no colour there is as if not chosen.
@@ -21,7 +21,7 @@ struct Tint: Sendable {
         guard !name.isEmpty else { throw tint.wrong("name", "empty", allowed: "a name that a user sees") }
         let own = try tint.color("color", default: "")
         try tint.finish()
-        color = choices[name].flatMap { PictureColor($0) } ?? own
+        color = choices[name].flatMap { Color($0) } ?? own
     }
 
     /// Dyes a picture: what is as light as its mean becomes the colour, what is darker goes towards black, what is lighter

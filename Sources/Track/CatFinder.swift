@@ -22,9 +22,7 @@ public struct CatFinder: ~Copyable {
     static let turn: Float = 12
 
     /// Sides of the windows looked for in a slice, pixels of its patch.
-    private static let sizes = (0..<3).map { step in
-        Float(Sweep.sizes.lowerBound) * (0..<step).reduce(Float(1)) { size, _ in size * Float(Sweep.step) }
-    }
+    private static let sizes = [1, Sweep.step, Sweep.step * Sweep.step].map { Float(Sweep.sizes.lowerBound) * $0 }
 
     private var finder: Witness
     private var second: Witness
@@ -166,7 +164,8 @@ public struct CatFinder: ~Copyable {
         let sizes: [3 of Float] = [1, 1.15, 0.87]
         var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
         for step in -1...1 {
-            let eyes = (place.eyes, place.eyeDistance, place.roll + Float(step) * Self.turn)
+            var eyes = place.pair
+            eyes.roll += Float(step) * Self.turn
             let a = finder.look(luma, at: eyes, reach: reach, sizes: sizes, stage: finder.stages, agree: .max)
             let b = second.look(luma, at: eyes, reach: reach, sizes: sizes, stage: second.stages, agree: .max)
             for look in [a, b] {
@@ -273,15 +272,9 @@ struct CatTrack: Sendable {
     var face: Face {
         let head = HeadPlacement(cat: smooth.eyes)
         let landmarks = head.catLandmarks
-        var (low, high) = (landmarks[0], landmarks[0])
-        for i in 1..<68 {
-            low = pointwiseMin(low, landmarks[i])
-            high = pointwiseMax(high, landmarks[i])
-        }
         return Face(
-            id: id, kind: .cat, state: isSeen ? .tracked : .predicted,
-            box: Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y), landmarks: landmarks,
-            head: head, confidence: min(1, votes / (2 * CatFinder.shownVotes)))
+            id: id, kind: .cat, state: isSeen ? .tracked : .predicted, box: Rect(around: landmarks),
+            landmarks: landmarks, head: head, confidence: min(1, votes / (2 * CatFinder.shownVotes)))
     }
 }
 
@@ -292,8 +285,6 @@ struct CatSmoothing: Sendable {
     private static let restCutoff: Float = 0.5
     /// Hertz gained per eye distance a second.
     private static let speedGain: Float = 6
-    /// Cut-off of the speed's own low pass, hertz.
-    private static let speedCutoff: Float = 1.5
 
     /// The right eye's x and y, then the left eye's; pixels.
     private(set) var eyes: SIMD4<Float>
@@ -312,20 +303,14 @@ struct CatSmoothing: Sendable {
         let change = Self.eyes(sighting) - eyes
         speeds +=
             (change / (elapsed * max(sighting.eyeDistance, 1)) - speeds)
-            * Self.weight(cutoff: Self.speedCutoff, elapsed)
+            * Smoothing.weight(cutoff: Smoothing.speedCutoff, elapsed: elapsed)
         // One cut-off for both eyes: the face must not shear.
         let speed = max(speeds.lowHalf.length, speeds.highHalf.length)
-        eyes += change * Self.weight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed)
+        eyes += change * Smoothing.weight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed: elapsed)
     }
 
-    private static func weight(cutoff: Float, _ elapsed: Float) -> Float {
-        let r = 2 * .pi * cutoff * elapsed
-        return r / (r + 1)
-    }
-
-    private static func eyes(_ s: Sighting) -> SIMD4<Float> {
-        let across = Affine(scale: s.eyeDistance / 2, angle: radians(s.roll), origin: .zero).linear(Point(1, 0))
-        return SIMD4(lowHalf: s.eyes - across, highHalf: s.eyes + across)
+    private static func eyes(_ sighting: Sighting) -> SIMD4<Float> {
+        SIMD4(lowHalf: sighting.pair.right, highHalf: sighting.pair.left)
     }
 }
 

@@ -12,24 +12,22 @@ struct EyeFinder: ~Copyable {
     /// - Throws: `Problem` where the eye cascade is missing or damaged.
     init(_ entry: Catalogue.Entry) throws { eye = try Witness(entry, side: Sweep.side) }
 
-    /// - Parameter eyes: where they should be: their middle and distance, pixels, and the face's roll, degrees.
-    mutating func fit(_ luma: borrowing LumaView, at eyes: (middle: Point, distance: Float, roll: Float)) -> Fit {
-        let across = Affine(scale: eyes.distance / 2, angle: radians(eyes.roll), origin: .zero).linear(Point(1, 0))
-        let right = look(luma, at: eyes.middle - across, eyes)
-        let left = look(luma, at: eyes.middle + across, eyes)
+    /// - Parameter eyes: where they should be.
+    mutating func fit(_ luma: borrowing LumaView, at eyes: EyePair) -> Fit {
+        let right = look(luma, at: eyes.right, eyes)
+        let left = look(luma, at: eyes.left, eyes)
         let seen = (right == nil ? 0 : 1) + (left == nil ? 0 : 1)
-        let (r, l) = (right ?? eyes.middle - across, left ?? eyes.middle + across)
+        let (r, l) = (right ?? eyes.right, left ?? eyes.left)
         let x = l - r
         let head = HeadPlacement(x: [x.x, -x.y, 0], y: [x.y, x.x, 0], origin: (r + l) / 2)
         return Fit(landmarks: head.landmarks, disagreement: Self.disagreements[seen])
     }
 
     /// One eye's centre, when it is no farther from its place than a fifth of the eyes' distance.
-    private mutating func look(
-        _ luma: borrowing LumaView, at place: Point, _ eyes: (middle: Point, distance: Float, roll: Float)
-    ) -> Point? {
-        let found = eye.look(
-            luma, at: (place, eyes.distance, eyes.roll), reach: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, agree: 4)
+    private mutating func look(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
+        var near = eyes
+        near.middle = place
+        let found = eye.look(luma, at: near, reach: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, agree: 4)
         guard let found, (found.sighting.eyes - place).length < 0.2 * eyes.distance else { return nil }
         return found.sighting.eyes
     }

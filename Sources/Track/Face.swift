@@ -50,6 +50,47 @@ public struct Pose: Equatable, Sendable {
     public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
 }
 
+extension Affine {
+    /// The images of a face's landmarks.
+    func callAsFunction(_ landmarks: borrowing Face.Landmarks) -> Face.Landmarks {
+        var images = Face.Landmarks(repeating: .zero)
+        for i in 0..<68 { images[i] = self(landmarks[i]) }
+        return images
+    }
+}
+
+extension Rect {
+    /// The smallest that holds all landmarks.
+    init(around landmarks: borrowing Face.Landmarks) {
+        var (low, high) = (landmarks[0], landmarks[0])
+        for i in 1..<68 {
+            low = pointwiseMin(low, landmarks[i])
+            high = pointwiseMax(high, landmarks[i])
+        }
+        self.init(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y)
+    }
+}
+
+/// Where a face's two eyes are; pixels of the frame.
+struct EyePair: Sendable {
+    /// Between the two.
+    var middle: Point
+    /// From one to the other.
+    var distance: Float
+    /// Degrees.
+    var roll: Float
+
+    /// The subject's own.
+    var right: Point { middle - across }
+    /// The subject's own.
+    var left: Point { middle + across }
+
+    /// From the middle to the left eye.
+    private var across: Point {
+        Affine(scale: distance / 2, angle: radians(roll), origin: .zero).linear(Point(1, 0))
+    }
+}
+
 /// The points of a face that everything else is measured by. Right and left are the subject's own.
 public enum FacePoint: Sendable {
     /// The middle of the lids' outline.
@@ -69,12 +110,20 @@ extension Face {
         switch point {
         case .rightEye: mean(36...41)
         case .leftEye: mean(42...47)
-        // The mark-up's point 30 lies on the ridge, a little above the tip.
-        case .nose: landmarks[30] * 0.9 + landmarks[33] * 0.1
+        // The mark-up's point 30 lies on the ridge, a little above the tip and, seen from the side, behind it.
+        case .nose: landmarks[30] * 0.9 + landmarks[33] * 0.1 + ahead(0.1)
         // Inner and outer corners: stiller than the outer ones alone.
-        case .mouth: (landmarks[48] + landmarks[54] + landmarks[60] + landmarks[64]) / 4
+        case .mouth: (landmarks[48] + landmarks[54] + landmarks[60] + landmarks[64]) / 4 + ahead(0.05)
         case .chin: landmarks[8]
         }
+    }
+
+    /// What a turn to the side adds to a point that the trees leave too far behind: the way across the face, pixels.
+    /// - Parameter depth: eye distances towards where the face looks. Found on labelled clips (docs/tracker.md).
+    private func ahead(_ depth: Float) -> Point {
+        let (right, back) = (Point(head.x.x, head.y.x), Point(head.x.z, head.y.z))
+        let across = right / max(right.length, 1e-6)
+        return across * (-(back * across).sum() * depth)
     }
 
     private func mean(_ range: ClosedRange<Int>) -> Point {

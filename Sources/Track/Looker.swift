@@ -10,6 +10,8 @@ public struct Sighting: Sendable {
     public var roll: Float
     /// Windows that agreed.
     public var votes: Int
+
+    var pair: EyePair { EyePair(middle: eyes, distance: eyeDistance, roll: roll) }
 }
 
 /// What became of a face from one frame to the next; pixels of this frame.
@@ -33,13 +35,12 @@ struct Following: Sendable {
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
 public struct Looker: ~Copyable {
-    /// The certainty that makes a find a face, and the disagreement up to which a known face is kept without the
-    /// cascade.
+    /// The certainty that makes a find a face.
     static let findCertainty: Float = -0.6
-    /// The same for photos, which have no second frame to ask, and whose faces are smaller.
-    static let photoCertainty: Float = -0.7
+    /// The same for photos, which have no second frame to ask but are searched at more sizes and tilts.
+    static let photoCertainty: Float = -0.2
     /// Up to this a face in a photo gives way to a cat's: cats have eyes too.
-    static let catCertainty: Float = 0.5
+    static let catCertainty: Float = 2.5
     /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
     static let tinyEyes: Float = 20
     static let tinyPenalty: Float = 0.3
@@ -48,18 +49,19 @@ public struct Looker: ~Copyable {
     private static let undecided: ClosedRange<Float> = -4...3
     /// Below the certainty needed, but above this, a find is looked at again in the next frames.
     static let suspectCertainty: Float = -3
+    /// The disagreement up to which a known face is kept without the cascade.
     static let keepDisagreement: Float = 0.04
     /// Below this, fits of two frames agree so well that one a frame will do.
     static let steadyDisagreement: Float = 0.025
     /// Above this, a fit may have slid: the cascade is asked where the face is.
     static let doubtfulDisagreement: Float = 0.03
-    /// And that from which on they are so alike that no lid or lip has moved.
-    static let stillLook: Float = 0.995
     /// A face with fewer of its landmarks inside the frame is cut by its edge, and one with fewer still is gone.
     static let wholeFace: Float = 0.9
     static let leastFace: Float = 0.3
     /// The correlation from which on two frames' patches show the same.
     static let sameLook: Float = 0.8
+    /// And that from which on they are so alike that no lid or lip has moved.
+    static let stillLook: Float = 0.995
 
     private var finder: Witness
     /// Two more face cascades, of other features and training, and one of eyes: asked about new faces only.
@@ -121,11 +123,8 @@ public struct Looker: ~Copyable {
 
     /// Looks round a place where a face should be; nil where none is seen.
     /// - Parameters:
-    ///   - eyes: their middle and distance, pixels, and roll, degrees.
-    ///   - reach: how far they may be off, in shares of the cascade's window of 20.
-    mutating func sighting(
-        _ luma: borrowing LumaView, near eyes: (middle: Point, distance: Float, roll: Float), reach: Int
-    ) -> Sighting? {
+    ///   - reach: how far the eyes may be off, in shares of the cascade's window of 20.
+    mutating func sighting(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Sighting? {
         finder.look(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: finder.stages, agree: 3)?.sighting
     }
 
@@ -149,32 +148,30 @@ public struct Looker: ~Copyable {
         let fits = -6.09 - 0.98 * logarithm(max(fit.disagreement, 0.002)) + 0.95 * alt + 1.11 * lbp
         // Eyes cost more than all the rest: they are looked for where they decide.
         guard Self.undecided.contains(fits) else { return fits }
-        let across = Affine(scale: eyes.distance / 2, angle: radians(eyes.roll), origin: .zero).linear(Point(1, 0))
-        let right = eyeVotes(luma, (eyes.middle - across, eyes.distance, eyes.roll))
-        let left = eyeVotes(luma, (eyes.middle + across, eyes.distance, eyes.roll))
+        let right = eyeVotes(luma, eyes, at: eyes.right)
+        let left = eyeVotes(luma, eyes, at: eyes.left)
         return fits + 0.23 * min(right, left) + 1.06 * max(right, left)
     }
 
-    private mutating func eyeVotes(
-        _ luma: borrowing LumaView, _ eye: (middle: Point, distance: Float, roll: Float)
-    ) -> Float {
-        Self.votes(&eyeWitness, luma, at: eye, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
+    private mutating func eyeVotes(_ luma: borrowing LumaView, _ eyes: EyePair, at eye: Point) -> Float {
+        var place = eyes
+        place.middle = eye
+        return Self.votes(&eyeWitness, luma, at: place, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
     }
 
     /// The logarithm of one more than the windows of a cascade that pass at a place.
     /// - Parameter most: windows beyond which more say no more.
     private static func votes(
-        _ witness: inout Witness, _ luma: borrowing LumaView,
-        at eyes: (middle: Point, distance: Float, roll: Float), reach: Int, sizes: [3 of Float], most: Int
+        _ witness: inout Witness, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float],
+        most: Int
     ) -> Float {
-        let look = witness.look(
-            luma, at: eyes, reach: reach, sizes: sizes, stage: witness.stages, agree: most)
+        let look = witness.look(luma, at: eyes, reach: reach, sizes: sizes, stage: witness.stages, agree: most)
         return logarithm(Float(1 + min(look?.votes ?? 0, most)))
     }
 
     /// Fits landmarks to a face that was just seen.
     mutating func fit(_ luma: borrowing LumaView, at sighting: Sighting) -> Fit? {
-        if eyeFinder != nil { return eyeFinder?.fit(luma, at: (sighting.eyes, sighting.eyeDistance, sighting.roll)) }
+        if eyeFinder != nil { return eyeFinder?.fit(luma, at: sighting.pair) }
         guard let mean = fitter?.model.meanShape else { return nil }
         let eyes = Self.eyes(mean)
         let map = Affine(
@@ -182,10 +179,8 @@ public struct Looker: ~Copyable {
         let middle = map.linear(eyes.middle)
         let placed = Affine(
             a: map.a, b: map.b, c: map.c, d: map.d, tx: sighting.eyes.x - middle.x, ty: sighting.eyes.y - middle.y)
-        var landmarks = mean
-        for i in 0..<68 { landmarks[i] = placed(mean[i]) }
         // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
-        guard let rough = pair(luma, from: landmarks, .above, .below),
+        guard let rough = pair(luma, from: placed(mean), .above, .below),
             let settled = pair(luma, from: rough.landmarks, .above, .below),
             var resized = pair(luma, from: settled.landmarks, .smaller, .larger)
         else { return nil }
@@ -223,10 +218,7 @@ public struct Looker: ~Copyable {
                 base: track.landmarks, last: track.fit, fit: fitter?.fit(from: guess, .above, and: .below))
         }
         var following = Following(base: track.landmarks, last: track.fit, correlation: motion.correlation, fit: nil)
-        for i in 0..<68 {
-            following.base[i] = motion.map(following.base[i])
-            following.last[i] = motion.map(following.last[i])
-        }
+        (following.base, following.last) = (motion.map(following.base), motion.map(following.last))
         let visible = Self.visible(following.base, luma)
         if visible < Self.wholeFace {
             // Trees know no face that the frame's edge cuts; its look goes on.
@@ -271,13 +263,14 @@ public struct Looker: ~Copyable {
         registration.keep(slot: slot)
     }
 
-    /// The eyes' middle, distance and roll (degrees) of a shape.
-    static func eyes(_ p: borrowing Face.Landmarks) -> (middle: Point, distance: Float, roll: Float) {
+    /// Where a shape has its eyes.
+    static func eyes(_ p: borrowing Face.Landmarks) -> EyePair {
         var (right, left) = (Point.zero, Point.zero)
         for i in 36..<42 { right += p[i] }
         for i in 42..<48 { left += p[i] }
         (right, left) = (right / 6, left / 6)
         let across = left - right
-        return ((right + left) / 2, across.length, degrees(arcTangent(across.y, across.x)))
+        return EyePair(
+            middle: (right + left) / 2, distance: across.length, roll: degrees(arcTangent(across.y, across.x)))
     }
 }

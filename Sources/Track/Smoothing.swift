@@ -59,7 +59,7 @@ struct Smoothing: Sendable {
     }
 
     /// The weight of a new sample in a first-order low pass: the paper's alpha.
-    private static func weight(cutoff: Float, elapsed: Float) -> Float {
+    static func weight(cutoff: Float, elapsed: Float) -> Float {
         let r = 2 * .pi * cutoff * elapsed
         return r / (r + 1)
     }

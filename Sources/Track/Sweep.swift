@@ -36,13 +36,17 @@ struct Sweep: Sendable {
     static let side = 160
     /// Window sizes looked for in one patch, pixels: three steps of 1.2 from the cascade's own window.
     static let sizes = 20...29
-    static let step = 1.2
+    static let step: Float = 1.2
     /// From one level of face sizes to the next: the steps that one patch covers.
     static let levelFactor: Float = 1.728
 
     /// How much longer a slice seems to have waited where all of it moved, and where heads are tilted.
     private static let motionWeight: Float = 16
     private static let tiltWeight: Float = 0.4
+    /// The same where a known face lies in the slice and is of about the size that is looked for there, the width of its
+    /// box being so many pixels of the patch: people stand beside people, equally far away.
+    private static let companyWeight: Float = 4
+    private static let company: Range<Float> = 14..<36
     /// A slice that known faces cover by this much holds no other.
     private static let covered: Float = 0.7
 
@@ -73,14 +77,14 @@ struct Sweep: Sendable {
                 let first = regions.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &regions)
                 // Between one share for each slice and one for each size.
-                let weight = exponential(-0.5 * logarithm(Float(max(1, regions.count - first))))
+                let weight = 1 / Float(max(1, regions.count - first)).squareRoot()
                 for _ in first..<regions.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
         self.regions = regions
         self.weights = weights
-        searched = Array(repeating: 0, count: regions.count)
-        restart()
+        // The largest faces come first, all of them upright before any is tilted.
+        searched = regions.indices.map { regions[$0].roll == 0 ? -10 * (regions.count - $0) : 0 }
     }
 
     private static func cover(_ width: Int, _ height: Int, scale: Float, roll: Float, into regions: inout [Region]) {
@@ -120,11 +124,20 @@ struct Sweep: Sendable {
             let rect = regions[i].bounds(side: Self.side)
             let waited = Float(slices - searched[i]) * weights[i]
             // The share of what moved is at most 1.
-            guard waited * (1 + Self.motionWeight) > urgency else { continue }
-            let weighted = waited * (1 + Self.motionWeight * motion.share(of: rect))
-            guard weighted > urgency else { continue }
+            guard waited * Self.companyWeight * (1 + Self.motionWeight) > urgency else { continue }
+            let moved = waited * (1 + Self.motionWeight * motion.share(of: rect))
             var free = rect.area
-            for j in known.indices { free -= known[j].overlap(rect) }
+            var company: Float = 1
+            for j in known.indices {
+                let overlap = known[j].overlap(rect)
+                free -= overlap
+                let width = known[j].width / regions[i].scale
+                if overlap > 0 && width > Self.company.lowerBound && width < Self.company.upperBound {
+                    company = Self.companyWeight
+                }
+            }
+            let weighted = moved * company
+            guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
                 searched[i] = slices
                 continue
@@ -134,11 +147,6 @@ struct Sweep: Sendable {
         guard best >= 0 else { return nil }
         searched[best] = slices
         return regions[best]
-    }
-
-    /// Begins again with the largest faces, all of them upright before any is tilted.
-    private mutating func restart() {
-        for i in searched.indices where regions[i].roll == 0 { searched[i] = -10 * (searched.count - i) }
     }
 
     /// Makes urgent what shows a place where a face was lost, pixels: it may come back at any size and tilt.

@@ -11,7 +11,10 @@ struct Track: Sendable {
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
     static let neededTiny: Float = 3
-    static let shownCertainty: Float = 0.55
+    static let shownCertainty: Float = 0.35
+    static let shownTiny: Float = 0.8
+    /// The certainty from which on one frame will do: the surest find in pictures without faces and cats has 0.11.
+    static let shownAtOnce: Float = 2
     /// No single frame may speak against it as clearly as this.
     static let againstCertainty: Float = -0.5
     /// Frames in which a find must become a face.
@@ -74,12 +77,16 @@ struct Track: Sendable {
         !isTrusted && (certainty < Self.refutedCertainty || (!isShown && frames > Self.longestTrial))
     }
 
+    /// Of two finds on one face the one with more of this is better placed: how well the fits agree counts twice.
+    var standing: Float { certainty - logarithm(max(disagreement, 0.002)) }
+
     /// Another frame's certainty that this is a face.
     mutating func judge(_ next: Float) {
         judged = min(judged + 1, Self.memory)
         certainty += (next - certainty) / judged
-        let needed = head.scale < Looker.tinyEyes ? Self.neededTiny : Self.needed
-        if judged >= needed && certainty > Self.shownCertainty && next > Self.againstCertainty { isShown = true }
+        let isTiny = head.scale < Looker.tinyEyes
+        let needed = isTiny ? (Self.neededTiny, Self.shownTiny) : (Self.needed, Self.shownCertainty)
+        if judged >= needed.0 && certainty > needed.1 && next > Self.againstCertainty { isShown = true }
         if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
     }
 
@@ -103,12 +110,7 @@ struct Track: Sendable {
     }
 
     /// Where the landmarks should be now.
-    func guess(at seconds: Double) -> Face.Landmarks {
-        let shift = shift(at: seconds)
-        var guess = landmarks
-        for i in 0..<68 { guess[i] = shift(guess[i]) }
-        return guess
-    }
+    func guess(at seconds: Double) -> Face.Landmarks { shift(at: seconds)(landmarks) }
 
     /// Goes on with the face's look alone.
     mutating func rest(_ following: Following, at seconds: Double) {
@@ -157,8 +159,12 @@ struct Track: Sendable {
 
     /// True where another track may be this face, come back: near, and of about its size.
     func mayBe(_ other: Track) -> Bool {
-        let ratio = head.scale / max(other.head.scale, 1e-3)
-        return (other.head.origin - head.origin).length < 4 * head.scale && (0.6...1.67).contains(ratio)
+        (other.head.origin - head.origin).length < 4 * head.scale && Self.areAlike(head.scale, other.head.scale)
+    }
+
+    /// True where two eye distances may be one face's, whose size is not known better than this.
+    static func areAlike(_ distance: Float, _ other: Float) -> Bool {
+        (0.6...1.67).contains(distance / max(other, 1e-3))
     }
 
     /// Takes the name of a shown track on the same face, and what is known of it.
@@ -167,16 +173,7 @@ struct Track: Sendable {
     }
 
     /// Round the landmarks.
-    var box: Rect { Self.box(landmarks) }
-
-    private static func box(_ points: borrowing Face.Landmarks) -> Rect {
-        var (low, high) = (points[0], points[0])
-        for i in 1..<68 {
-            low = pointwiseMin(low, points[i])
-            high = pointwiseMax(high, points[i])
-        }
-        return Rect(x: low.x, y: low.y, width: high.x - low.x, height: high.y - low.y)
-    }
+    var box: Rect { Rect(around: landmarks) }
 
     /// As given out; a face that was not seen is where it should be by now.
     func face(at seconds: Double) -> Face {
@@ -189,7 +186,7 @@ struct Track: Sendable {
         var moved = head
         moved.origin = shift(at: seconds)(head.origin)
         return Face(
-            id: id, kind: .human, state: .predicted, box: Self.box(points), landmarks: points, head: moved,
+            id: id, kind: .human, state: .predicted, box: Rect(around: points), landmarks: points, head: moved,
             confidence: 0)
     }
 }

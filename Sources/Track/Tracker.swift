@@ -22,13 +22,13 @@ public struct Tracker: ~Copyable {
         /// Slices in one second once nobody has been there for longer.
         public var slicesAlone = 20.0
         /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
-        public var slicesBeside = 6.0
+        public var slicesBeside = 4.0
+        /// Slices in one second in a crowd: more are likely to come, and they cost less than the faces.
+        public var slicesCrowd = 30.0
         /// The same for a second after something moved that is no known face nor below one.
         public var slicesEntered = 10.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
-        /// Whether cats' faces are looked for.
-        public var cats = true
 
         /// The defaults.
         public init() {}
@@ -63,6 +63,8 @@ public struct Tracker: ~Copyable {
     private var lastPresence = 0.0
     /// When something moved last that was no known face, seconds.
     private var lastEntrance = -10.0
+    /// When something that may be a face was looked at last, seconds.
+    private var lastLookAgain = -10.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
     /// nil: cats are not looked for.
@@ -76,11 +78,17 @@ public struct Tracker: ~Copyable {
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
-    private static let firstLooks = 12
+    private static let firstLooks = 24
+    /// Photos are searched three times, each time at sizes between those of the others (thirds of `Sweep.step`), and at
+    /// these head tilts, degrees.
+    private static let photoSizes: [Float] = [1, 1.063, 1.129]
+    private static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
     /// For so many seconds after something moved, someone may come.
     private static let unrest = 1.0
-    /// Faces that are one.
+    /// Faces that are a crowd.
     private static let crowd = 3
+    /// Beside a known face, while nobody enters, what may be another is looked at again after so many seconds.
+    private static let calmInterval = 0.2
     /// The part of the frame that must move for someone to have entered.
     private static let entrance: Float = 0.005
     /// How far a lost face, and one that is looked at again, may be from its place, in twentieths of the window.
@@ -118,6 +126,7 @@ public struct Tracker: ~Copyable {
         cats?.follow(luma, at: seconds, hold: settings.hold)
         let looks = looks(at: seconds)
         search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
+        for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
         lastTime = seconds
         show(at: seconds)
     }
@@ -126,10 +135,13 @@ public struct Tracker: ~Copyable {
     public mutating func searchWhole(_ luma: borrowing LumaView) {
         prepare(luma)
         forgetAll()
-        let all = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 20, -20, 40, -40])
-        for region in all.regions {
-            eye.sightings(luma, in: region)
-            for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+        for size in Self.photoSizes {
+            let all = Sweep(
+                width: luma.width, height: luma.height, smallest: size * smallest(luma), rolls: Self.photoRolls)
+            for region in all.regions {
+                eye.sightings(luma, in: region)
+                for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+            }
         }
         for i in tracks.indices { tracks[i].isShown = true }
         cats?.searchWhole(luma, besides: tracks.filter { $0.certainty > Looker.catCertainty }, &nextID)
@@ -165,23 +177,29 @@ public struct Tracker: ~Copyable {
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let looks = max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
-        // With nobody to follow there is time for two.
-        return tracks.contains { $0.isShown } ? looks : 2 * looks
+        // With nobody to follow there is time for two. At the start, and in a crowd, more faces are sure to be there.
+        let (shown, isPassing) = (tracks.count { $0.isShown }, isPassing)
+        return shown == 0 || shown >= Self.crowd || isPassing ? 2 * looks : looks
     }
+
+    /// Whether some place has not been searched since the start.
+    private var isPassing: Bool { sweep?.isComplete == false }
 
     /// Slices that are due by this frame: as many a second whatever the frame rate.
     private mutating func slices(at seconds: Double) -> Int {
         let shown = tracks.count { $0.isShown }
         if shown > 0 { lastPresence = seconds }
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
+        let isPassing = isPassing
         let rate =
-            if sweep?.isComplete == false || (shown == 0 && seconds - lastPresence < settings.alert) {
+            if isPassing || (shown == 0 && seconds - lastPresence < settings.alert) {
                 settings.slicesAlert
             } else if shown == 0 {
                 settings.slicesAlone
+            } else if shown >= Self.crowd {
+                settings.slicesCrowd
             } else if seconds - lastEntrance < Self.unrest {
-                // In a crowd more are likely to come, and the slices cost less than the faces.
-                settings.slicesEntered * (shown >= Self.crowd ? 2 : 1)
+                settings.slicesEntered
             } else {
                 settings.slicesBeside
             }
@@ -307,9 +325,13 @@ public struct Tracker: ~Copyable {
         while left > 0 {
             left -= 1
             isSuspectsTurn.toggle()
-            if !suspects.isEmpty && (isSuspectsTurn || slices == 0) {
+            // Until everything was searched once, what was looked at in vain can wait.
+            let (isPassing, isNew) = (isPassing, suspects.first?.looks == 0)
+            let isItsTurn = isSuspectsTurn && (isNew || !isPassing)
+            if mayLookAgain(at: seconds), isItsTurn || slices == 0 {
+                lastLookAgain = seconds
                 lookAgain(luma, seconds)
-            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats {
+            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats, !isPassing {
                 slicesSinceCats = 0
                 slices -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
@@ -320,6 +342,12 @@ public struct Tracker: ~Copyable {
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
+    }
+
+    /// True where something may be a face, and it is time to look at that again.
+    private func mayLookAgain(at seconds: Double) -> Bool {
+        if suspects.isEmpty || isPassing || seconds - lastEntrance < Self.unrest { return !suspects.isEmpty }
+        return seconds - lastLookAgain >= Self.calmInterval || !tracks.contains { $0.isShown }
     }
 
     /// Notes a sighting where nothing is known yet.
@@ -363,8 +391,7 @@ public struct Tracker: ~Copyable {
     private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
         guard var suspect = suspects.first else { return }
         suspects.removeFirst()
-        let (s, reach) = (suspect.sighting, Self.suspectReach)
-        if let seen = eye.sighting(luma, near: (s.eyes, s.eyeDistance, s.roll), reach: reach) {
+        if let seen = eye.sighting(luma, near: suspect.sighting.pair, reach: Self.suspectReach) {
             let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds)
             guard let certainty, certainty > Looker.suspectCertainty else { return }
             suspect.sighting = seen
@@ -387,7 +414,7 @@ public struct Tracker: ~Copyable {
         guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { return certainty }
         var track = Track(id: nextID, slot: freeSlot, fit, certainty: certainty, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-            guard !tracks[rival].isShown, tracks[rival].certainty < certainty else { return nil }
+            guard !tracks[rival].isShown, tracks[rival].standing < track.standing else { return nil }
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
             eye.keep(slot: track.slot, isNew: true)
             tracks[rival] = track
@@ -428,8 +455,8 @@ private struct Suspect {
     /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
     /// hide the small true one inside it.
     func covers(_ other: Sighting) -> Bool {
-        let ratio = sighting.eyeDistance / max(other.eyeDistance, 1e-3)
         let reach = max(sighting.eyeDistance, other.eyeDistance) / 2
-        return (sighting.eyes - other.eyes).length < reach && (0.6...1.67).contains(ratio)
+        return (sighting.eyes - other.eyes).length < reach
+            && Track.areAlike(sighting.eyeDistance, other.eyeDistance)
     }
 }

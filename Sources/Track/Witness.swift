@@ -13,18 +13,23 @@ struct Witness: ~Copyable {
     /// What the last slice showed.
     private(set) var finds: [CascadeFind] = []
     private var patch: [UInt8]
-    /// Work done so far, in the cascade's unit: evaluated stumps.
-    private(set) var work = 0
 
     /// - Parameters:
     ///   - side: of the largest patch that is looked at, pixels.
     ///   - sweeps: whether it sweeps slices too.
     ///   - isLit: whether dim and flat patches get more contrast.
-    /// - Throws: `Problem` where the cascade cannot be read.
+    /// - Throws: `Problem` where the cascade cannot be read, or shall sweep and has features that do not let it.
     init(_ entry: Catalogue.Entry, side: Int, sweeps: Bool = false, isLit: Bool = true) throws {
         self.isLit = isLit
         let xml = try contents(of: entry.path)
         let cascade = try Cascade(xml: xml.span, file: entry.path)
+        guard !(sweeps && cascade.hasTiltedFeatures) else {
+            throw Problem(
+                .unusable,
+                "cascade '\(entry.name)' (\(entry.path)) has features turned by 45 degrees, which the search of whole frames "
+                    + "cannot read",
+                cure: "give role '\(entry.role.rawValue)' to another one in Cascades/catalogue.json")
+        }
         self.entry = entry
         search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)
         coarse = sweeps ? CascadeSearch(cascade, maxWidth: side, maxHeight: side, isCoarse: true) : nil
@@ -46,14 +51,14 @@ struct Witness: ~Copyable {
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         var sweep = CascadeSearch.Sweep(
-            smallest: Float(Sweep.sizes.lowerBound), largest: Float(Sweep.sizes.upperBound), factor: Float(Sweep.step),
+            smallest: Float(Sweep.sizes.lowerBound), largest: Float(Sweep.sizes.upperBound), factor: Sweep.step,
             step: 2, stage: stages - Self.hintStages)
-        work += Self.sweep(&coarse, patch, side: side, &sweep)
+        coarse?.sweep(patch, side: side, &sweep)
         let hints = coarse?.groups.finds.count ?? 0
         for i in 0..<min(hints, Self.mostHints) {
             guard let rect = coarse?.groups.finds[i].rect else { break }
             let near = CascadeSearch.Near(rect: rect, reach: 2, stage: stages, agree: .max)
-            guard let find = Self.find(&search, patch, side: side, near, &work) else { continue }
+            guard let find = search.find(in: patch, side: side, near) else { continue }
             if !finds.contains(where: { $0.rect.overlap(find.rect) > 0.5 * find.rect.area }) { finds.append(find) }
         }
         return map
@@ -66,7 +71,7 @@ struct Witness: ~Copyable {
         let side = Sweep.side
         let map = cut(luma, region, side: side, .slice)
         var sweep = CascadeSearch.Sweep(smallest: size, largest: size, stage: stages)
-        work += Self.sweep(&search, patch, side: side, &sweep)
+        search.sweep(patch, side: side, &sweep)
         finds.removeAll(keepingCapacity: true)
         for find in search.groups.finds { finds.append(find) }
         return map
@@ -78,8 +83,7 @@ struct Witness: ~Copyable {
     ///   - agree: windows that end the look.
     /// - Returns: the strongest find and how many windows passed in all; nil where none did.
     mutating func look(
-        _ luma: borrowing LumaView, at eyes: (middle: Point, distance: Float, roll: Float), reach: Int,
-        sizes: [3 of Float], stage: Int, agree: Int
+        _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float], stage: Int, agree: Int
     ) -> (sighting: Sighting, votes: Int)? {
         // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
         let window = entry.window * 3 / 2
@@ -94,7 +98,7 @@ struct Witness: ~Copyable {
         let near = CascadeSearch.Near(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
             stage: stage, agree: agree)
-        guard let find = Self.find(&search, patch, side: side, near, &work) else { return nil }
+        guard let find = search.find(in: patch, side: side, near) else { return nil }
         return (sighting(find, region, map), search.groups.windows.count)
     }
 
@@ -113,32 +117,21 @@ struct Witness: ~Copyable {
         if isLit { light.apply(to: &samples, side: side) }
         return map
     }
+}
 
-    private static func sweep(
-        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ sweep: inout CascadeSearch.Sweep
-    ) -> Int {
-        search.groups.removeAll()
-        let work = search.sweep(
+/// Searches of a square patch: the work done does not matter there, for patches are counted.
+extension CascadeSearch {
+    /// Sweeps a patch to the end; the finds are in `groups`.
+    fileprivate mutating func sweep(_ patch: borrowing [UInt8], side: Int, _ sweep: inout Sweep) {
+        groups.removeAll()
+        _ = self.sweep(
             LumaView(samples: patch.span, width: side, height: side, rowStride: side), &sweep, budget: .max)
-        search.groups.group(atLeast: 1)
-        return work
+        groups.group(atLeast: 1)
     }
 
-    private static func sweep(
-        _ search: inout CascadeSearch?, _ patch: borrowing [UInt8], side: Int, _ sweep: inout CascadeSearch.Sweep
-    ) -> Int {
-        search?.groups.removeAll()
-        let work = search?.sweep(
-            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &sweep, budget: .max)
-        search?.groups.group(atLeast: 1)
-        return work ?? 0
-    }
-
-    private static func find(
-        _ search: inout CascadeSearch, _ patch: borrowing [UInt8], side: Int, _ near: CascadeSearch.Near,
-        _ work: inout Int
-    ) -> CascadeFind? {
-        search.find(
+    fileprivate mutating func find(in patch: borrowing [UInt8], side: Int, _ near: Near) -> CascadeFind? {
+        var work = 0
+        return find(
             LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near, work: &work)
     }
 }

@@ -24,6 +24,8 @@ struct Configuration: Equatable {
     /// What every output gets, whatever the camera gives.
     var output = Picture()
     var faces = Tracker.Settings()
+    /// Whether cats' faces are looked for.
+    var cats = true
     /// Port of the page on 127.0.0.1; 0: any free one.
     var port = 8787
 
@@ -46,7 +48,7 @@ struct Configuration: Equatable {
         self.faces.smallest = Float(
             try faces.number("smallest", in: 0.02...0.9, default: Double(standard.faces.smallest)))
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
-        self.faces.cats = try faces.bool("cats", default: standard.faces.cats)
+        cats = try faces.bool("cats", default: standard.cats)
         try faces.finish()
         var page = try fields.object("page")
         port = try page.integer("port", in: 0...65535, default: standard.port)

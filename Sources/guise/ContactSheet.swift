@@ -30,6 +30,8 @@ final class ContactSheet {
     ]
     /// Poses that a sheet may have at most.
     static let mostPoses = 12
+    /// Pixels; cairo writes no taller pictures.
+    private static let tallest = 32767
     /// Pixels below each cell for the name.
     private static let label = 24
     /// Masks in a row where each has one pose.
@@ -94,6 +96,9 @@ final class ContactSheet {
         columns = isGrid ? min(Self.columns, max(1, masks)) : poses.count
         let rows = isGrid ? (masks + columns - 1) / columns : masks
         let (width, height) = (columns * cell, max(1, rows) * (cell + Self.label))
+        guard height <= Self.tallest else {
+            throw Problem(.invalid, "\(masks) masks are too many for one sheet", cure: "name some of them")
+        }
         sheet = RasterRGBA(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
     }
 

@@ -22,7 +22,7 @@ struct Session {
         let looker = try Looker(catalogue: catalogue, landmarks: landmarks, cache: places.cache)
         if let warning = looker.warning { tell("guise: \(warning)") }
         return Tracker(
-            looker, cats: configuration.faces.cats ? try CatFinder(catalogue) : nil, settings: configuration.faces)
+            looker, cats: configuration.cats ? try CatFinder(catalogue) : nil, settings: configuration.faces)
     }
 
     /// The masks in the given order, loaded. One that is broken is told on standard error and left out, unless none is

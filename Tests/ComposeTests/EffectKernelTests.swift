@@ -119,7 +119,7 @@ struct EffectKernelTests {
             }
         }
         var black = Frame(layout)
-        lay(tile, opacity: 1, onto: &black)
+        lay(tile, Paint(opacity: 1), onto: &black)
         let after = Samples(black)
         let region = tile.region
         for y in region.y..<min(region.y + region.height, layout.height) {
@@ -140,7 +140,7 @@ struct EffectKernelTests {
         #expect(hasBegun)
         var words = tile.pixels
         for i in words.indices { words[i] = word }
-        lay(tile, opacity: 0.5, onto: &first)
+        lay(tile, Paint(opacity: 0.5), onto: &first)
         Sheet(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
         // (200, 100, 40) over (16, 128, 128).
         for seen in [Samples(first)[9, 9], Samples(second)[9, 9]] {

@@ -365,7 +365,8 @@ private struct Schema {
         let name = own ?? inherited
         if let forms = schema["oneOf"]?.elements {
             guard let form = forms.firstIndex(where: { check(json, $0, "$").isEmpty }) else { return [] }
-            return objects(json, forms[form], path, "\(name)/\(form)")
+            // One reader reads all forms.
+            return objects(json, forms[form], path, name)
         }
         if let rules = schema["allOf"]?.elements {
             let then = rules.first { $0["if"].map { check(json, $0, "$").isEmpty } ?? false }?["then"]

@@ -32,7 +32,7 @@ struct StyleTests {
                         "swing": {"frequency": 2, "damping": 0.3, "limit": 20, "stands": true}}}
             """)
         #expect(all.opacity == 0.5 && all.blend == .softLight && all.light == 0.25)
-        #expect(all.tint?.color == PictureColor(16, 32, 48))
+        #expect(all.tint?.color == Color(16, 32, 48))
         #expect(all.when?.doing == .mouthOpen && all.when?.then == .start)
         #expect(all.on == .drawn(0.25..<0.5))
         #expect(all.motion.pictures.map(\.milliseconds) == [80, 100] && all.motion.repetition == .backAndForth)
@@ -44,8 +44,8 @@ struct StyleTests {
 
     @Test func `a named colour is the user's where it was chosen`() throws {
         let text = ##"{"tint": {"name": "hat", "color": "#102030"}}"##
-        #expect(try style(text, choices: ["hat": "#ff0000"]).tint?.color == PictureColor(255, 0, 0))
-        #expect(try style(text, choices: ["hat": "red", "shoe": "#ff0000"]).tint?.color == PictureColor(16, 32, 48))
+        #expect(try style(text, choices: ["hat": "#ff0000"]).tint?.color == Color(255, 0, 0))
+        #expect(try style(text, choices: ["hat": "red", "shoe": "#ff0000"]).tint?.color == Color(16, 32, 48))
     }
 
     @Test(
@@ -79,7 +79,7 @@ struct StyleTests {
         var raster = RasterRGBA(
             width: 5, height: 1,
             bytes: [0, 0, 0, 255, 100, 100, 100, 255, 200, 200, 200, 255, 50, 50, 50, 128, 0, 0, 0, 0])
-        Tint(color: PictureColor(200, 100, 0)).dye(&raster)
+        Tint(color: Color(200, 100, 0)).dye(&raster)
         #expect(Array(raster.bytes[0..<4]) == [0, 0, 0, 255])
         #expect(Array(raster.bytes[16..<20]) == [0, 0, 0, 0])
         let (middle, light, half) = (raster.bytes[4..<8], raster.bytes[8..<12], raster.bytes[12..<16])

@@ -1,16 +1,12 @@
 import Foundation
 import Testing
 
-/// The labelled cats; they lie outside the project.
-private struct Cats: Decodable {
-    struct Photo: Decodable { var faces: [[String: [Double]]] }
+/// The labelled cats.
+private enum Cats {
+    private static let file = "annotations/cats.json"
+    static var areThere: Bool { Package.has("\(Package.data)/\(file)") }
 
-    static let file = "\(Package.data)/annotations/cats.json"
-    static var isThere: Bool { Package.has(file) }
-
-    static func all() throws -> [String: Photo] {
-        try JSONDecoder().decode([String: Photo].self, from: Data(contentsOf: URL(fileURLWithPath: file)))
-    }
+    static func all() throws -> [String: Labels.Photo] { try Labels.read(file, as: [String: Labels.Photo].self) }
 
     /// The mean of three points.
     static func middle(_ points: [String: [Double]]) -> (x: Double, y: Double) {
@@ -22,7 +18,7 @@ private struct Cats: Decodable {
 }
 
 extension EndToEnd {
-    @Suite(.enabled(if: Cats.isThere, "needs the labelled cats")) struct CatFaces {
+    @Suite(.enabled(if: Cats.areThere, "needs the labelled cats")) struct CatFaces {
         let workshop: Workshop
         init() throws { workshop = try Workshop() }
 
@@ -37,7 +33,7 @@ extension EndToEnd {
             var errors: [Double] = []
             var missed: [String] = []
             for (name, photo) in cats.sorted(by: { $0.key < $1.key }) {
-                let label = try #require(photo.faces.first)
+                let label = try #require(photo.faces.first).points
                 let (right, left) = (try #require(label["right_eye"]), try #require(label["left_eye"]))
                 let distance = hypot(left[0] - right[0], left[1] - right[1])
                 let wanted = Cats.middle(label)

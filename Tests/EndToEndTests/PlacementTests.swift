@@ -37,7 +37,9 @@ private enum Placement {
     }
 
     /// Points of a hat, head space: the rim's front and sides, the crown and a tall hat's tip.
-    static let hat: [SIMD3<Float>] = [[0, -0.86, -0.1], [-1.2, -0.75, 1], [1.2, -0.75, 1], [0, -2, 0.6], [0, -3, 0.8]]
+    static let hat: [SIMD3<Float>] = [
+        [0, -0.86, -0.1], [-1.2, -0.75, 1], [1.2, -0.75, 1], [0, -2, 0.6], [0, -3, 0.8],
+    ]
     /// A frame is at rest where within so many frames before and after it the worn face's middle stays within so many eye
     /// distances: breath and small talk, no gesture.
     static let (restFrames, restWay): (Int, Float) = (7, 0.06)
@@ -66,7 +68,8 @@ extension EndToEnd {
             print("clip                 faces  pinned   at rest  hat px/frame (unsteadied)  brow in turns")
             for (name, annotations) in try clips() {
                 let labels = try JSONDecoder().decode(
-                    Placement.Labels.self, from: Data(contentsOf: URL(fileURLWithPath: Package.data + "/" + annotations)))
+                    Placement.Labels.self,
+                    from: Data(contentsOf: URL(fileURLWithPath: Package.data + "/" + annotations)))
                 guard labels.frames.allSatisfy({ $0.count <= Placement.mostPeople }) else { continue }
                 let people = try people(name, labels, workshop)
                 let zoom = min(
@@ -93,7 +96,8 @@ extension EndToEnd {
                 slips += clipSlips
                 print(
                     String(
-                        format: "%-20@ %5d   %.3f   %7d  %12.2f (%.2f) %18.3f (%d)", name.split(separator: "/").last.map(
+                        format: "%-20@ %5d   %.3f   %7d  %12.2f (%.2f) %18.3f (%d)",
+                        name.split(separator: "/").last.map(
                             String.init) ?? name as String, clipPins.count, Placement.median(clipPins), clipRest.count,
                         Placement.median(clipRest.flatMap { $0 }), Placement.median(clipBefore),
                         Placement.median(clipSlips), clipSlips.count))

@@ -36,88 +36,15 @@ private enum Reach {
     /// have a row of their own, and in a crowd faces are lost behind others however they look.
     static let (largeEnough, mostPeople) = (50.0, 2)
 
-    static var isThere: Bool { Package.has("\(Package.data)/annotations/photos.json") }
-
-    static func read<Value: Decodable>(_ name: String, as type: Value.Type) throws -> Value {
-        try JSONDecoder().decode(
-            type, from: Data(contentsOf: URL(fileURLWithPath: Package.data).appending(path: name)))
-    }
-
     /// Even steps through a list.
     static func sample<Element>(_ list: [Element], _ count: Int) -> [Element] {
         list.count <= count ? list : (0..<count).map { list[$0 * list.count / count] }
     }
 }
 
-private typealias Place = SIMD2<Double>
-
-extension Place {
-    fileprivate var length: Double { (self * self).sum().squareRoot() }
-
-    /// Turned about the origin, clockwise as seen.
-    fileprivate func turned(by degrees: Double) -> Place {
-        let (c, s) = (cos(degrees * .pi / 180), sin(degrees * .pi / 180))
-        return Place(x * c - y * s, x * s + y * c)
-    }
-}
-
-/// The four points of a face that are compared, pixels.
-private struct Marks {
-    var rightEye, leftEye, nose, mouth: Place
-
-    /// Nil where not all are there.
-    init?(_ points: [String: [Double]]) {
-        let places = ["right_eye", "left_eye", "nose", "mouth"].compactMap { points[$0] }.map { Place($0[0], $0[1]) }
-        guard places.count == 4 else { return nil }
-        (rightEye, leftEye, nose, mouth) = (places[0], places[1], places[2], places[3])
-    }
-
-    func moved(_ move: (Place) -> Place) -> Marks {
-        var marks = self
-        (marks.rightEye, marks.leftEye) = (move(rightEye), move(leftEye))
-        (marks.nose, marks.mouth) = (move(nose), move(mouth))
-        return marks
-    }
-
-    var middle: Place { (rightEye + leftEye + nose + mouth) / 4 }
-    var eyeDistance: Double { (leftEye - rightEye).length }
-    /// Degrees, clockwise.
-    var tilt: Double { atan2(leftEye.y - rightEye.y, leftEye.x - rightEye.x) * 180 / .pi }
-
-    /// How far the head is turned to a side, degrees. The nose's tip lies 0.64 eye distances before the eyes
-    /// (`HeadPlacement.meanHead`) and so leaves their middle by 0.64 tan(turn) of the distance that is seen. Of eight
-    /// photos with a known turn the estimates lie within 8 degrees, too low rather than too high.
-    var turn: Double {
-        let along = (leftEye - rightEye) / eyeDistance
-        let off = ((nose - (leftEye + rightEye) / 2) * along).sum() / eyeDistance
-        return atan2(abs(off), 0.642) * 180 / .pi
-    }
-
+extension Marks {
     /// The face's size, as if it looked ahead.
-    var size: Double { eyeDistance / cos(turn * .pi / 180) / Reach.eyes }
-
-    /// True where this is the labelled face: the points' mean within half an eye distance of the label's, as
-    /// everywhere, and the eyes' line within 15 degrees, since turning a face about its middle does not move that.
-    func isRight(_ label: Marks) -> Bool {
-        let off = abs(tilt - label.tilt).truncatingRemainder(dividingBy: 360)
-        return (middle - label.middle).length < 0.5 * label.eyeDistance && min(off, 360 - off) < 15
-    }
-}
-
-/// Labelled pictures: each face's points, of those that have any.
-private struct Labels: Decodable {
-    struct Face: Decodable {
-        var right_eye, left_eye, nose, mouth: [Double]?
-
-        /// Nil where a point is missing or the eyes are too near each other to be scored, as in evaluate.py.
-        var marks: Marks? {
-            let named = ["right_eye": right_eye, "left_eye": left_eye, "nose": nose, "mouth": mouth]
-            return Marks(named.compactMapValues { $0 }).flatMap { $0.eyeDistance < 8 ? nil : $0 }
-        }
-    }
-    struct Photo: Decodable { var width, height: Int, faces: [Face] }
-    struct Clip: Decodable { var width, height: Int, ignore_frames: [[Int]]?, frames: [[Face]] }
-    struct Item: Decodable { var type, name: String, kind, annotations: String? }
+    fileprivate var size: Double { eyeDistance / cos(turn * .pi / 180) / Reach.eyes }
 }
 
 /// Trials and successes at each step, the easiest first.
@@ -256,7 +183,7 @@ extension Tracked {
 
 extension EndToEnd {
     @Suite(
-        .enabled(if: Reach.isThere, "needs the labelled faces"),
+        .enabled(if: Labels.areThere, "needs the labelled faces"),
         .enabled(if: Program.isRelease, "needs GUISE_BINARY to be a release build"))
     struct ReachOfTheTracker {
         let workshop: Workshop
@@ -299,7 +226,7 @@ extension EndToEnd {
 
         /// Photos of one labelled face that looks ahead and need not be enlarged.
         private func portraits() throws -> [Portrait] {
-            let all = try Reach.read("annotations/photos.json", as: [String: Labels.Photo].self)
+            let all = try Labels.read("annotations/photos.json", as: [String: Labels.Photo].self)
             let fit = all.sorted { $0.key < $1.key }.compactMap { name, photo -> Portrait? in
                 guard photo.faces.count == 1, let marks = photo.faces[0].marks, marks.turn < 10,
                     marks.eyeDistance >= Reach.size * Reach.eyes
@@ -354,7 +281,7 @@ extension EndToEnd {
         private func sizes(_ portraits: [Portrait]) throws -> Steps {
             var found = Steps(Reach.sizes)
             var missed: [String] = []
-            let pictures = try Reach.read("index.json", as: [Labels.Item].self).filter { $0.type == "nonface" }
+            let pictures = try Labels.read("index.json", as: [Labels.Item].self).filter { $0.type == "nonface" }
             for (i, portrait) in portraits.enumerated() {
                 // Spread over the frame evenly in both directions, by the golden ratio.
                 let along = (Double(i) * 0.618).truncatingRemainder(dividingBy: 1)
@@ -390,9 +317,9 @@ extension EndToEnd {
                 faces.contains { $0.marks.map { $0.turn > Reach.turned && $0.size >= Reach.largeEnough } ?? false }
             }
 
-            let items = try Reach.read("index.json", as: [Labels.Item].self).filter { $0.kind == "face" }
+            let items = try Labels.read("index.json", as: [Labels.Item].self).filter { $0.kind == "face" }
             let labelled = try items.compactMap { item in
-                try item.annotations.map { (item.name, try Reach.read($0, as: Labels.Clip.self)) }
+                try item.annotations.map { (item.name, try Labels.read($0, as: Labels.Clip.self)) }
             }.filter { _, clip in
                 clip.frames.allSatisfy { $0.count <= Reach.mostPeople }
                     && Double(clip.frames.count(where: isTurned)) >= Reach.turnedShare * Double(clip.frames.count)
@@ -418,7 +345,7 @@ extension EndToEnd {
                 }
             }
 
-            let pictures = try Reach.read("annotations/photos.json", as: [String: Labels.Photo].self)
+            let pictures = try Labels.read("annotations/photos.json", as: [String: Labels.Photo].self)
                 .filter { isTurned($0.value.faces) }.sorted { $0.key < $1.key }
             for (picture, lines) in zip(pictures, try workshop.track(pictures.map { "\(Package.data)/\($0.key)" })) {
                 for marks in picture.value.faces.compactMap(\.marks)

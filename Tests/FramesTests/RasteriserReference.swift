@@ -67,19 +67,15 @@ struct SlowRaster {
         SIMD3(side(t[1], t[2], p), side(t[2], t[0], p), side(t[0], t[1], p)) / side(t[0], t[1], t[2])
     }
 
-    /// The corners' numbers as they are drawn: those that face away are turned about or left out.
-    private func drawn(_ numbers: [UInt16], _ corners: [RasterVertex], _ faces: RasterFaces) -> [RasterVertex]? {
-        let list = numbers.map { corners[Int($0)] }
-        let places = list.map { Self.snapped($0.position) }
-        let area = Self.side(places[0], places[1], places[2])
-        if area > 0 { return list }
-        return area < 0 && faces == .both ? [list[0], list[2], list[1]] : nil
-    }
-
+    /// What faces the viewer comes first, then what faces away, turned about.
     mutating func draw(_ corners: [RasterVertex], _ triangles: [UInt16], faces: RasterFaces, _ ink: Ink) {
-        for i in stride(from: 0, to: triangles.count, by: 3) {
-            guard let list = drawn(Array(triangles[i..<i + 3]), corners, faces) else { continue }
-            draw(list, ink)
+        for isTurned in faces == .both ? [false, true] : [false] {
+            for i in stride(from: 0, to: triangles.count, by: 3) {
+                var list = triangles[i..<i + 3].map { corners[Int($0)] }
+                if isTurned { list.swapAt(1, 2) }
+                let places = list.map { Self.snapped($0.position) }
+                if Self.side(places[0], places[1], places[2]) > 0 { draw(list, ink) }
+            }
         }
     }
 

@@ -125,6 +125,7 @@ struct RasteriserTests {
         let (surface, slowInk) = surface(ink)
         var slow = SlowRaster(region, range: range)
         fast.begin(region, range: range)
+        fast.select(0..<region.height)
         if hidden {
             let first = triangles.count / 6 * 3
             fast.occlude(corners.span, Array(triangles[..<first]).span)
@@ -217,6 +218,7 @@ struct RasteriserTests {
             for i in stride(from: 0, to: triangles.count, by: 3) {
                 let list = Array(triangles[i..<i + 3])
                 fast.begin(region, range: .limited)
+                fast.select(0..<region.height)
                 fast.draw(corners.span, list.span, faces: .front, .plain)
                 for at in 0..<region.width * region.height {
                     for k in 0..<4 where fast.depth[at][k].isFinite { hits[4 * at + k] += 1 }
@@ -232,18 +234,22 @@ struct RasteriserTests {
         #expect(left == 0)
     }
 
-    @Test func `what is drawn in pieces of the frame is the same`() {
+    @Test(arguments: [90, 7]) func `what is drawn in pieces of the frame, or in bands, is the same`(_ band: Int) {
         var dice = Dice(3)
         var corners: [RasterVertex] = []
         for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &dice).0 }
         let triangles = (0..<UInt16(corners.count)).map { $0 }
-        func words(_ region: PixelRect) -> [SIMD2<Int>: UInt32] {
+        func words(_ region: PixelRect, band height: Int) -> [SIMD2<Int>: UInt32] {
             var fast = Rasteriser()
             fast.begin(region, range: .limited)
-            fast.draw(corners.span, triangles.span, faces: .both, .grain(Self.grain, level: 0))
+            fast.occlude(corners.span, Array(triangles.prefix(30)).span)
             var tile = Tile()
             _ = tile.begin(region, width: 400, height: 300)
-            fast.resolve(into: &tile)
+            for top in stride(from: 0, to: region.height, by: height) {
+                fast.select(top..<min(region.height, top + height))
+                fast.draw(corners.span, triangles.span, faces: .both, .grain(Self.grain, level: 0))
+                fast.resolve(into: &tile)
+            }
             let (span, stride) = (tile.readPixels, tile.stride)
             var words: [SIMD2<Int>: UInt32] = [:]
             for y in 0..<region.height {
@@ -251,11 +257,11 @@ struct RasteriserTests {
             }
             return words
         }
-        let whole = words(PixelRect(x: 20, y: 10, width: 120, height: 90))
+        let whole = words(PixelRect(x: 20, y: 10, width: 120, height: 90), band: 90)
         var (off, most) = (0, 0)
         for y in stride(from: 10, to: 100, by: 30) {
             for x in stride(from: 20, to: 140, by: 24) {
-                for (place, word) in words(PixelRect(x: x, y: y, width: 24, height: 30)) {
+                for (place, word) in words(PixelRect(x: x, y: y, width: 24, height: 30), band: band) {
                     let wanted = whole[place] ?? 0
                     for shift: UInt32 in [0, 8, 16, 24] {
                         most = max(most, abs(Int(word >> shift & 255) - Int(wanted >> shift & 255)))
@@ -264,7 +270,7 @@ struct RasteriserTests {
                 }
             }
         }
-        print("in 12 x 3 pieces: coverage differs in \(off) pixels, colour by \(most) levels at most")
+        print("5 x 3 pieces, bands of \(band): coverage differs in \(off) pixels, colour by \(most) levels at most")
         #expect(off == 0)
         // Grain at a boundary between two samples may fall on either; everything else differs by rounding alone.
         #expect(most <= 12)
@@ -278,6 +284,7 @@ struct RasteriserTests {
         for ink in InkSort.allCases {
             let (corners, triangles) = Self.mesh(.large, count: 12, &dice)
             fast.begin(region, range: .limited)
+            fast.select(0..<region.height)
             fast.draw(corners.span, triangles.span, faces: .both, Self.surface(ink).0)
             let samples = fast.color
             var tile = Tile()
@@ -310,6 +317,7 @@ struct RasteriserTests {
             let corners = (0..<3).map { _ in Self.vertex([dice.float(-150...400), dice.float(-150...300)], &dice) }
             var slow = SlowRaster(region, range: .limited)
             fast.begin(region, range: .limited)
+            fast.select(0..<region.height)
             fast.draw(corners.span, [0, 1, 2].span, faces: .both, .plain)
             slow.draw(corners, [0, 1, 2], faces: .both, .plain)
             let t = corners.map { SlowRaster.snapped($0.position) }
@@ -356,6 +364,7 @@ struct RasteriserTests {
         let triangles = (0..<3000).map { UInt16($0) }
         for ink in InkSort.allCases {
             fast.begin(Self.region, range: .full)
+            fast.select(0..<Self.region.height)
             fast.occlude(corners.span, triangles.span)
             fast.draw(corners.span, triangles.span, faces: .both, Self.surface(ink).0)
         }
@@ -375,6 +384,7 @@ struct RasteriserTests {
                 _ = tile.begin(region, width: 400, height: 300)
                 fast.begin(region, range: .limited)
                 fast.occlude(corners.span, triangles.span)
+                fast.select(0..<region.height)
                 for surface in surfaces { fast.draw(corners.span, triangles.span, faces: .both, surface) }
                 fast.resolve(into: &tile)
                 fast.castShadow(in: &tile, offset: [2, 4], blur: 8, strength: 0.5, range: .limited)

@@ -65,4 +65,14 @@ struct CascadeFileTests {
     func `other cascades of opencv-data are read`(name: String) throws {
         #expect(try OpenCVData.cascade(name).stageCount > 10)
     }
+
+    @Test func `a cascade with tilted features is refused as the one that finds faces, and not as a witness`() throws {
+        let entry = Catalogue.Entry(
+            name: "smile", role: .face, path: "\(Catalogue.systemFolder)/haarcascades/haarcascade_smile.xml",
+            window: 36, eyes: Point(0.5, 0.4), eyeDistance: 0.4)
+        let problem = #expect(throws: Problem.self) { _ = try Witness(entry, side: Sweep.side, sweeps: true) }
+        #expect(problem?.kind == .unusable)
+        #expect(problem?.what.contains("'smile'") == true && problem?.cure.contains("'face'") == true)
+        _ = try Witness(entry, side: Sweep.side)
+    }
 }

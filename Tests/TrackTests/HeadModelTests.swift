@@ -30,3 +30,16 @@ func `a head that was put somewhere is found there with its angles`(roll: Float,
     #expect((found.origin - put.origin).length < 0.5)
     #expect(abs(found.scale - 80) < 0.5)
 }
+
+@Test(arguments: [-40, 0, 40] as [Float])
+func `a turned nose's tip lies ahead of its ridge, across the face`(yaw: Float) {
+    let head = placement(roll: 30, yaw: yaw, pitch: 0, scale: 80, at: Point(400, 300))
+    let landmarks = head.landmarks
+    let face = Face(
+        id: 1, kind: .human, state: .tracked, box: Rect(x: 0, y: 0, width: 1, height: 1), landmarks: landmarks,
+        head: head, confidence: 1)
+    let off = face[.nose] - (landmarks[30] * 0.9 + landmarks[33] * 0.1)
+    let across = Point(cosine(radians(30)), sine(radians(30)))
+    let wanted = across * (0.1 * 80 * sine(radians(yaw)))
+    #expect((off - wanted).length < 0.05, "\(off) instead of \(wanted)")
+}

@@ -65,7 +65,8 @@ enum FaceChart {
             places[i] = face.landmarks[i]
             off[i] = places[i] - face.head(head[i])
         }
-        let pull = Self.pull.span
+        let table = Self.pull
+        let pull = table.span
         for i in 68..<count {
             var shift = Point.zero
             for j in 0..<68 { shift += off[j] * pull[(i - 68) * 68 + j] }

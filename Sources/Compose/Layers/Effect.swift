@@ -23,9 +23,9 @@ struct Effect: PictureLayer {
     private let strength: Float
 
     /// Colours for tints at random: round the colour wheel, each far from the one before.
-    private static let randomHues: [PictureColor] = [
-        PictureColor(255, 64, 64), PictureColor(40, 190, 255), PictureColor(255, 190, 30), PictureColor(160, 80, 255),
-        PictureColor(70, 220, 90), PictureColor(255, 80, 190), PictureColor(30, 210, 190), PictureColor(255, 130, 40),
+    private static let randomHues: [Color] = [
+        Color(255, 64, 64), Color(40, 190, 255), Color(255, 190, 30), Color(160, 80, 255),
+        Color(70, 220, 90), Color(255, 80, 190), Color(30, 210, 190), Color(255, 130, 40),
     ]
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
@@ -59,8 +59,8 @@ struct Effect: PictureLayer {
                 fit: try fields.choice("fit", default: .cover))
             switch way {
             // What is transparent leaves the picture as it is.
-            case .multiply: content = .sheet(art.sheet(over: PictureColor(255, 255, 255)), .multiply, share: 1)
-            case .screen: content = .sheet(art.sheet(over: PictureColor(0, 0, 0)), .screen, share: 1)
+            case .multiply: content = .sheet(art.sheet(over: Color(255, 255, 255)), .multiply, share: 1)
+            case .screen: content = .sheet(art.sheet(over: Color(0, 0, 0)), .screen, share: 1)
             default: content = .sheet(art.sheet(), .over, share: 0.5)
             }
         case .hud:
@@ -76,9 +76,9 @@ struct Effect: PictureLayer {
         let names = try fields.strings("colors", default: [])
         let isRandom = try fields.bool("random", default: false)
         let period = try fields.number("period", in: 500...3_600_000, default: 8000) / 1000
-        var colors: [PictureColor] = []
+        var colors: [Color] = []
         for name in names {
-            guard let color = PictureColor(name) else {
+            guard let color = Color(name) else {
                 throw fields.wrong("colors", "a list with '\(name)'", allowed: "colours like #ffcc00")
             }
             colors.append(color)

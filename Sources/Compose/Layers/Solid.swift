@@ -42,6 +42,9 @@ struct Solid: Layer {
             }
             materials.append((name, try Material(&entry, parts)))
         }
+        if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
+            throw fields.wrong("tint", "for no material", allowed: "a material with \"tinted\": true")
+        }
         var reader = SolidReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }
         pieces = reader.pieces
@@ -56,7 +59,8 @@ struct Solid: Layer {
         let lighting = Lighting(look.taken(of: wearer.light), range: range)
         canvas.solids.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        let swing = SolidMap(turn: [look.swing.y, 0, look.swing.x])
+        // Vectors by their parts: an array literal would be an array at times.
+        let swing = SolidMap(turn: SIMD3(look.swing.y, 0, look.swing.x))
         for piece in pieces {
             canvas.solids.begin()
             for vertex in piece.mesh.vertices {
@@ -88,18 +92,22 @@ struct Solid: Layer {
             }
             canvas.solids.occlude(occluder.mesh.triangles)
         }
-        // What is seen through comes last.
-        for isGlass in [false, true] {
-            var first = 0
-            for piece in pieces {
-                let count = piece.mesh.vertices.count
-                if (piece.material.opacity < 1) == isGlass {
-                    canvas.solids.draw(piece, from: first, surface(piece, scale))
+        let height = canvas.tile.region.height
+        for top in stride(from: 0, to: height, by: canvas.solids.rasteriser.bandHeight) {
+            canvas.solids.rasteriser.select(top..<min(height, top + canvas.solids.rasteriser.bandHeight))
+            // What is seen through comes last.
+            for pass in 0..<2 {
+                var first = 0
+                for piece in pieces {
+                    let count = piece.mesh.vertices.count
+                    if (piece.material.opacity < 1) == (pass == 1) {
+                        canvas.solids.draw(piece, from: first, surface(piece, scale))
+                    }
+                    first += count
                 }
-                first += count
             }
+            canvas.solids.rasteriser.resolve(into: &canvas.tile)
         }
-        canvas.solids.rasteriser.resolve(into: &canvas.tile)
         if shadow > 0 {
             canvas.solids.rasteriser.castShadow(
                 in: &canvas.tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
@@ -135,7 +143,8 @@ struct Solid: Layer {
         if let picture = material.picture {
             let finest = picture.levels[0]
             let size = piece.mesh.vertices.last?.along ?? [1, 1]
-            let level = picture.level(forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
+            let level = picture.level(
+                forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
             let shrink = level.density / finest.density
             return .picture(
                 level.stamp, shrink: shrink,
@@ -171,14 +180,15 @@ struct HeadView {
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
         let depth = dot(away, p)
         let factor = distance / max(distance + depth, 1)
-        return [
-            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0,
-        ]
+        return SIMD4(
+            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0)
     }
 
     /// A direction of head space in the picture's axes.
     @inline(__always)
-    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> { [dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v)] }
+    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
+        SIMD3(dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v))
+    }
 }
 
 extension PixelRect {

@@ -145,7 +145,8 @@ struct Sprite: Layer {
         for i in 0..<Bend.corners {
             vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
         }
-        warp(level.stamp, vertices.span, Bend.triangles.span, onto: &canvas.tile)
+        let triangles = Bend.triangles
+        warp(level.stamp, vertices.span, triangles.span, onto: &canvas.tile)
         if lips == .through { Lips(face).clear(&canvas.tile) }
         canvas.layTile(paint)
     }

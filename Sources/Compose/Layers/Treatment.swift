@@ -41,7 +41,7 @@ struct Treatment: Layer {
         case .blur: size = Float(try fields.number("size", in: 0.35...2, default: 0.42))
         case .block, .negative: size = 0
         }
-        color = (way == .block ? try fields.color("color", default: "#111111") : PictureColor(0, 0, 0))
+        color = (way == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
             .word(parts.target.range)
     }
 

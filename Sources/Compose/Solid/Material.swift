@@ -10,6 +10,8 @@ struct Material: Sendable {
 
     /// Luma above black, U and V about 128, of the frame's range.
     let color: SIMD3<Float>
+    /// Whether it takes the colour of the layer's tint.
+    let isTinted: Bool
     let finish: Finish
     let grain: Grain?
     let picture: Art?
@@ -34,11 +36,12 @@ struct Material: Sendable {
 
     /// - Throws: `Problem` with file and line.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let text = try fields.string("color", default: "#ffffff")
-        guard let color = Color(text) else {
-            throw fields.wrong("color", "'\(text)'", allowed: "a colour as \"#c8102e\"")
-        }
-        self.color = color.samples(parts.target.range)
+        // Light multiplies what lies above black; U and V are about 128.
+        let black: Float = parts.target.range == .full ? 0 : 16
+        let own = try fields.color("color", default: "#ffffff")
+        isTinted = try fields.bool("tinted", default: false)
+        let shown = isTinted ? parts.style.tint?.color ?? own : own
+        color = shown.yuv(parts.target.range) - [black, 128, 128]
         let look = try fields.choice("look", default: Look.plain)
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
@@ -133,7 +136,7 @@ struct Lighting {
         }
         if finish.metal > 0 {
             // A mirrored room: dark below, a bright band at its middle, windows above.
-            let mirrored = normal * (2 * facing) + [0, 0, 1]
+            let mirrored = normal * (2 * facing) + SIMD3(0, 0, 1)
             let height = 0 - mirrored.y
             let side = mirrored.x
             let band = max(0, 1 - abs(height - 0.25) * 2.2) + max(0, 1 - abs(side + 0.45) * 3.5) * 0.55

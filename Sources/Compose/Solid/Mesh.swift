@@ -151,9 +151,9 @@ struct SolidMap: Sendable {
         let (a, b, c) = (radians(turn.x), radians(turn.y), radians(turn.z))
         func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
             var v = v
-            v = [v.x, v.y * cosine(a) - v.z * sine(a), v.y * sine(a) + v.z * cosine(a)]
-            v = [v.x * cosine(b) + v.z * sine(b), v.y, v.z * cosine(b) - v.x * sine(b)]
-            return [v.x * cosine(c) - v.y * sine(c), v.x * sine(c) + v.y * cosine(c), v.z]
+            v = SIMD3(v.x, v.y * cosine(a) - v.z * sine(a), v.y * sine(a) + v.z * cosine(a))
+            v = SIMD3(v.x * cosine(b) + v.z * sine(b), v.y, v.z * cosine(b) - v.x * sine(b))
+            return SIMD3(v.x * cosine(c) - v.y * sine(c), v.x * sine(c) + v.y * cosine(c), v.z)
         }
         x = turned([scale.x, 0, 0])
         y = turned([0, scale.y, 0])

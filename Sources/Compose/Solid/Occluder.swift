@@ -30,7 +30,10 @@ struct Occluder: Sendable {
             let (s, c) = (sine(turn), cosine(turn))
             let behind = max(0, min(1, c + 0.8))
             let hair = 1 + Self.hair * isHairy * behind
-            return [-section.half * s * hair, -section.up * (section.up > 1.2 ? 1 + Self.hair / 2 : 1), middle + long * c * hair]
+            return [
+                -section.half * s * hair, -section.up * (section.up > 1.2 ? 1 + Self.hair / 2 : 1),
+                middle + long * c * hair,
+            ]
         }
         // The nose: its bridge, tip and wings.
         let first = mesh.vertices.count

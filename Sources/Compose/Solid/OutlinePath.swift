@@ -11,13 +11,17 @@ struct OutlinePath {
     /// The last control point, for the commands that mirror it.
     private var control: SIMD2<Float>?
 
-    /// Lines for a curve.
-    private static let steps = 10
+    /// The farthest that a line may lie from its curve, in the path's own units.
+    private let tolerance: Float
+    /// The most lines for a curve.
+    private static let mostSteps = 24
     /// Points beyond which an outline is a mistake or an attack: cutting it takes time by its square.
     private static let mostPoints = 2000
 
     /// nil where the text is no path, or one of more than 2000 points.
-    init?(_ text: String) {
+    /// - Parameter tolerance: the farthest that a line may lie from its curve, in the path's own units.
+    init?(_ text: String, tolerance: Float) {
+        self.tolerance = tolerance
         var reader = PathReader(text)
         var command: UInt8 = 0
         var points = 0
@@ -49,8 +53,11 @@ struct OutlinePath {
 
     private mutating func curve(_ c1: SIMD2<Float>, _ c2: SIMD2<Float>, _ end: SIMD2<Float>) {
         let from = place
-        for i in 1...Self.steps {
-            let t = Float(i) / Float(Self.steps)
+        // A cubic's lines miss it by at most 3/4 of its second difference, over the square of their number.
+        let bend = max((from - c1 * 2 + c2).length, (c1 - c2 * 2 + end).length)
+        let steps = max(1, min(Self.mostSteps, Int((0.75 * bend / tolerance).squareRoot().rounded(.up))))
+        for i in 1...steps {
+            let t = Float(i) / Float(steps)
             let s = 1 - t
             line(to: from * (s * s * s) + c1 * (3 * s * s * t) + c2 * (3 * s * t * t) + end * (t * t * t))
         }
@@ -116,15 +123,19 @@ struct OutlinePath {
         let excess = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
         if excess > 1 { (rx, ry) = (rx * excess.squareRoot(), ry * excess.squareRoot()) }
         let top = max(0, rx * rx * ry * ry - rx * rx * p.y * p.y - ry * ry * p.x * p.x)
-        let factor = (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
+        let factor =
+            (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
         let q = SIMD2(factor * rx * p.y / ry, -factor * ry * p.x / rx)
         let middle = (place + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
         let from = arcTangent((p.y - q.y) / ry, (p.x - q.x) / rx)
         var sweep = arcTangent((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
         if isClockwise && sweep < 0 { sweep += 2 * .pi }
         if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
-        for i in 1...Self.steps * 2 {
-            let turn = from + sweep * Float(i) / Float(Self.steps * 2)
+        // The middle of a line lies within its circle by r (1 - cos(angle / 2)), which is r angle^2 / 8.
+        let angle = (8 * tolerance / max(rx, ry)).squareRoot()
+        let steps = max(2, min(Self.mostSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
+        for i in 1...steps {
+            let turn = from + sweep * Float(i) / Float(steps)
             let (x, y) = (rx * cosine(turn), ry * sine(turn))
             line(to: middle + [c * x - s * y, s * x + c * y])
         }
@@ -191,7 +202,9 @@ private struct PathReader {
             if at < bytes.count, bytes[at] == UInt8(ascii: "-") || bytes[at] == UInt8(ascii: "+") { at += 1 }
             while isDigit() { at += 1 }
         }
-        guard let value = Float(String(decoding: bytes[first..<at], as: UTF8.self)), abs(value) < 1e6 else { return nil }
+        guard let value = Float(String(decoding: bytes[first..<at], as: UTF8.self)), abs(value) < 1e6 else {
+            return nil
+        }
         return value
     }
 }

@@ -42,8 +42,10 @@ enum Shape {
         _ a: (radius: Float, height: Float, shade: Float), _ b: (radius: Float, height: Float, shade: Float),
         _ c: (radius: Float, height: Float, shade: Float)
     ) -> Float {
-        let turned = arcTangent(c.height - b.height, c.radius - b.radius) - arcTangent(
-            b.height - a.height, b.radius - a.radius)
+        let turned =
+            arcTangent(c.height - b.height, c.radius - b.radius)
+            - arcTangent(
+                b.height - a.height, b.radius - a.radius)
         let wrapped = abs(degrees(turned)).truncatingRemainder(dividingBy: 360)
         return min(wrapped, 360 - wrapped)
     }
@@ -141,7 +143,10 @@ enum Shape {
             for (outer, inner) in zip(group, inner) {
                 let rings: [([SIMD2<Float>], Float)] =
                     bevel > 0
-                    ? [(inner, -depth / 2), (outer, -depth / 2 + bevel), (outer, depth / 2 - bevel), (inner, depth / 2)]
+                    ? [
+                        (inner, -depth / 2), (outer, -depth / 2 + bevel), (outer, depth / 2 - bevel),
+                        (inner, depth / 2),
+                    ]
                     : [(outer, -depth / 2), (outer, depth / 2)]
                 for (front, back) in zip(rings, rings.dropFirst()) { mesh.add(wall(front, back)) }
             }

@@ -170,10 +170,11 @@ struct SolidReader {
             return (Shape.lathe(profile, around: around), !isClosed)
         case .extrusion:
             let text = try part.string("path")
-            guard let path = OutlinePath(text) else {
+            let unit = Float(try part.number("unit", in: 0.1...10_000, default: 100))
+            // Half a pixel of a face whose eyes are 150 pixels apart.
+            guard let path = OutlinePath(text, tolerance: unit / 300) else {
                 throw part.wrong("path", "no closed outline", allowed: "the data of an SVG path, of up to 2000 points")
             }
-            let unit = Float(try part.number("unit", in: 0.1...10_000, default: 100))
             let depth = Float(try part.number("depth", in: 0.001...10, default: 0.1))
             let bevel = Float(try part.number("bevel", in: 0...5, default: 0.02))
             let outlines = path.outlines.map { $0.map { $0 / unit } }
@@ -281,7 +282,8 @@ struct SolidReader {
         try fields.finish()
         guard height > 0 else { return }
         mesh.deform { vertex in
-            let bump = noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
+            let bump =
+                noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
             return vertex.position + vertex.normal * (bump * height)
         }
     }

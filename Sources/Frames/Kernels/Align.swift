@@ -47,9 +47,9 @@ public struct Aligner: ~Copyable {
         _ picture: Span<UInt8>, to template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
         from start: Affine, rounds: Int
     ) -> Alignment? {
-        precondition(picture.count >= side * side && template.count >= side * side && side > 4, "both have all samples")
-        prepare(template, side, step, visible)
-        guard count >= Self.fewest, let factor = Normal(slopes.span, count) else { return nil }
+        guard prepare(picture, template, side, step, visible), let factor = Normal(slopes.span, count) else {
+            return nil
+        }
         let middle = Float(side - 1) / 2
         var (map, correlation) = (start, Float(0))
         var limit = Float.infinity
@@ -76,9 +76,7 @@ public struct Aligner: ~Copyable {
         _ picture: Span<UInt8>, for template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
         from start: Affine, reach: Int
     ) -> Alignment? {
-        precondition(picture.count >= side * side && template.count >= side * side && side > 4, "both have all samples")
-        prepare(template, side, step, visible)
-        guard count >= Self.fewest else { return nil }
+        guard prepare(picture, template, side, step, visible) else { return nil }
         var best: Alignment?
         for y in -reach...reach {
             for x in -reach...reach {
@@ -93,8 +91,12 @@ public struct Aligner: ~Copyable {
         return best
     }
 
-    /// The template's slopes at its samples.
-    private mutating func prepare(_ template: Span<UInt8>, _ side: Int, _ step: Int, _ visible: (Point) -> Bool) {
+    /// Takes the template's slopes at its samples.
+    /// - Returns: whether enough of it is visible.
+    private mutating func prepare(
+        _ picture: Span<UInt8>, _ template: Span<UInt8>, _ side: Int, _ step: Int, _ visible: (Point) -> Bool
+    ) -> Bool {
+        precondition(picture.count >= side * side && template.count >= side * side && side > 4, "both have all samples")
         count = 0
         let middle = Float(side - 1) / 2
         let radii = Self.radii * Float(side)
@@ -114,6 +116,7 @@ public struct Aligner: ~Copyable {
                 count += 1
             }
         }
+        return count >= Self.fewest
     }
 
     /// What one look at the picture through a map gives.

@@ -85,7 +85,7 @@ struct Painter {
         var (upper, lower) = (upper, lower)
         let under = unsafe LumaRow(base, layout, place, row: place.y)
         let next = unsafe LumaRow(base, layout, place, row: lower == nil ? place.y : place.y + 1)
-        var lumas = unsafe (under.load(), lower == nil ? Lanes() : next.load())
+        var lumas = (under.load(), lower == nil ? Lanes() : next.load())
         if changesArt {
             upper = changed(upper, over: lumas.0)
             if let run = lower { lower = changed(run, over: lumas.1) }
@@ -102,15 +102,15 @@ struct Painter {
             if let run = lower { lower?[place.count] = run[place.count - 1] }
             lumas.1[place.count] = lumas.1[place.count - 1]
         }
-        let (u, v) = unsafe chroma.load()
+        let (u, v) = chroma.load()
         let first = difference(upper, lumas.0, u, v)
-        unsafe under.store(clamped(lumas.0 &+ first.y))
+        under.store(clamped(lumas.0 &+ first.y))
         if let lower {
             let second = difference(lower, lumas.1, u, v)
-            unsafe next.store(clamped(lumas.1 &+ second.y))
-            unsafe chroma.add(first.u &+ second.u, first.v &+ second.v, rows: 2)
+            next.store(clamped(lumas.1 &+ second.y))
+            chroma.add(first.u &+ second.u, first.v &+ second.v, rows: 2)
         } else {
-            unsafe chroma.add(first.u, first.v, rows: 1)
+            chroma.add(first.u, first.v, rows: 1)
         }
     }
 

@@ -75,11 +75,13 @@ public struct Grain: Sendable {
 @safe public struct Rasteriser: ~Copyable {
     /// The piece of the frame that is drawn, pixels.
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
-    /// Four depths a pixel; infinite where nothing was drawn. Clean between pictures.
+    /// The rows of the region that are drawn on now.
+    private var band = 0..<0
+    /// Four depths for each pixel of a band; infinite where nothing was drawn. Clean between bands.
     var depth: [SIMD4<Float>] = []
     /// Four premultiplied YUVA words a pixel.
     var color: [SIMD4<UInt32>] = []
-    /// The columns of each row that were drawn on.
+    /// The columns of each of the band's rows that were drawn on.
     var touched: [Touched] = []
     /// The depth of what hides, one a pixel, with a row and a column more at each side; infinite where nothing is.
     var occluders: [Float] = []
@@ -101,24 +103,32 @@ public struct Grain: Sendable {
     /// An empty picture.
     public init() {}
 
-    /// Starts a picture of a piece of a frame.
+    /// Rows of a band, so that its samples (32 bytes a pixel) stay in a core's second cache of half a megabyte or more.
+    public var bandHeight: Int { max(16, 16_384 / max(region.width, 1)) }
+
+    /// Starts a picture of a piece of a frame; `select` goes on.
     /// - Parameter range: of the frame that it is for.
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
         black.x = range == .full ? 0 : 16
-        let height = region.height
-        let count = region.width * height
-        let room = (region.width + 2) * (height + 2)
+        let room = (region.width + 2) * (region.height + 2)
         // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
         if occluders.count < room { occluders = Array(repeating: .infinity, count: room + room / 4) }
         unsafe occluders.withUnsafeMutableBufferPointer {
             unsafe $0.extracting(0..<room).update(repeating: .infinity)
         }
+    }
+
+    /// Chooses the rows that are drawn on until `resolve`; rows from 0 at the region's top.
+    public mutating func select(_ rows: Range<Int>) {
+        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band lies in the region")
+        band = rows
+        let count = region.width * rows.count
         if depth.count < count {
             depth = Array(repeating: SIMD4(repeating: .infinity), count: count + count / 4)
             color = Array(repeating: .zero, count: count + count / 4)
         }
-        if touched.count < height { touched = Array(repeating: Touched(), count: height + height / 4) }
+        if touched.count < rows.count { touched = Array(repeating: Touched(), count: rows.count + rows.count / 4) }
     }
 
     /// Draws triangles.
@@ -153,8 +163,9 @@ public struct Grain: Sendable {
     private mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ ink: some Ink
     ) {
-        let (width, height) = (region.width, region.height)
-        let origin = SIMD4<Float>(Float(region.x), Float(region.y), 0, 0)
+        let (width, height) = (region.width, band.count)
+        let hidden = band.lowerBound * (width + 2)
+        let origin = SIMD4<Float>(Float(region.x), Float(region.y + band.lowerBound), 0, 0)
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
                 unsafe touched.withUnsafeMutableBufferPointer { touched in
@@ -163,18 +174,21 @@ public struct Grain: Sendable {
                         let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress })
                     else { return }
                     let target = unsafe Target(
-                        depth: depth, color: color, occluders: occluders, touched: touched, width: width,
+                        depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
                         height: height)
-                    for i in stride(from: 0, to: triangles.count - 2, by: 3) {
-                        var a = vertices[Int(triangles[i])]
-                        var b = vertices[Int(triangles[i + 1])]
-                        var c = vertices[Int(triangles[i + 2])]
-                        // Before anything is taken off: a corner then lies at the same place for all its triangles,
-                        // and whatever piece of the frame is drawn.
-                        a.position = snapped(a.position) - origin
-                        b.position = snapped(b.position) - origin
-                        c.position = snapped(c.position) - origin
-                        target.draw(a, b, c, faces: faces, ink, depth: 0)
+                    // What faces away comes second: most of it is hidden then, and costs little.
+                    for side in 0..<(faces == .both ? 2 : 1) {
+                        for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+                            var a = vertices[Int(triangles[i])]
+                            var b = vertices[Int(triangles[i + 1 + side])]
+                            var c = vertices[Int(triangles[i + 2 - side])]
+                            // Before anything is taken off: a corner then lies at the same place for all its triangles,
+                            // and whatever piece of the frame is drawn.
+                            a.position = snapped(a.position) - origin
+                            b.position = snapped(b.position) - origin
+                            c.position = snapped(c.position) - origin
+                            target.draw(a, b, c, ink, depth: 0)
+                        }
                     }
                 }
             }
@@ -182,12 +196,15 @@ public struct Grain: Sendable {
     }
 
     /// The nearest depth at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
-    public func depths(x: Int, y: Int) -> SIMD4<Float> { depth[(y - region.y) * region.width + x - region.x] }
+    public func depths(x: Int, y: Int) -> SIMD4<Float> {
+        depth[(y - region.y - band.lowerBound) * region.width + x - region.x]
+    }
 
-    /// Averages the samples into `tile`, whose region is this picture's, and makes the memory clean again.
+    /// Averages the band's samples into `tile`, whose region is this picture's, and makes the memory clean again.
     public mutating func resolve(into tile: inout Tile) {
         precondition(tile.region == region, "the tile has the picture's place and size")
-        let (width, height, rowWords) = (region.width, region.height, tile.stride)
+        let (width, height, rowWords) = (region.width, band.count, tile.stride)
+        let first = band.lowerBound * rowWords
         var words = tile.pixels
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
@@ -202,7 +219,7 @@ public struct Grain: Sendable {
                             // Inside and outside all four are alike.
                             let isEven = pairs.x == pairs.y && pairs.x >> 32 == pairs.x & 0xffff_ffff
                             let word = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
-                            unsafe words[y &* rowWords &+ x] = word
+                            unsafe words[first &+ y &* rowWords &+ x] = word
                         }
                         let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
                         unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
@@ -245,6 +262,7 @@ private protocol Ink {
     static var writesDepth: Bool { get }
     /// Whether words may be transparent.
     static var isPierced: Bool { get }
+    static var isTextured: Bool { get }
     /// The premultiplied word at a place of a triangle.
     func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32
 }
@@ -252,6 +270,7 @@ private protocol Ink {
 extension Ink {
     static var writesDepth: Bool { true }
     static var isPierced: Bool { false }
+    static var isTextured: Bool { false }
 }
 
 @inline(__always)
@@ -301,6 +320,7 @@ private struct Glass: Ink {
 }
 
 @safe private struct GrainInk: Ink {
+    static var isTextured: Bool { true }
     let black: SIMD4<Float>
     let samples: UnsafePointer<UInt8>
     let sizeLog: Int
@@ -318,6 +338,7 @@ private struct Glass: Ink {
 
 @safe private struct PictureInk: Ink {
     static var isPierced: Bool { true }
+    static var isTextured: Bool { true }
     let black: SIMD4<Float>
     let pixels: UnsafePointer<UInt32>
     let width: Int
@@ -358,17 +379,13 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
     let width: Int
     let height: Int
 
-    /// One triangle, split where it is too large.
+    /// One triangle, clockwise as seen, split where it is too large.
     func draw<I: Ink>(
-        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, faces: RasterFaces, _ ink: I, depth level: Int
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, _ ink: I, depth level: Int
     ) {
         let (p, q, r) = (a.position, b.position, c.position)
         let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
-        guard area.isFinite, area != 0 else { return }
-        if area < 0 {
-            if faces == .both { draw(a, c, b, faces: .front, ink, depth: level) }
-            return
-        }
+        guard area.isFinite, area > 0 else { return }
         let low = (x: min(p.x, q.x, r.x), y: min(p.y, q.y, r.y))
         let high = (x: max(p.x, q.x, r.x), y: max(p.y, q.y, r.y))
         guard low.x < Float(width), low.y < Float(height), high.x > -1, high.y > -1,
@@ -379,10 +396,10 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
             // Twice the farthest corner / 2^8 is less than the largest side.
             guard level < 8 else { return }
             let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
-            draw(a, ab, ca, faces: .front, ink, depth: level + 1)
-            draw(ab, b, bc, faces: .front, ink, depth: level + 1)
-            draw(ca, bc, c, faces: .front, ink, depth: level + 1)
-            draw(ab, bc, ca, faces: .front, ink, depth: level + 1)
+            draw(a, ab, ca, ink, depth: level + 1)
+            draw(ab, b, bc, ink, depth: level + 1)
+            draw(ca, bc, c, ink, depth: level + 1)
+            draw(ab, bc, ca, ink, depth: level + 1)
             return
         }
         fill(a, b, c, low: low, high: high, ink)
@@ -466,7 +483,7 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
         let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
         let color0 = a.color - colorX * p.x - colorY * p.y
-        let (textureQ, textureR) = (b.texture - a.texture, c.texture - a.texture)
+        let (textureQ, textureR) = I.isTextured ? (b.texture - a.texture, c.texture - a.texture) : (.zero, .zero)
         let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
         let texture0 = a.texture - textureX * p.x - textureY * p.y
 
@@ -515,7 +532,8 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
                 x = x &+ 1 == full ? fullEnd &+ 1 : x &+ 1
                 guard bits.x | bits.y != 0 else { continue }
                 let shade = least(most(rowShade + colorX * fx, lowest), highest)
-                let texture = pointwiseMin(pointwiseMax(rowTexture + textureX * fx, textureLow), textureHigh)
+                var texture = rowTexture + textureX * fx
+                if I.isTextured { texture = pointwiseMin(pointwiseMax(texture, textureLow), textureHigh) }
                 mix(ink, ink.word(shade, texture), shown, z, at)
             }
             guard full <= fullEnd else { continue }
@@ -586,6 +604,7 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
     }
 
     /// A premultiplied word over four.
+    @inline(__always)
     private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
         let rest = 255 - word >> 24
         let even = (under & 0x00ff_00ff) &* rest &+ 0x0080_0080

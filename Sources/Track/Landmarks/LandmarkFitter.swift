@@ -30,8 +30,7 @@ public struct LandmarkFitter: ~Copyable {
             sample(model.tables, picture, box, shape, turn: (Double(turn.a), Double(turn.b)), level: level)
             correct(model.tables, &shape, level: level)
         }
-        for i in 0..<68 { shape[i] = box(shape[i]) }
-        return shape
+        return box(shape)
     }
 
     /// Where a fit begins, seen from the box that a settled face has.

@@ -72,9 +72,7 @@ struct PatchFitter: ~Copyable {
         guard let box = model.box(around: landmarks) else { return nil }
         let placed = back.after(box)
         let shape = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
-        guard var fit = shape else { return nil }
-        for i in 0..<68 { fit[i] = map(fit[i]) }
-        return fit
+        return shape.map { map($0) }
     }
 
     /// Fits twice from opposite sides: on a face both slide to the same shape; elsewhere they do not, which tells a face
