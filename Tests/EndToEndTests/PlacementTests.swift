@@ -65,7 +65,7 @@ extension EndToEnd {
             let workshop = try Workshop()
             var (pins, tilts, turns, rest, restBefore, slips) =
                 ([Float](), [Float](), [Float](), [[Float]](), [Float](), [Float]())
-            print("clip                 faces  pinned   at rest  hat px/frame (unsteadied)  brow in turns")
+            print("clip                          faces  pinned   at rest  hat px/frame (unsteadied)  brow in turns")
             for (name, annotations) in try clips() {
                 let labels = try JSONDecoder().decode(
                     Placement.Labels.self,
@@ -88,19 +88,19 @@ extension EndToEnd {
                     let (steadied, before) = Self.atRest(seen, width: labels.width)
                     clipRest += steadied.map { $0.map { $0 * zoom } }
                     clipBefore += before.map { $0 * zoom }
-                    clipSlips += Self.slips(seen)
+                    clipSlips += Self.slips(seen, Point(Float(labels.width), Float(labels.height)))
                 }
                 pins += clipPins
                 rest += clipRest
                 restBefore += clipBefore
                 slips += clipSlips
+                let short = (name.split(separator: "/").last ?? "").prefix(28)
                 print(
-                    String(
-                        format: "%-20@ %5d   %.3f   %7d  %12.2f (%.2f) %18.3f (%d)",
-                        name.split(separator: "/").last.map(
-                            String.init) ?? name as String, clipPins.count, Placement.median(clipPins), clipRest.count,
-                        Placement.median(clipRest.flatMap { $0 }), Placement.median(clipBefore),
-                        Placement.median(clipSlips), clipSlips.count))
+                    short + String(repeating: " ", count: 30 - short.count)
+                        + String(
+                            format: "%5d   %.3f   %7d  %12.2f (%.2f) %18.3f (%d)", clipPins.count,
+                            Placement.median(clipPins), clipRest.count, Placement.median(clipRest.flatMap { $0 }),
+                            Placement.median(clipBefore), Placement.median(clipSlips), clipSlips.count))
             }
             let parts = Placement.hat.indices.map { i in Placement.median(rest.map { $0[i] }) }
             let (moving, before) = (Placement.median(rest.flatMap { $0 }), Placement.median(restBefore))
@@ -113,7 +113,7 @@ extension EndToEnd {
                 rim from its place on the brow in turns, eye distances: median \(Placement.median(slips)), \
                 90th percentile \(Placement.median(slips, 0.9)) of \(slips.count)
                 """)
-            #expect(pins.count > 3000 && tilts.count > 50 && turns.count > 100 && rest.count > 500 && slips.count > 100)
+            #expect(pins.count > 3000 && tilts.count > 50 && turns.count > 100 && rest.count > 500 && slips.count > 50)
             #expect(Placement.median(pins) < 0.06)
             #expect(Placement.median(tilts) < 0.06)
             #expect(Placement.median(turns) < 0.06)
@@ -197,7 +197,14 @@ extension EndToEnd {
 
         /// How far the worn brow, which a rim goes with, is from the face's own while the head is turned, eye distances.
         /// People's brows lie higher or lower than the mean head's: by as much as they do where this face looks ahead.
-        private static func slips(_ seen: [Placement.Seen]) -> [Float] {
+        /// What the frame's edge cuts does not count.
+        private static func slips(_ seen: [Placement.Seen], _ size: Point) -> [Float] {
+            func isWhole(_ face: Placement.Seen) -> Bool {
+                (0..<68).allSatisfy {
+                    let p = face.landmarks[$0]
+                    return p.x > 0 && p.y > 0 && p.x < size.x && p.y < size.y
+                }
+            }
             func off(_ face: Placement.Seen) -> SIMD2<Float> {
                 var (model, own) = (Point.zero, Point.zero)
                 for i in Placement.brow {
@@ -212,7 +219,8 @@ extension EndToEnd {
             let ahead = seen.filter { abs($0.worn.pose.yaw) < 10 && abs($0.worn.pose.pitch) < 10 }.map(off)
             guard ahead.count >= 10 else { return [] }
             let own = SIMD2(Placement.median(ahead.map(\.x)), Placement.median(ahead.map(\.y)))
-            return seen.filter { abs($0.tracked.pose.yaw) > Placement.turned }.map { (off($0) - own).length }
+            return seen.filter { abs($0.tracked.pose.yaw) > Placement.turned && isWhole($0) }
+                .map { (off($0) - own).length }
         }
     }
 }
