@@ -57,8 +57,8 @@ struct SolidModelTests {
             func changed(_ old: Any, _ path: ArraySlice<Any>) -> Any {
                 guard let step = path.first else { return value ?? NSNull() }
                 if let key = step as? String, var object = old as? [String: Any] {
-                    object[key] =
-                        path.count == 1 && value == nil ? nil : changed(object[key] ?? [String: Any](), path.dropFirst())
+                    let isGone = path.count == 1 && value == nil
+                    object[key] = isGone ? nil : changed(object[key] ?? [String: Any](), path.dropFirst())
                     return object
                 }
                 if let index = step as? Int, var list = old as? [Any], list.indices.contains(index) {

@@ -53,7 +53,9 @@ struct Solid: Layer {
         }
         pieces = reader.pieces
         pivot = reader.pivot ?? frame.shift
-        guard !pieces.isEmpty else { throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model") }
+        guard !pieces.isEmpty else {
+            throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
+        }
         let isHiding = try fields.bool("occluder", default: true)
         occluder = isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil
     }
