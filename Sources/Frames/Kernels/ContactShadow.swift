@@ -93,7 +93,7 @@ extension Rasteriser {
             var sum = Int(from[start]) * (radius + 1)
             for k in 1...radius { sum += Int(from[start + min(k, length - 1) * step]) }
             for i in 0..<length {
-                to[start + i * step] = UInt8(truncatingIfNeeded: sum * divisor >> 16)
+                to[start + i * step] = UInt8(truncatingIfNeeded: (sum * divisor) >> 16)
                 sum += Int(from[start + min(i + radius + 1, length - 1) * step])
                 sum -= Int(from[start + max(i - radius, 0) * step])
             }
