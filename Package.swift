@@ -37,6 +37,8 @@ let package = Package(
         .systemLibrary(name: "CRSVG", pkgConfig: "librsvg-2.0"),
         .target(name: "CArt", dependencies: ["CRSVG"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
+        .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
+
         // The way of a frame.
         .target(name: "Frames", swiftSettings: swiftSettings),
         .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
@@ -47,7 +49,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: swiftSettings),
         .target(
-            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CVision", "CLinux"],
+            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
             swiftSettings: swiftSettings),
         .target(
             name: "Publish",
@@ -79,7 +81,8 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
-        .testTarget(name: "EndToEndTests", dependencies: ["guise", "Frames"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["guise", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
 )
@@ -89,6 +92,9 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     let seen = SwiftSetting.unsafeFlags(["-sanitize=fuzzer"])
     for target in package.targets where ["JSON", "Compose"].contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [seen]
+    }
+    for target in package.targets where target.name == "CGLTF" {
+        target.cxxSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link"])]
     }
     package.targets += [
         .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),

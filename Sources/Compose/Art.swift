@@ -14,6 +14,9 @@ public struct Art: Sendable {
 
     let levels: [Level]
 
+    /// Pixels of the finest level, without what surrounds it.
+    var size: (x: Int, y: Int) { (levels[0].stamp.width - 2, levels[0].stamp.height - 2) }
+
     /// Loads and converts a mask's picture.
     /// - Parameters:
     ///   - name: relative to `folder`, which it may not leave.
@@ -46,7 +49,8 @@ public struct Art: Sendable {
             try Raster.draw(svg: svg, density: density, maxDimension: 2048), range: range, touch: touch)
     }
 
-    private init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
+    /// From a picture that was read already.
+    init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
         var raster = raster
         touch(&raster)
         self.init(

@@ -111,6 +111,7 @@ public struct Dresser: ~Copyable {
         for i in scene.wearers.indices {
             let slot = scene.wearers[i].slot
             people[slot].look(scene.wearers[i].face, pixels, room, height: height, elapsed: elapsed)
+            scene.wearers[i].face.head = people[slot].steady(scene.wearers[i].face.head, elapsed: elapsed)
             scene.wearers[i].light = people[slot].meter.light
             scene.wearers[i].skin = people[slot].meter.skin
         }
@@ -214,11 +215,19 @@ private struct Person: Sendable {
     /// The roll, and how far the head nods forward, radians.
     private(set) var lean = SIMD2<Float>.zero
     private var top: Point?
+    private var head: SteadyHead?
 
     init() {}
 
     init(id: Int, arrival: Int, draw: Float, seen: Double) {
         (self.id, self.arrival, self.draw, self.seen) = (id, arrival, draw, seen)
+    }
+
+    /// How the head lies for what it wears. Called for each frame.
+    mutating func steady(_ seen: HeadPlacement, elapsed: Float) -> HeadPlacement {
+        var head = self.head ?? SteadyHead(seen)
+        defer { self.head = head }
+        return head.follow(seen, elapsed: elapsed)
     }
 
     /// Where what dangles mostly hangs: above the forehead, so that tilts move it too. Head space.

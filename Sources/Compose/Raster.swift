@@ -93,6 +93,16 @@ public enum Raster {
         return raster
     }
 
+    /// Reads a PNG that lies in another file.
+    /// - Parameter path: of that file, for messages.
+    /// - Throws: `unusable` where it is broken or too large.
+    static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RasterRGBA {
+        try RasterLedger.current?.check(path)
+        let raster = try png(bytes, path, min(maxDimension, largestSide), .infinity)
+        try RasterLedger.current?.enter(raster.width * raster.height, path)
+        return raster
+    }
+
     /// Draws an SVG of our own making, as `load` does one from a file.
     static func drawing(_ svg: String, named name: String, density: Float) throws(Problem) -> RasterRGBA {
         try self.svg(Array(svg.utf8), name, largestSide, density)

@@ -47,9 +47,15 @@ struct Solid: Layer {
         }
         var reader = SolidReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }
+        if fields.has("model") {
+            let name = try fields.string("model")
+            try reader.add(try SolidModel(file: name, folder: parts.folder, range: range), fields)
+        }
         pieces = reader.pieces
         pivot = reader.pivot ?? frame.shift
-        guard !pieces.isEmpty else { throw fields.wrong("parts", "an empty list", allowed: "at least one part") }
+        guard !pieces.isEmpty else {
+            throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
+        }
         let isHiding = try fields.bool("occluder", default: true)
         occluder = isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil
     }

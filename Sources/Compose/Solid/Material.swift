@@ -64,6 +64,12 @@ struct Material: Sendable {
         try fields.finish()
     }
 
+    /// By its parts: what a model says of one.
+    init(color: SIMD3<Float>, finish: Finish, picture: Art?, opacity: Float) {
+        (self.color, self.finish, self.picture, self.opacity) = (color, finish, picture, opacity)
+        (isTinted, grain, inside) = (false, nil, 0.55)
+    }
+
     private static func finish(_ look: Look) -> Finish {
         switch look {
         case .plain, .paper: Finish(wrap: 0.3)

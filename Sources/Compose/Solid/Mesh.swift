@@ -40,7 +40,7 @@ struct Mesh: Sendable {
 
     /// A grid of points, row by row, with its normals.
     /// - Parameters:
-    ///   - point: of column and row; rows go down or outward so that (across x down) points outward.
+    ///   - point: of column and row; seen from outside, columns go to the right and rows down.
     ///   - isClosed: whether the last column meets the first.
     static func grid(columns: Int, rows: Int, isClosed: Bool, _ point: (Int, Int) -> SIMD3<Float>) -> Mesh {
         var mesh = Mesh()

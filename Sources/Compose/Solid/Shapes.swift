@@ -89,17 +89,27 @@ enum Shape {
         for row in 0...rows {
             let t = Float(row) / Float(rows)
             let center = value(path, t)
-            let ahead = normalized(value(path, min(1, t + 0.002)) - value(path, max(0, t - 0.002)))
+            // A ring goes on beyond its ends.
+            let (before, after) =
+                isClosed
+                ? (t < 0.002 ? t + 0.998 : t - 0.002, t > 0.998 ? t - 0.998 : t + 0.002)
+                : (max(0, t - 0.002), min(1, t + 0.002))
+            let ahead = normalized(value(path, after) - value(path, before))
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
             sides.append((side, cross(side, ahead)))
         }
+        // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
+        let (first, last) = (sides[0], sides[rows])
+        let excess = isClosed ? arcTangent(dot(last.0, first.1), dot(last.0, first.0)) : 0
         var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
             let t = Float(row) / Float(rows)
-            let turn = 2 * Float.pi * Float(column) / Float(around)
+            // Columns go round so that what lies between two rows faces outward.
+            let turn = -2 * Float.pi * Float(column) / Float(around)
             let radius = max(0, value(widths, t).x)
-            let (u, v) = sides[row]
+            let (c, s) = (cosine(excess * t), sine(excess * t))
+            let (u, v) = (sides[row].0 * c - sides[row].1 * s, sides[row].0 * s + sides[row].1 * c)
             return centers[row] + (u * cosine(turn) + v * (sine(turn) * flatness)) * radius
         }
         guard isClosed else { return mesh }
@@ -179,7 +189,7 @@ enum Shape {
                 (front, start, i), (front, end, (i + 1) % count), (back, end, (i + 1) % count), (back, start, i),
             ] {
                 let p = ring.0[k]
-                mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal * -1, along: p))
+                mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal, along: p))
             }
             // Outlines go clockwise, so their outside is on the left.
             mesh.add(first, first + 2, first + 1)

@@ -144,8 +144,17 @@ struct SolidReader {
         return found.material
     }
 
+    /// Adds what was modelled elsewhere.
+    /// - Throws: `Problem` where it is too much beside what is there.
+    mutating func add(_ model: SolidModel, _ fields: Fields) throws {
+        for piece in model.pieces {
+            try add(piece.mesh, frame, piece.material, piece.isSheet ? .sheet : .body, fields, key: "model")
+        }
+    }
+
     private mutating func add(
-        _ mesh: Mesh, _ map: SolidMap, _ material: Material, _ build: Solid.Piece.Build, _ part: Fields
+        _ mesh: Mesh, _ map: SolidMap, _ material: Material, _ build: Solid.Piece.Build, _ part: Fields,
+        key: String = "shape"
     ) throws {
         var placed = mesh
         placed.transform(map)
@@ -154,7 +163,7 @@ struct SolidReader {
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         guard triangles <= Mesh.mostTriangles, vertices <= Mesh.mostVertices else {
             throw part.wrong(
-                "shape", "makes more than \(Mesh.mostTriangles) triangles with those before it",
+                key, "makes more than \(Mesh.mostTriangles) triangles with those before it",
                 allowed: "fewer copies, columns or tufts")
         }
     }

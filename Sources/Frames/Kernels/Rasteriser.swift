@@ -112,7 +112,8 @@ public struct Grain: Sendable {
         self.region = region
         black.x = range == .full ? 0 : 16
         let room = (region.width + 2) * (region.height + 2)
-        if occluders.count < room { occluders = Array(repeating: .infinity, count: room) }
+        // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+        if occluders.count < room { occluders = Array(repeating: .infinity, count: room + room / 4) }
         unsafe occluders.withUnsafeMutableBufferPointer {
             unsafe $0.extracting(0..<room).update(repeating: .infinity)
         }
@@ -124,10 +125,10 @@ public struct Grain: Sendable {
         band = rows
         let count = region.width * rows.count
         if depth.count < count {
-            depth = Array(repeating: SIMD4(repeating: .infinity), count: count)
-            color = Array(repeating: .zero, count: count)
+            depth = Array(repeating: SIMD4(repeating: .infinity), count: count + count / 4)
+            color = Array(repeating: .zero, count: count + count / 4)
         }
-        if touched.count < rows.count { touched = Array(repeating: Touched(), count: rows.count) }
+        if touched.count < rows.count { touched = Array(repeating: Touched(), count: rows.count + rows.count / 4) }
     }
 
     /// Draws triangles.
@@ -181,9 +182,11 @@ public struct Grain: Sendable {
                             var a = vertices[Int(triangles[i])]
                             var b = vertices[Int(triangles[i + 1 + side])]
                             var c = vertices[Int(triangles[i + 2 - side])]
-                            a.position -= origin
-                            b.position -= origin
-                            c.position -= origin
+                            // Before anything is taken off: a corner then lies at the same place for all its triangles,
+                            // and whatever piece of the frame is drawn.
+                            a.position = snapped(a.position) - origin
+                            b.position = snapped(b.position) - origin
+                            c.position = snapped(c.position) - origin
                             target.draw(a, b, c, ink, depth: 0)
                         }
                     }
@@ -244,6 +247,14 @@ private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
     let evenSum = even.x &+ even.y &+ even.z &+ even.w &+ 0x0002_0002
     let oddSum = odd.x &+ odd.y &+ odd.z &+ odd.w &+ 0x0002_0002
     return (evenSum >> 2 & 0x00ff_00ff) | (oddSum >> 2 & 0x00ff_00ff) << 8
+}
+
+/// x and y to the nearest 1/16 pixel: adding 1.5 * 2^23 leaves a whole number.
+@inline(__always)
+private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
+    var place = ((position * 16 + 12_582_912) - 12_582_912) * 0.0625
+    place.z = position.z
+    return place
 }
 
 /// How a triangle's pixels get their colour.
@@ -315,8 +326,9 @@ private struct Glass: Ink {
     let sizeLog: Int
     let scale: Float
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
-        // The nearest sample, since levels are about as fine as pixels; wrapped. The offset keeps the numbers positive.
-        let place = texture * scale + 4_194_304
+        // The sample it lies in, since levels are about as fine as pixels; wrapped. The offset keeps the numbers positive
+        // and leaves them 1/128 of a sample.
+        let place = texture * scale + 65_536
         let (u, v) = (Int(truncatingIfNeeded: Int32(place.x)), Int(truncatingIfNeeded: Int32(place.y)))
         let mask = 1 << sizeLog - 1
         let gain = unsafe Float(samples[(v & mask) << sizeLog | u & mask]) * (1 / 128)
@@ -441,10 +453,6 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         }
     }
 
-    /// To the nearest 1/16 pixel, in these: adding 1.5 * 2^23 leaves a whole number.
-    @inline(__always)
-    private func sixteenths(_ x: Float) -> Float { (x * 16 + 12_582_912) - 12_582_912 }
-
     @inline(__always)
     private func fill<I: Ink>(
         _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, low: (x: Float, y: Float), high: (x: Float, y: Float),
@@ -457,15 +465,15 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         let bottom = min(height - 1, Int(high.y + 1))
         guard left <= right, top <= bottom else { return }
         let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
-        let (p, q, r) = (a.position - origin, b.position - origin, c.position - origin)
-        let (px, py) = (sixteenths(p.x), sixteenths(p.y))
-        let (qx, qy) = (sixteenths(q.x), sixteenths(q.y))
-        let (rx, ry) = (sixteenths(r.x), sixteenths(r.y))
-        guard (qx - px) * (ry - py) - (qy - py) * (rx - px) > 0 else { return }
-        let (first, second, third) = (Edge(px, py, qx, qy), Edge(qx, qy, rx, ry), Edge(rx, ry, px, py))
+        // Middles of sides that were split lie between sixteenths.
+        let (p, q, r) = (snapped(a.position) - origin, snapped(b.position) - origin, snapped(c.position) - origin)
+        let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
+        guard area > 0 else { return }
+        let (s, t, u) = (p * 16, q * 16, r * 16)
+        let (first, second, third) = (Edge(s.x, s.y, t.x, t.y), Edge(t.x, t.y, u.x, u.y), Edge(u.x, u.y, s.x, s.y))
 
-        // Planes through the corners' values; slopes of slivers are bounded by the values themselves.
-        let inverse = 1 / ((q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x))
+        // Planes through the corners' values, where the corners are drawn: slopes are bounded by the least area.
+        let inverse = 1 / area
         let (ux, uy) = ((r.y - p.y) * inverse, (p.x - r.x) * inverse)
         let (vx, vy) = ((p.y - q.y) * inverse, (q.x - p.x) * inverse)
         let (dq, dr) = (q.z - p.z, r.z - p.z)
@@ -482,6 +490,10 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
         let lowest = least(least(a.color, b.color), c.color)
         let highest = most(most(a.color, b.color), c.color)
+        let nearestZ = SIMD4(repeating: min(p.z, q.z, r.z))
+        let farthestZ = SIMD4(repeating: max(p.z, q.z, r.z))
+        let textureLow = pointwiseMin(pointwiseMin(a.texture, b.texture), c.texture)
+        let textureHigh = pointwiseMax(pointwiseMax(a.texture, b.texture), c.texture)
         var drawn = (begin: right + 1, end: left)
         let columns = right - left
         for y in 0...bottom - top {
@@ -513,13 +525,16 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
                 let e1 = second.value + (step1 + second.stepX * fx)
                 let e2 = third.value + (step2 + third.stepX * fx)
                 let at = row &+ x
-                let z = rowZ + zx * fx
+                // Slivers are so steep that rounding alone would put them before what is near.
+                let z = least(most(rowZ + zx * fx, nearestZ), farthestZ)
                 let shown = (least(least(e0, e1), e2) .>= 0) .& (z .< nearest(at, hiding &+ x))
                 let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
                 x = x &+ 1 == full ? fullEnd &+ 1 : x &+ 1
                 guard bits.x | bits.y != 0 else { continue }
                 let shade = least(most(rowShade + colorX * fx, lowest), highest)
-                mix(ink, ink.word(shade, rowTexture + textureX * fx), shown, z, at)
+                var texture = rowTexture + textureX * fx
+                if I.isTextured { texture = pointwiseMin(pointwiseMax(texture, textureLow), textureHigh) }
+                mix(ink, ink.word(shade, texture), shown, z, at)
             }
             guard full <= fullEnd else { continue }
 

@@ -1,0 +1,360 @@
+#include "CGLTF.h"
+
+#include <tiny_gltf.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Matrix = std::array<double, 16>;  // by columns
+
+struct Piece {
+    std::vector<cgltf_vertex> vertices;
+    std::vector<uint32_t> indices;
+    cgltf_piece look{};
+    int picture = -1;
+};
+
+[[noreturn]] void fail(const std::string &why) { throw std::runtime_error(why); }
+
+std::string named(const char *what, size_t index) { return std::string(what) + " " + std::to_string(index); }
+
+template <typename T> const T &at(const std::vector<T> &list, int index, const char *what) {
+    if (index < 0 || size_t(index) >= list.size())
+        fail("it refers to " + std::string(what) + " " + std::to_string(index) + " of " + std::to_string(list.size()));
+    return list[size_t(index)];
+}
+
+/// Bytes of a buffer view that lie in its buffer.
+struct Bytes {
+    const unsigned char *data;
+    size_t size;
+};
+
+Bytes bytes_of(const tinygltf::Model &model, int view_index) {
+    const auto &view = at(model.bufferViews, view_index, "bufferView");
+    const auto &buffer = at(model.buffers, view.buffer, "buffer").data;
+    if (view.byteOffset > buffer.size() || view.byteLength > buffer.size() - view.byteOffset)
+        fail(named("bufferView", size_t(view_index)) + " reaches beyond its buffer");
+    return {buffer.data() + view.byteOffset, view.byteLength};
+}
+
+size_t size_of(int component) {
+    switch (component) {
+    case TINYGLTF_COMPONENT_TYPE_BYTE:
+    case TINYGLTF_COMPONENT_TYPE_UNSIGNED_BYTE: return 1;
+    case TINYGLTF_COMPONENT_TYPE_SHORT:
+    case TINYGLTF_COMPONENT_TYPE_UNSIGNED_SHORT: return 2;
+    case TINYGLTF_COMPONENT_TYPE_UNSIGNED_INT:
+    case TINYGLTF_COMPONENT_TYPE_FLOAT: return 4;
+    default: fail("an accessor has an unknown component type " + std::to_string(component));
+    }
+}
+
+/// Elements of an accessor, each of which lies in its buffer.
+struct Elements {
+    const unsigned char *data;
+    size_t count, stride;
+    int component;
+    bool is_normalized;
+
+    double value(size_t i, size_t k) const {
+        const unsigned char *place = data + i * stride + k * size_of(component);
+        switch (component) {
+        case TINYGLTF_COMPONENT_TYPE_FLOAT: {
+            float value;
+            std::memcpy(&value, place, 4);
+            if (!std::isfinite(value)) fail("a mesh has a number that is none");
+            return value;
+        }
+        case TINYGLTF_COMPONENT_TYPE_UNSIGNED_BYTE: return *place / (is_normalized ? 255.0 : 1.0);
+        case TINYGLTF_COMPONENT_TYPE_UNSIGNED_SHORT: {
+            uint16_t value;
+            std::memcpy(&value, place, 2);
+            return value / (is_normalized ? 65535.0 : 1.0);
+        }
+        case TINYGLTF_COMPONENT_TYPE_BYTE: return int8_t(*place) / (is_normalized ? 127.0 : 1.0);
+        case TINYGLTF_COMPONENT_TYPE_SHORT: {
+            int16_t value;
+            std::memcpy(&value, place, 2);
+            return value / (is_normalized ? 32767.0 : 1.0);
+        }
+        default: {
+            uint32_t value;
+            std::memcpy(&value, place, 4);
+            return value;
+        }
+        }
+    }
+};
+
+Elements elements_of(const tinygltf::Model &model, int index, int type, size_t parts, const char *what) {
+    const auto &accessor = at(model.accessors, index, "accessor");
+    if (accessor.type != type) fail(std::string(what) + " are of another kind than they should be");
+    if (accessor.sparse.isSparse) fail(std::string(what) + " are sparse, which is not read");
+    const Bytes bytes = bytes_of(model, accessor.bufferView);
+    const auto &view = model.bufferViews[size_t(accessor.bufferView)];
+    const size_t element = size_of(accessor.componentType) * parts;
+    const size_t stride = view.byteStride == 0 ? element : view.byteStride;
+    if (stride < element || stride > 252 + element) fail(named("bufferView", size_t(accessor.bufferView)) + " has a wrong byteStride");
+    if (accessor.count == 0 || accessor.byteOffset > bytes.size || bytes.size - accessor.byteOffset < element ||
+        accessor.count - 1 > (bytes.size - accessor.byteOffset - element) / stride)
+        fail(named("accessor", size_t(index)) + " reaches beyond its bufferView");
+    return {bytes.data + accessor.byteOffset, accessor.count, stride, accessor.componentType, accessor.normalized};
+}
+
+Matrix multiplied(const Matrix &a, const Matrix &b) {
+    Matrix c{};
+    for (int column = 0; column < 4; column++)
+        for (int row = 0; row < 4; row++)
+            for (int k = 0; k < 4; k++) c[column * 4 + row] += a[k * 4 + row] * b[column * 4 + k];
+    return c;
+}
+
+Matrix matrix_of(const tinygltf::Node &node) {
+    Matrix m{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    if (node.matrix.size() == 16) {
+        for (int i = 0; i < 16; i++) m[i] = node.matrix[size_t(i)];
+    } else {
+        std::array<double, 3> s{1, 1, 1}, t{0, 0, 0};
+        std::array<double, 4> q{0, 0, 0, 1};
+        if (node.scale.size() == 3) s = {node.scale[0], node.scale[1], node.scale[2]};
+        if (node.translation.size() == 3) t = {node.translation[0], node.translation[1], node.translation[2]};
+        if (node.rotation.size() == 4) q = {node.rotation[0], node.rotation[1], node.rotation[2], node.rotation[3]};
+        const double x = q[0], y = q[1], z = q[2], w = q[3];
+        m = {s[0] * (1 - 2 * (y * y + z * z)), s[0] * 2 * (x * y + z * w), s[0] * 2 * (x * z - y * w), 0,
+             s[1] * 2 * (x * y - z * w), s[1] * (1 - 2 * (x * x + z * z)), s[1] * 2 * (y * z + x * w), 0,
+             s[2] * 2 * (x * z + y * w), s[2] * 2 * (y * z - x * w), s[2] * (1 - 2 * (x * x + y * y)), 0,
+             t[0], t[1], t[2], 1};
+    }
+    for (double value : m)
+        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a node is moved or scaled beyond all measure");
+    return m;
+}
+
+}  // namespace
+
+struct cgltf_scene {
+    tinygltf::Model model;
+    std::vector<Piece> pieces;
+};
+
+namespace {
+
+/// Takes a scene apart, within the limits.
+class Reader {
+  public:
+    Reader(cgltf_scene &scene, const cgltf_limits &limits) : scene_(scene), model_(scene.model), limits_(limits) {}
+
+    void read() {
+        for (const auto &extension : model_.extensionsRequired)
+            fail("it needs the extension " + extension.substr(0, 60) + ", which is not read: export without it");
+        const int first = model_.defaultScene >= 0 ? model_.defaultScene : 0;
+        for (int node : at(model_.scenes, first, "scene").nodes)
+            visit(node, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1);
+        if (scene_.pieces.empty()) fail("its scene has no triangles");
+    }
+
+  private:
+    cgltf_scene &scene_;
+    const tinygltf::Model &model_;
+    const cgltf_limits limits_;
+    size_t nodes_ = 0, vertices_ = 0, triangles_ = 0;
+
+    void visit(int index, const Matrix &above, size_t depth) {
+        if (++nodes_ > limits_.nodes) fail("it has more than " + std::to_string(limits_.nodes) + " nodes");
+        if (depth > limits_.depth) fail("its nodes lie deeper than " + std::to_string(limits_.depth) + " levels, or in a circle");
+        const auto &node = at(model_.nodes, index, "node");
+        const Matrix map = multiplied(above, matrix_of(node));
+        if (node.mesh >= 0)
+            for (const auto &primitive : at(model_.meshes, node.mesh, "mesh").primitives) add(primitive, map);
+        for (int child : node.children) visit(child, map, depth + 1);
+    }
+
+    void add(const tinygltf::Primitive &primitive, const Matrix &m) {
+        // Points and lines are no surface.
+        if (primitive.mode != TINYGLTF_MODE_TRIANGLES && primitive.mode != -1) {
+            if (primitive.mode == TINYGLTF_MODE_TRIANGLE_STRIP || primitive.mode == TINYGLTF_MODE_TRIANGLE_FAN)
+                fail("a mesh has strips or fans of triangles, which are not read: export plain triangles");
+            return;
+        }
+        const auto attribute = [&](const char *name) {
+            const auto found = primitive.attributes.find(name);
+            return found == primitive.attributes.end() ? -1 : found->second;
+        };
+        if (attribute("POSITION") < 0) fail("a mesh has no positions");
+        const Elements places = elements_of(model_, attribute("POSITION"), TINYGLTF_TYPE_VEC3, 3, "positions");
+        vertices_ += places.count;
+        if (places.count > limits_.vertices || vertices_ > limits_.vertices)
+            fail("it has more than " + std::to_string(limits_.vertices) + " vertices");
+        Piece piece;
+        piece.vertices.resize(places.count);
+        for (size_t i = 0; i < places.count; i++) {
+            const double p[3] = {places.value(i, 0), places.value(i, 1), places.value(i, 2)};
+            for (int k = 0; k < 3; k++)
+                piece.vertices[i].position[k] = bounded(m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
+        }
+        if (attribute("NORMAL") >= 0) {
+            const Elements normals = elements_of(model_, attribute("NORMAL"), TINYGLTF_TYPE_VEC3, 3, "normals");
+            if (normals.count != places.count) fail("a mesh has more or fewer normals than positions");
+            for (size_t i = 0; i < places.count; i++) turn(normals, i, m, piece.vertices[i].normal);
+            piece.look.has_normals = 1;
+        }
+        if (attribute("TEXCOORD_0") >= 0) {
+            const Elements textures = elements_of(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
+            if (textures.count != places.count) fail("a mesh has more or fewer texture coordinates than positions");
+            for (size_t i = 0; i < places.count; i++)
+                for (size_t k = 0; k < 2; k++) piece.vertices[i].texture[k] = bounded(textures.value(i, k));
+        }
+        index(primitive, places.count, piece);
+        // A mirrored mesh has its triangles the other way round.
+        if (determinant(m) < 0)
+            for (size_t i = 0; i + 2 < piece.indices.size(); i += 3) std::swap(piece.indices[i + 1], piece.indices[i + 2]);
+        material(primitive.material, piece);
+        scene_.pieces.push_back(std::move(piece));
+    }
+
+    static float bounded(double value) {
+        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a mesh reaches beyond all measure");
+        return float(value);
+    }
+
+    static double determinant(const Matrix &m) {
+        return m[0] * (m[5] * m[10] - m[9] * m[6]) - m[4] * (m[1] * m[10] - m[9] * m[2]) + m[8] * (m[1] * m[6] - m[5] * m[2]);
+    }
+
+    /// By the cofactors: right for unequal scales too.
+    static void turn(const Elements &normals, size_t i, const Matrix &m, float *out) {
+        const double n[3] = {normals.value(i, 0), normals.value(i, 1), normals.value(i, 2)};
+        const double sign = determinant(m) < 0 ? -1 : 1;
+        double turned[3];
+        for (int row = 0; row < 3; row++) {
+            const int r1 = (row + 1) % 3, r2 = (row + 2) % 3;
+            turned[row] = 0;
+            for (int column = 0; column < 3; column++) {
+                const int c1 = (column + 1) % 3, c2 = (column + 2) % 3;
+                turned[row] += sign * n[column] * (m[c1 * 4 + r1] * m[c2 * 4 + r2] - m[c2 * 4 + r1] * m[c1 * 4 + r2]);
+            }
+        }
+        const double length = std::sqrt(turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]);
+        for (int k = 0; k < 3; k++) out[k] = length > 1e-30 && std::isfinite(length) ? float(turned[k] / length) : k == 1;
+    }
+
+    void index(const tinygltf::Primitive &primitive, size_t vertices, Piece &piece) {
+        size_t count = vertices;
+        if (primitive.indices >= 0) {
+            const Elements numbers = elements_of(model_, primitive.indices, TINYGLTF_TYPE_SCALAR, 1, "indices");
+            if (numbers.component == TINYGLTF_COMPONENT_TYPE_FLOAT) fail("indices are of another kind than they should be");
+            count = numbers.count;
+            limit(count / 3);
+            piece.indices.resize(count / 3 * 3);
+            for (size_t i = 0; i < piece.indices.size(); i++) {
+                const double number = numbers.value(i, 0);
+                if (number < 0 || number >= double(vertices)) fail("an index names a vertex that is not there");
+                piece.indices[i] = uint32_t(number);
+            }
+        } else {
+            limit(count / 3);
+            piece.indices.resize(count / 3 * 3);
+            for (size_t i = 0; i < piece.indices.size(); i++) piece.indices[i] = uint32_t(i);
+        }
+    }
+
+    void limit(size_t more) {
+        triangles_ += more;
+        if (triangles_ > limits_.triangles) fail("it has more than " + std::to_string(limits_.triangles) + " triangles");
+    }
+
+    void material(int index, Piece &piece) {
+        cgltf_piece &look = piece.look;
+        for (float &channel : look.color) channel = 1;
+        look.roughness = 1;
+        if (index < 0) return;
+        const auto &material = at(model_.materials, index, "material");
+        const auto &pbr = material.pbrMetallicRoughness;
+        const auto part = [](double value) { return float(std::isfinite(value) ? std::fmin(std::fmax(value, 0), 1) : 1); };
+        if (pbr.baseColorFactor.size() == 4)
+            for (size_t k = 0; k < 4; k++) look.color[k] = part(pbr.baseColorFactor[k]);
+        look.roughness = part(pbr.roughnessFactor);
+        look.metal = part(pbr.metallicFactor);
+        look.is_blended = material.alphaMode == "BLEND";
+        look.is_two_sided = material.doubleSided;
+        if (pbr.baseColorTexture.index < 0) return;
+        if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not read");
+        piece.picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
+        const auto &image = at(model_.images, piece.picture, "image");
+        if (image.bufferView >= 0) {
+            const Bytes bytes = bytes_of(model_, image.bufferView);
+            look.picture = bytes.data;
+            look.picture_size = bytes.size;
+        } else {
+            if (image.image.empty()) fail("its picture lies in another file: embed it (a .glb does)");
+            look.picture = image.image.data();
+            look.picture_size = image.image.size();
+        }
+    }
+};
+
+/// Keeps what was embedded as text; what lies in a buffer is taken from there later, for the place is not checked yet.
+bool keep(tinygltf::Image *image, const int, std::string *, std::string *, int, int, const unsigned char *bytes, int size,
+          void *) {
+    if (image->bufferView < 0 && size > 0) image->image.assign(bytes, bytes + size);
+    return true;
+}
+
+bool no_file(const std::string &, void *) { return false; }
+std::string no_path(const std::string &, void *) { return ""; }
+bool no_content(std::vector<unsigned char> *, std::string *error, const std::string &, void *) {
+    if (error) *error += "its data lies in another file: embed it (a .glb does)";
+    return false;
+}
+bool no_writing(std::string *, const std::string &, const std::vector<unsigned char> &, void *) { return false; }
+
+}  // namespace
+
+cgltf_scene *cgltf_read(const uint8_t *bytes, size_t size, int is_binary, cgltf_limits limits, char *error,
+                        size_t error_size) {
+    try {
+        auto scene = std::make_unique<cgltf_scene>();
+        tinygltf::TinyGLTF reader;
+        reader.SetImageLoader(keep, nullptr);
+        reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
+        std::string wrong, warned;
+        // Some of tinygltf's checks are eight bytes late.
+        std::vector<unsigned char> room(bytes, bytes + size);
+        room.resize(size + 16, 0);
+        const bool is_read =
+            is_binary ? reader.LoadBinaryFromMemory(&scene->model, &wrong, &warned, room.data(), unsigned(size), "")
+                      : reader.LoadASCIIFromString(&scene->model, &wrong, &warned,
+                                                   reinterpret_cast<const char *>(room.data()), unsigned(size), "");
+        if (!is_read) fail(wrong.empty() ? "it is no glTF 2.0" : wrong);
+        Reader(*scene, limits).read();
+        return scene.release();
+    } catch (const std::exception &problem) {
+        std::snprintf(error, error_size, "%s", problem.what());
+    } catch (...) {
+        std::snprintf(error, error_size, "it cannot be read");
+    }
+    return nullptr;
+}
+
+size_t cgltf_piece_count(const cgltf_scene *scene) { return scene->pieces.size(); }
+
+cgltf_piece cgltf_piece_at(const cgltf_scene *scene, size_t index) {
+    const Piece &piece = scene->pieces[index];
+    cgltf_piece look = piece.look;
+    look.vertices = piece.vertices.data();
+    look.vertex_count = piece.vertices.size();
+    look.indices = piece.indices.data();
+    look.index_count = piece.indices.size();
+    return look;
+}
+
+void cgltf_close(cgltf_scene *scene) { delete scene; }

@@ -1,0 +1,167 @@
+import CAllocations
+import Frames
+import Testing
+import Track
+
+@testable import Compose
+
+/// Free of the names of the tests below.
+private func makeFace(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0) -> Face {
+    face(at: origin, scale: scale, roll: roll, yaw: yaw)
+}
+
+/// What solids look like on a face, by what must hold whatever the art: where they cover, what hides them, how they are lit.
+struct SolidTests {
+    private static let layout = FrameLayout(width: 320, height: 240, format: .i444)
+    private static let scale: Float = 36
+
+    /// An even gray picture.
+    private static var wall: Samples {
+        var samples = Samples(noise: layout)
+        for i in samples.bytes.indices { samples.bytes[i] = i < layout.width * layout.height ? 120 : 128 }
+        return samples
+    }
+
+    private static func face(yaw: Float = 0, roll: Float = 0) -> Face {
+        makeFace(at: Point(160, 120), scale: scale, roll: roll, yaw: yaw)
+    }
+
+    private static func solid(_ parts: String, _ more: String = "") throws -> Mask {
+        try layer(
+            """
+            {"kind": "solid", "light": 0, \(more)
+             "materials": [{"name": "red", "color": "#c01818"}, {"name": "glass", "color": "#20c020", "opacity": 0.5}],
+             "parts": [\(parts)]}
+            """, layout)
+    }
+
+    /// Pixels that the red (or green) of a solid covers.
+    private static func covered(_ picture: Samples, isGreen: Bool = false) -> Set<SIMD2<Int>> {
+        var places: Set<SIMD2<Int>> = []
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let v = picture[x, y].z
+                if isGreen ? v < 112 : v > 160 { places.insert([x, y]) }
+            }
+        }
+        return places
+    }
+
+    private static let crown =
+        #"{"shape": "lathe", "material": "red", "profile": [[1.15, 0], [1.1, 1], [0, 1.1]], "around": 48}"#
+
+    @Test func `a hat covers the head above the brow, and nothing of the face`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#)
+        for (yaw, roll) in [(0, 0), (25, 0), (-40, 0), (10, 20)] as [(Float, Float)] {
+            let face = Self.face(yaw: yaw, roll: roll)
+            let places = Self.covered(worn(hat, on: Self.wall, [face]))
+            let across = Double(places.count) / Double(Self.scale * Self.scale)
+            print("a hat at yaw \(yaw), roll \(roll): \(across) square eye distances")
+            #expect((1.5...4.5).contains(across))
+            for i in 17..<48 {
+                let mark = face.landmarks[i]
+                #expect(!places.contains([Int(mark.x), Int(mark.y)]), "landmark \(i) is covered at yaw \(yaw)")
+            }
+            let top = face.head([0, -1.5, 0.6])
+            #expect(places.contains([Int(top.x), Int(top.y)]))
+        }
+    }
+
+    @Test func `what goes round the head is hidden behind it`() throws {
+        // A ring as a halo that was let down to the eyes: its front is seen, its back is not.
+        let ring =
+            #"{"shape": "ring", "material": "red", "radius": 1.9, "thickness": 0.08, "at": [0, 0, 1], "turn": [25, 0, 0]}"#
+        let hidden = Self.covered(worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face()]))
+        let whole = Self.covered(
+            worn(try Self.solid(ring, #""shadow": 0, "occluder": false,"#), on: Self.wall, [Self.face()]))
+        let lost = whole.subtracting(hidden)
+        print("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
+        #expect(hidden.isSubset(of: whole))
+        #expect(lost.count > whole.count / 10 && lost.count < whole.count * 6 / 10)
+        // All of it within the head's width.
+        #expect(lost.allSatisfy { abs(Float($0.x) - 160) < 1.5 * Self.scale })
+        // On a head that looks to the right the left side of what is behind shows more.
+        let sides = try [Float(-35), 35].map { yaw -> Int in
+            let places = Self.covered(
+                worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face(yaw: yaw)]))
+            return places.reduce(0) { $0 + ($1.x < 160 ? 1 : -1) }
+        }
+        #expect(abs(sides[0] + sides[1]) < 60, "mirrored heads wear mirrored rings: \(sides)")
+    }
+
+    @Test func `a tube and a ball are lighter where the light comes from`() throws {
+        for part in [
+            #"{"shape": "ball", "material": "red", "radius": 0.8, "at": [0, -0.2, -1.6]}"#,
+            #"{"shape": "tube", "material": "red", "radius": 0.5, "path": [[-1.4, -0.2, -1.6], [1.4, -0.2, -1.6]]}"#,
+            #"{"shape": "extrusion", "material": "red", "path": "M-80-60h160v80h-160z", "bevel": 0.3, "depth": 0.8, "at": [0, 0, -2]}"#,
+        ] {
+            let picture = worn(try Self.solid(part, #""shadow": 0,"#), on: Self.wall, [Self.face()])
+            let places = Self.covered(picture).filter { abs($0.x - 160) < 8 }
+            let rows = (places.map(\.y).min() ?? 0, places.map(\.y).max() ?? 0)
+            func luma(_ part: Double) -> Int {
+                picture[160, rows.0 + Int(Double(rows.1 - rows.0) * part)].x
+            }
+            // From above and the left, by default.
+            print("\(part.prefix(24)): luma \(luma(0.08)) above, \(luma(0.5)), \(luma(0.92)) below")
+            #expect(rows.1 - rows.0 > 20)
+            #expect(luma(0.08) > luma(0.92) + 8)
+        }
+    }
+
+    @Test func `glass lets what is behind it through, and a brim darkens the brow`() throws {
+        let lens = #"{"shape": "ball", "material": "glass", "radius": 0.5, "at": [0, 0, -1.5]}"#
+        let seen = worn(try Self.solid(lens, #""shadow": 0,"#), on: Self.wall, [Self.face()])
+        #expect(Self.covered(seen, isGreen: true).count > 300)
+        var striped = Self.wall
+        for y in 0..<Self.layout.height { striped.bytes[y * Self.layout.planes[0].stride + 160] = 40 }
+        let through = worn(try Self.solid(lens, #""shadow": 0,"#), on: striped, [Self.face()])
+        #expect(through[160, 120].x < seen[160, 120].x - 20)
+        let brim = try Self.solid(Self.crown, #""place": "hat","#)
+        let shaded = worn(brim, on: Self.wall, [Self.face()])
+        let bare = worn(try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#), on: Self.wall, [Self.face()])
+        let covered = Self.covered(bare)
+        var (darker, lighter, far) = (0, 0, 0)
+        for y in 0..<Self.layout.height {
+            for x in 0..<Self.layout.width where !covered.contains([x, y]) {
+                let way = bare[x, y].x - shaded[x, y].x
+                if way > 3 { darker += 1 }
+                if way < -3 { lighter += 1 }
+                if abs(way) > 3 && y > 160 { far += 1 }
+            }
+        }
+        print("a hat's shadow darkens \(darker) pixels")
+        #expect(darker > 100 && lighter == 0 && far == 0)
+    }
+
+    @Test func `any layout and range shows the same, beside the frame's edge too`() throws {
+        let part = Self.crown
+        for layout in allLayouts {
+            let hat = try layer(
+                """
+                {"kind": "solid", "place": "hat", "materials": [{"name": "red", "color": "#c01818"}],
+                 "parts": [\(part)]}
+                """, layout)
+            let before = Samples(noise: layout)
+            for place in [Point(48, 40), Point(2, 35), Point(Float(layout.width), 30), Point(-200, 10)] {
+                let after = worn(hat, on: before, [makeFace(at: place, scale: 14)])
+                #expect((after.bytes == before.bytes) == (place.x < -100), "\(layout) at \(place)")
+            }
+        }
+    }
+
+    @Test func `solids ask for no memory once warm`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var canvas = Canvas(Self.layout)
+        var dresser = Dresser(masks: [hat], seed: 1)
+        let faces = [Self.face(), makeFace(at: Point(60, 150), scale: 25, yaw: 20)]
+        for i in 0..<4 { dresser.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        let before = callocations_count()
+        dresser.dress(&canvas, faces, placement: .identity, at: 0.2)
+        let count = callocations_count() - before
+        print("two hats: \(count) calls for memory in a frame")
+        // Code that is not optimised asks for memory where optimised code does not, so only the latter is held to it.
+        #if !DEBUG
+            #expect(count == 0)
+        #endif
+    }
+}
