@@ -98,7 +98,7 @@ enum Shape {
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
-            sides.append((side, cross(side, ahead)))
+            sides.append((side, cross(ahead, side)))
         }
         // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
         let (first, last) = (sides[0], sides[rows])
