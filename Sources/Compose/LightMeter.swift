@@ -213,7 +213,7 @@ struct PixelReader: ~Escapable {
     /// 0...255 from black to white.
     func luma(_ x: Int, _ y: Int) -> Int {
         let sample = Int(bytes[luma.offset + y * luma.stride + x * luma.step])
-        return isFull ? sample : max(0, min(255, (sample - 16) * 298 >> 8))
+        return isFull ? sample : max(0, min(255, ((sample - 16) * 298) >> 8))
     }
 
     /// The frame's own sample of a level.
