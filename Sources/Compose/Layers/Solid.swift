@@ -181,13 +181,14 @@ struct HeadView {
         distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
     }
 
-    /// Pixels, and depth in head units from the eyes on.
+    /// Pixels, and depth as -1 over the distance from the camera in head units: linear in the picture, and less what is
+    /// nearer.
     @inline(__always)
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
-        let depth = dot(away, p)
-        let factor = distance / max(distance + depth, 1)
+        let inverse = 1 / max(distance + dot(away, p), 1)
+        let factor = distance * inverse
         return SIMD4(
-            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, depth, 0)
+            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, 0 - inverse, 0)
     }
 
     /// A direction of head space in the picture's axes.

@@ -32,6 +32,8 @@ struct Material: Sendable {
         var sheen: Float = 0
         /// 0...1, how much the surroundings are mirrored in the surface's own colour.
         var metal: Float = 0
+        /// 0...1, how far it shines by itself.
+        var glow: Float = 0
     }
 
     /// - Throws: `Problem` with file and line.
@@ -50,6 +52,7 @@ struct Material: Sendable {
         if roughness >= 0 { finish.squarings = Int((7 * (1 - roughness)).rounded()) }
         finish.metal = Float(try fields.number("metal", in: 0...1, default: Double(finish.metal)))
         finish.sheen = Float(try fields.number("sheen", in: 0...1, default: Double(finish.sheen)))
+        finish.glow = Float(try fields.number("glow", in: 0...1, default: 0))
         self.finish = finish
         grain = Self.grain(look)
         opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
@@ -149,9 +152,9 @@ struct Lighting {
             let room = 0.38 + 0.3 * max(-0.6, height) + 0.85 * band * band
             light += (room - light) * finish.metal * 0.85
         }
-        light *= shade * gain
-        let glow = shine * shade * gain * white
-        let shown = base * light + SIMD3(glow, 0, 0)
+        light = (light * gain * (1 - finish.glow) + finish.glow) * shade
+        let glint = shine * shade * gain * white
+        let shown = base * light + SIMD3(glint, 0, 0)
         let whole = shown + cast * (shown.x / white)
         return SIMD4(whole, light)
     }

@@ -57,6 +57,20 @@ enum Polygon {
 
     private static func unit(_ v: SIMD2<Float>) -> SIMD2<Float> { v / max(v.length, 1e-9) }
 
+    /// Whether any two sides of closed outlines cross.
+    static func isCrossed(_ outlines: [[SIMD2<Float>]]) -> Bool {
+        let sides = outlines.flatMap { outline in
+            outline.indices.map { (outline[$0], outline[($0 + 1) % outline.count]) }
+        }
+        for i in sides.indices {
+            for k in sides.indices.dropFirst(i + 1) {
+                let ((a, b), (c, d)) = (sides[i], sides[k])
+                if side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0 { return true }
+            }
+        }
+        return false
+    }
+
     /// Cuts an outline with holes into triangles by clipping ears (Meisters, 1975); holes are joined to it by bridges.
     /// - Returns: the points, and three of their numbers for each triangle, clockwise.
     static func triangulated(_ group: [[SIMD2<Float>]]) -> (points: [SIMD2<Float>], triangles: [Int]) {

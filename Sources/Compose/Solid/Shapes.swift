@@ -98,7 +98,7 @@ enum Shape {
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
-            sides.append((side, cross(ahead, side)))
+            sides.append((side, cross(side, ahead)))
         }
         // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
         let (first, last) = (sides[0], sides[rows])
@@ -135,9 +135,14 @@ enum Shape {
     ///   - bevel: how far the rims slant, head units.
     static func extrusion(_ outlines: [[SIMD2<Float>]], depth: Float, bevel: Float) -> Mesh {
         var mesh = Mesh()
-        let bevel = min(bevel, depth * 0.49)
         for group in Polygon.groups(outlines) {
-            let inner = group.map { Polygon.inset($0, by: bevel) }
+            // As wide a slant as leaves the outlines free of crossings.
+            var bevel = min(bevel, depth * 0.49)
+            var inner = group.map { Polygon.inset($0, by: bevel) }
+            while bevel > 0, Polygon.isCrossed(inner) {
+                bevel = bevel > 0.002 ? bevel / 2 : 0
+                inner = group.map { Polygon.inset($0, by: bevel) }
+            }
             for (z, isFront) in [(-depth / 2, true), (depth / 2, false)] {
                 let (points, triangles) = Polygon.triangulated(inner)
                 let first = mesh.vertices.count

@@ -1,7 +1,7 @@
 /// One corner of a triangle, ready to be drawn: where it lies in the picture and how it looks there.
 public struct RasterVertex: Sendable {
-    /// x and y in pixels of the frame (whole numbers are pixel centres), then depth: what is nearer has less, in any
-    /// unit. The last lane is unused.
+    /// x and y in pixels of the frame (whole numbers are pixel centres), then depth: what is nearer has less, in a unit
+    /// that is linear in the picture, as -1 over the distance is. The last lane is unused.
     public var position: SIMD4<Float>
     /// The lit colour: luma above black, U and V about 128, all in samples of the frame's range; then the light alone,
     /// by which a picture's own colour is multiplied.
@@ -313,7 +313,8 @@ private struct Glass: Ink {
     let opacity: Float
     static var writesDepth: Bool { false }
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
-        var shown = (color + black) * opacity
+        // Not above white, for a premultiplied colour is never above its alpha.
+        var shown = least(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
         return pack(shown)
     }
