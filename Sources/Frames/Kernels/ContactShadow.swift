@@ -19,8 +19,9 @@ extension Rasteriser {
         let (across, down) = (width / Self.cell + 2, height / Self.cell + 2)
         guard strength > 0 else { return }
         if shadow.count < across * down {
-            shadow = Array(repeating: 0, count: across * down)
-            scratch = Array(repeating: 0, count: across * down)
+            // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+            shadow = Array(repeating: 0, count: across * down * 5 / 4)
+            scratch = Array(repeating: 0, count: across * down * 5 / 4)
         }
         measure(tile, offset, across, down)
         let rowWords = tile.stride
