@@ -15,6 +15,10 @@ let swiftSettings: [SwiftSetting] =
         .enableExperimentalFeature("Lifetimes"),
     ] + (strict ? [.treatAllWarnings(as: .error, .when(configuration: .debug))] : [])
 
+/// What runs for each pixel is optimised in debug builds too, with all of Swift's checks: the tests would take twenty times
+/// as long otherwise, and could not ask that a warm frame allocates nothing.
+let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 let package = Package(
     name: "guise",
     products: [.executable(name: "guise", targets: ["guise"])],
@@ -40,17 +44,17 @@ let package = Package(
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 
         // The way of a frame.
-        .target(name: "Frames", swiftSettings: swiftSettings),
+        .target(name: "Frames", swiftSettings: hotSettings),
         .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
             dependencies: ["Frames", "V4L2", "CLinux", "CArt", "CVision"],
             swiftSettings: swiftSettings),
-        .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: swiftSettings),
+        .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: hotSettings),
         .target(
             name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
-            swiftSettings: swiftSettings),
+            swiftSettings: hotSettings),
         .target(
             name: "Publish",
             dependencies: [

@@ -32,10 +32,7 @@ struct EffectTests {
             let asked = callocations_count()
             dresser.dress(&canvas, Self.two, placement: .identity, at: 0.1)
             let count = callocations_count() - asked
-            // Code that is not optimised asks for memory where optimised code does not, so only the latter is held to it.
-            #if !DEBUG
-                #expect(count == 0, "\(name) asks for memory \(count) times a frame")
-            #endif
+            #expect(count == 0, "\(name) asks for memory \(count) times a frame")
             print("\(name): \(count) calls for memory in a frame")
             #expect(Samples(canvas.frame).bytes != before.bytes, "\(name) changes nothing")
         }

@@ -131,17 +131,7 @@ func `make-up is the same in every layout`(_ format: PixelFormat) throws {
     #expect(problem(#"{"kind": "makeup"}"#).contains("lips"))
 }
 
-/// Unoptimised code asks for memory where optimised code does not, and its times say nothing.
-private let isOptimised: Bool = {
-    var isDebug = false
-    assert(
-        {
-            isDebug = true; return true
-        }())
-    return !isDebug
-}()
-
-@Test(.enabled(if: isOptimised, "needs a release build"), arguments: ["tiger", "makeup-evening", "domino"])
+@Test(arguments: ["tiger", "makeup-evening", "domino"])
 func `a warm frame asks for no memory`(_ name: String) throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
     let mask = try Wardrobe(places: [masks]).load(name, for: ArtTarget(layout))

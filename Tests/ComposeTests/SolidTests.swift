@@ -159,9 +159,6 @@ struct SolidTests {
         dresser.dress(&canvas, faces, placement: .identity, at: 0.2)
         let count = callocations_count() - before
         print("two hats: \(count) calls for memory in a frame")
-        // Code that is not optimised asks for memory where optimised code does not, so only the latter is held to it.
-        #if !DEBUG
-            #expect(count == 0)
-        #endif
+        #expect(count == 0)
     }
 }

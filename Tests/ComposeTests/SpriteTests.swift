@@ -227,7 +227,9 @@ struct SpriteTests {
         for i in 0..<3 { dresser.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
         let before = callocations_count()
         for i in 3..<13 { dresser.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
-        #expect(callocations_count() == before)
+        let asked = callocations_count() - before
+        print("a bent sprite: \(asked) calls for memory in ten frames")
+        #expect(asked == 0)
     }
 }
 

@@ -120,11 +120,16 @@ private func words(_ grid: Grid, _ stamp: Stamp, only: Range<Int>? = nil, _ regi
                 worst = max(worst, abs(up - v * 2))
             }
         }
-        // A tile that holds but a part shows the same part.
+        // A tile that holds but a part shows the same part; where it begins, sums may round another way.
         let piece = PixelRect(x: 40, y: 30, width: 50, height: 44)
         let part = words(grid, stamp, piece)
         for y in 0..<44 {
-            for x in 0..<50 { #expect(part[y * 50 + x] == seen[(y + 30) * 140 + x + 40]) }
+            for x in 0..<50 {
+                let (one, other) = (part[y * 50 + x], seen[(y + 30) * 140 + x + 40])
+                for shift in [0, 8, 16, 24] as [UInt32] {
+                    #expect(abs(Int(one >> shift & 255) - Int(other >> shift & 255)) <= 1)
+                }
+            }
         }
     }
     print("warp: at most \(worst) levels from the reference")

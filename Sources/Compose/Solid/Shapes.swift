@@ -98,15 +98,15 @@ enum Shape {
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
-            sides.append((side, cross(ahead, side)))
+            // Round from the first to the second, seen along the curve, is counter-clockwise: what is made so faces outward.
+            sides.append((side, cross(side, ahead)))
         }
         // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
         let (first, last) = (sides[0], sides[rows])
         let excess = isClosed ? arcTangent(dot(last.0, first.1), dot(last.0, first.0)) : 0
         var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
             let t = Float(row) / Float(rows)
-            // Columns go round so that what lies between two rows faces outward.
-            let turn = -2 * Float.pi * Float(column) / Float(around)
+            let turn = 2 * Float.pi * Float(column) / Float(around)
             let radius = max(0, value(widths, t).x)
             let (c, s) = (cosine(excess * t), sine(excess * t))
             let (u, v) = (sides[row].0 * c - sides[row].1 * s, sides[row].0 * s + sides[row].1 * c)
