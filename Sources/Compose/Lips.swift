@@ -47,9 +47,9 @@ struct Lips {
     private mutating func add(_ a: Point, _ b: Point, isUpper: Bool) {
         let (p, q) = (local(a), local(b))
         let (from, to) = (min(p.x, q.x), max(p.x, q.x))
-        guard from.isFinite, to.isFinite else { return }
-        for step in max(0, Int(from.rounded(.up)))..<max(1, min(Self.steps, Int(to)) + 1)
-        where Float(step) >= from && Float(step) <= to {
+        let last = Float(Self.steps)
+        guard from <= last, to >= 0 else { return }  // nor is either not a number
+        for step in Int(max(0, from))...Int(min(last, to)) where Float(step) >= from && Float(step) <= to {
             let part = to - from < 1e-3 ? 0 : (Float(step) - p.x) / (q.x - p.x)
             let y = p.y + (q.y - p.y) * part
             if isUpper { upper[step] = min(upper[step], y) } else { lower[step] = max(lower[step], y) }
@@ -81,11 +81,13 @@ struct Lips {
         let area = tile.region
         let left = max(region.x, area.x)
         let right = min(region.x + region.width, area.x + area.width)
+        let top = max(region.y, area.y)
+        let bottom = min(region.y + region.height, area.y + area.height)
+        guard left < right, top < bottom else { return }
         let stride = tile.stride
         var pixels = tile.pixels
-        for y in max(region.y, area.y)..<max(area.y, min(region.y + region.height, area.y + area.height))
-        where y >= region.y {
-            for x in left..<max(left, right) {
+        for y in top..<bottom {
+            for x in left..<right {
                 let place = (y - area.y) * stride + x - area.x
                 let word = pixels[place]
                 if word == 0 { continue }

@@ -144,7 +144,8 @@ struct Expression: Sendable {
         guard face.state == .tracked else { return }
         let measures = Measures(face)
         let elapsed = min(elapsed, 0.2)
-        set(.mouthOpen, measures.mouth - mouth.value, on: 0.18, off: 0.12)
+        // A smile that shows the teeth parts the lips by a fifth of the eye distance; a word or a yawn by more.
+        set(.mouthOpen, measures.mouth - mouth.value, on: 0.25, off: 0.17)
         set(.smile, measures.smile / smile.value, on: 1.14, off: 1.08)
         set(.browsUp, measures.brows - brows.value, on: 0.07, off: 0.04)
         set(.headTilted, abs(face.pose.roll), on: 18, off: 13)

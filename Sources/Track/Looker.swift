@@ -51,6 +51,9 @@ public struct Looker: ~Copyable {
     static let suspectCertainty: Float = -3
     /// The disagreement up to which a known face is kept without the cascade.
     static let keepDisagreement: Float = 0.04
+    /// And that up to which it is taken where the cascade finds it again: the fits of what is no face, in whose place the
+    /// landmarks slid even farther, have more.
+    static let foundDisagreement: Float = 0.06
     /// Below this, fits of two frames agree so well that one a frame will do.
     static let steadyDisagreement: Float = 0.025
     /// Above this, a fit may have slid: the cascade is asked where the face is.

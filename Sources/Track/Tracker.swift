@@ -258,7 +258,8 @@ public struct Tracker: ~Copyable {
         if following?.isCut != true,
             let sighting = eye.sighting(
                 luma, near: Looker.eyes(following?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
-            let fit = eye.fit(luma, at: sighting), fit.disagreement < near?.disagreement ?? Looker.keepDisagreement,
+            let fit = eye.fit(luma, at: sighting),
+            fit.disagreement < min(near?.disagreement ?? Looker.keepDisagreement, Looker.foundDisagreement),
             !isOthers(fit, than: track)
         {
             track.take(fit, nil, at: seconds, confirmed: true)

@@ -184,7 +184,8 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
             scene.window(x: Self.margin, y: Self.margin, width: size.0, height: size.1) {
                 tracker.update($0, at: 1 + Double(step) / 30)
             }
-            #expect(tracker.faces.isEmpty || step > 0, "a face of another frame")
+            // A face of another frame is not carried on; one that is sure may be found afresh in the same frame.
+            #expect(tracker.faces.allSatisfy { $0.state == .tracked } || step > 0, "a face of another frame")
         }
         for frame in 0..<15 {
             scene.window(x: Self.margin, y: Self.margin, width: 400, height: 300) {

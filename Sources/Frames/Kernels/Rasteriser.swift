@@ -103,8 +103,8 @@ public struct Grain: Sendable {
     /// An empty picture.
     public init() {}
 
-    /// Rows of a band, so that its samples (32 bytes a pixel) stay in a core's second cache of half a megabyte or more.
-    public var bandHeight: Int { max(16, 16_384 / max(region.width, 1)) }
+    /// Rows of a band, so that its samples (32 bytes a pixel) stay in a core's second cache, a megabyte in most.
+    public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
 
     /// Starts a picture of a piece of a frame; `select` goes on.
     /// - Parameter range: of the frame that it is for.
@@ -176,12 +176,18 @@ public struct Grain: Sendable {
                     let target = unsafe Target(
                         depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
                         height: height)
+                    let rows = (low: origin.y - 1, high: origin.y + Float(height))
                     // What faces away comes second: most of it is hidden then, and costs little.
                     for side in 0..<(faces == .both ? 2 : 1) {
                         for i in stride(from: 0, to: triangles.count - 2, by: 3) {
-                            var a = vertices[Int(triangles[i])]
-                            var b = vertices[Int(triangles[i + 1 + side])]
-                            var c = vertices[Int(triangles[i + 2 - side])]
+                            let first = Int(triangles[i])
+                            let second = Int(triangles[i + 1 + side])
+                            let third = Int(triangles[i + 2 - side])
+                            // Most triangles lie in other bands.
+                            let y = vertices[first].position.y
+                            let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
+                            guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
+                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
                             // Before anything is taken off: a corner then lies at the same place for all its triangles,
                             // and whatever piece of the frame is drawn.
                             a.position = snapped(a.position) - origin

@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+@testable import Compose
+@testable import Frames
+@testable import Track
+
+/// Every mask that comes along, on faces that lie anywhere: half out of the picture, far away, filling it, on their side.
+@Suite struct AnywhereTests {
+    private static let masks = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Masks").path
+
+    /// Odd sizes and shared chroma, so that no row or column comes out even.
+    @Test(arguments: [
+        FrameLayout(width: 321, height: 183, format: .i420), FrameLayout(width: 321, height: 122, format: .yuyv),
+        FrameLayout(width: 95, height: 250, format: .i444, range: .full),
+    ])
+    func `no mask harms, wherever a face lies`(_ layout: FrameLayout) throws {
+        let wardrobe = Wardrobe(places: [Self.masks])
+        #expect(wardrobe.names.count >= 32)
+        var canvas = Canvas(layout)
+        var scatter = Scatter(seed: 7)
+        func next(_ low: Float, _ high: Float) -> Float { low + (high - low) * scatter.next() }
+        var drawn = 0
+        for name in wardrobe.names {
+            var dresser = Dresser(masks: [try wardrobe.load(name, for: ArtTarget(layout))])
+            for frame in 0..<30 {
+                canvas.frame.fill(y: 120, u: 120, v: 140)
+                let faces = (0..<2).map { k in
+                    var face = face(
+                        at: Point(next(-0.5, 1.5) * Float(layout.width), next(-0.5, 1.5) * Float(layout.height)),
+                        scale: exponential(next(0, 5.5)), roll: next(-180, 180), yaw: next(-75, 75),
+                        state: next(0, 1) < 0.2 ? .predicted : .tracked)
+                    face.id = frame / 3 * 2 + k
+                    return face
+                }
+                dresser.dress(&canvas, faces, placement: .identity, at: Double(frame) / 30)
+                drawn += 1
+            }
+        }
+        print("\(layout): \(drawn) frames of \(wardrobe.names.count) masks")
+        #expect(drawn == wardrobe.names.count * 30)
+    }
+}
