@@ -19,7 +19,8 @@ import Testing
             .reading)
         var frame = Frame(sink.layout)
         for step in 0..<Int(seconds * 50) + 50 {
-            frame.fill(y: UInt8(40 + step % 150), u: 90, v: 240)
+            // No brightness comes twice within four seconds.
+            frame.fill(y: UInt8(16 + step % 220), u: 90, v: 240)
             try sink.publish(frame.view)
             usleep(20_000)
             var byte = Frame(FrameLayout(width: 1, height: 1, format: .gray))
