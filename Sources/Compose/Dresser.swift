@@ -139,17 +139,11 @@ public struct Dresser: ~Copyable {
             if !isHere && (isFreeHere || people[i].seen < people[free].seen) { free = i }
         }
         arrivals += 1
-        people[free] = Person(id: id, arrival: arrivals, draw: draw(for: id), seen: scene.time)
+        // By the person's number, whoever came before.
+        var lot = Scatter(seed: seed, skipped: id - 1)
+        people[free] = Person(id: id, arrival: arrivals, draw: lot.next(), seen: scene.time)
         for layer in 0..<states.count / Self.slots { states[layer * Self.slots + free] = LayerState() }
         return free
-    }
-
-    /// 0..<1, by splitmix64's mixing (Steele, Lea and Flood, 2014).
-    private func draw(for id: Int) -> Float {
-        var z = seed &+ UInt64(bitPattern: Int64(id)) &* 0x9e37_79b9_7f4a_7c15
-        z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-        return Float((z ^ z >> 31) >> 40) / Float(1 << 24)
     }
 
     /// - Parameter opacity: of the whole mask, 0...1.

@@ -92,10 +92,7 @@ extension Canvas {
             for x in 0..<piece.width {
                 let cover = outline.cover(Point(Float(piece.x + x), Float(piece.y + y)), full: full, none: none)
                 guard cover < 1 else { continue }
-                let alpha = UInt32(cover * 256)
-                let word = words[y * stride + x]
-                let odd = (word >> 8 & 0x00ff_00ff) * alpha & 0xff00_ff00
-                words[y * stride + x] = odd | ((word & 0x00ff_00ff) * alpha) >> 8 & 0x00ff_00ff
+                words[y * stride + x] = faded(words[y * stride + x], UInt32(cover * 256))
             }
         }
     }

@@ -93,8 +93,7 @@ struct Lips {
                 if word == 0 { continue }
                 let share = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
                 if share == 256 { continue }
-                let (even, odd) = (word & 0xff_00ff, word >> 8 & 0xff_00ff)
-                pixels[place] = ((even * share) >> 8 & 0xff_00ff) | (odd * share & 0xff00_ff00)
+                pixels[place] = faded(word, share)
             }
         }
     }

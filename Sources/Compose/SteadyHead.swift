@@ -37,20 +37,14 @@ struct SteadyHead: Sendable {
             return head
         }
         let rate = 1 / (elapsed * max(head.scale, 1))
-        let speedWeight = Self.weight(Self.speedCutoff, elapsed)
+        let speedWeight = lowPassWeight(cutoff: Self.speedCutoff, elapsed: elapsed)
         speedX += ((head.x - x) * rate - speedX) * speedWeight
         speedY += ((head.y - y) * rate - speedY) * speedWeight
         let speed = (dot(speedX, speedX) + dot(speedY, speedY)).squareRoot()
-        let weight = Self.weight(Self.restCutoff + Self.gain * speed, elapsed)
+        let weight = lowPassWeight(cutoff: Self.restCutoff + Self.gain * speed, elapsed: elapsed)
         x += (head.x - x) * weight
         y += (head.y - y) * weight
         let held = Point(dot(head.x - x, Self.middle), dot(head.y - y, Self.middle))
         return HeadPlacement(x: x, y: y, origin: head.origin + held)
-    }
-
-    /// The weight of a new sample in a first-order low pass.
-    private static func weight(_ cutoff: Float, _ elapsed: Float) -> Float {
-        let r = 2 * .pi * cutoff * elapsed
-        return r / (r + 1)
     }
 }

@@ -6,6 +6,12 @@ extension SIMD2<Float> {
     public var length: Float { (x * x + y * y).squareRoot() }
 }
 
+/// The vector square to both, as long as the area between them.
+@inlinable
+public func cross(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> SIMD3<Float> {
+    SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+}
+
 /// An upright rectangle in a picture: pixels, origin at the top left.
 public struct Rect: Equatable, Sendable {
     /// Of the left edge.

@@ -303,10 +303,10 @@ struct CatSmoothing: Sendable {
         let change = Self.eyes(sighting) - eyes
         speeds +=
             (change / (elapsed * max(sighting.eyeDistance, 1)) - speeds)
-            * Smoothing.weight(cutoff: Smoothing.speedCutoff, elapsed: elapsed)
+            * lowPassWeight(cutoff: Smoothing.speedCutoff, elapsed: elapsed)
         // One cut-off for both eyes: the face must not shear.
         let speed = max(speeds.lowHalf.length, speeds.highHalf.length)
-        eyes += change * Smoothing.weight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed: elapsed)
+        eyes += change * lowPassWeight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed: elapsed)
     }
 
     private static func eyes(_ sighting: Sighting) -> SIMD4<Float> {

@@ -35,10 +35,6 @@ public struct HeadPlacement: Sendable {
     }
 }
 
-func cross(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> SIMD3<Float> {
-    SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
-}
-
 extension HeadPlacement {
     /// The 68 landmarks of a mean head in head space. Measured by factorisation (Tomasi and Kanade, 1992) of landmark
     /// tracks of some twenty people, made symmetric; pitch 0 is the median of people who look at a

@@ -49,18 +49,12 @@ struct Smoothing: Sendable {
             (landmarks, speeds) = (copy next, Face.Landmarks(repeating: .zero))
             return
         }
-        let speedWeight = Self.weight(cutoff: Self.speedCutoff, elapsed: elapsed)
+        let speedWeight = lowPassWeight(cutoff: Self.speedCutoff, elapsed: elapsed)
         for i in 0..<68 {
             let speed = (next[i] - base[i]) / (elapsed * unit)
             speeds[i] += (speed - speeds[i]) * speedWeight
             let cutoff = Self.restCutoff + gain * speeds[i].length
-            landmarks[i] = base[i] + (next[i] - base[i]) * Self.weight(cutoff: cutoff, elapsed: elapsed)
+            landmarks[i] = base[i] + (next[i] - base[i]) * lowPassWeight(cutoff: cutoff, elapsed: elapsed)
         }
-    }
-
-    /// The weight of a new sample in a first-order low pass: the paper's alpha.
-    static func weight(cutoff: Float, elapsed: Float) -> Float {
-        let r = 2 * .pi * cutoff * elapsed
-        return r / (r + 1)
     }
 }

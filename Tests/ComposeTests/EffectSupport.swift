@@ -69,6 +69,16 @@ let allLayouts: [FrameLayout] = PixelFormat.allCases.flatMap { format in
     ]
 }
 
+/// A mean face in the middle of 320 x 240 pixels, eyes 60 apart.
+let middleFace: Face = {
+    var face = Face.mean
+    face.head = HeadPlacement(x: [60, 0, 0], y: [0, 60, 0], origin: Point(160, 90))
+    face.landmarks = face.head.landmarks
+    (face.id, face.state) = (1, .tracked)
+    face.box = Rect(x: 100, y: 60, width: 120, height: 150)
+    return face
+}()
+
 /// A mean face, turned by degrees.
 func face(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0, state: Face.State = .tracked) -> Face {
     let (r, w) = (Double(roll) * .pi / 180, Double(yaw) * .pi / 180)

@@ -8,15 +8,7 @@ import Track
 
 private let layout = FrameLayout(width: 320, height: 240, format: .i420, range: .full)
 
-/// A mean head in the middle.
-private let head: Face = {
-    var face = Face.mean
-    face.head = HeadPlacement(x: [60, 0, 0], y: [0, 60, 0], origin: Point(160, 90))
-    face.landmarks = face.head.landmarks
-    (face.id, face.state) = (1, .tracked)
-    face.box = Rect(x: 100, y: 60, width: 120, height: 150)
-    return face
-}()
+private let head = middleFace
 
 /// A room with white and grey things, and a face of one skin in it: eye whites, and where it shines, are bright.
 private func picture(

@@ -38,15 +38,7 @@ private final class Atelier {
 
 private let layout = FrameLayout(width: 320, height: 240, format: .i444, range: .full)
 
-/// A mean head in the middle, eyes 60 pixels apart.
-private let head: Face = {
-    var face = Face.mean
-    face.head = HeadPlacement(x: [60, 0, 0], y: [0, 60, 0], origin: Point(160, 90))
-    face.landmarks = face.head.landmarks
-    (face.id, face.state) = (1, .tracked)
-    face.box = Rect(x: 100, y: 60, width: 120, height: 150)
-    return face
-}()
+private let head = middleFace
 
 /// A bright, grey frame dressed with one mask: its luma.
 private func luma(_ mask: Mask, _ face: Face = head, at time: Double = 0) -> [UInt8] {

@@ -105,9 +105,7 @@ struct Merge: Layer {
                 let p = Point(Float(piece.x + x), Float(piece.y + y))
                 let shown = features.cover(p, full: Self.full, none: Self.none) * min(1, strength)
                 guard shown > 0 else { continue }
-                let (word, alpha) = (words[y * stride + x], UInt32((1 - shown) * 256))
-                let odd = (word >> 8 & 0x00ff_00ff) * alpha & 0xff00_ff00
-                words[y * stride + x] = odd | ((word & 0x00ff_00ff) * alpha) >> 8 & 0x00ff_00ff
+                words[y * stride + x] = faded(words[y * stride + x], UInt32((1 - shown) * 256))
             }
         }
     }

@@ -40,7 +40,7 @@ struct Particles: PictureLayer {
         let opacity = try Self.pair(&fields, "opacities", in: 0...1, default: (0.55, 0.95))
         let spin = try Self.pair(&fields, "spin", in: -720...720, default: (0, 0))
         let sway = try fields.number("sway", in: 0...0.5, default: 0.015)
-        var random = Random(state: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
+        var random = Scatter(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
         let arts = try names.map { name in
             let path = try Art.inside(parts.folder, name)
             let height = try Raster.load(path: path, maxDimension: 64).size.y
@@ -55,15 +55,17 @@ struct Particles: PictureLayer {
         let kinds = arts.count
         flakes = (0..<count).map { _ in
             // Near ones are few, large, fast and clear; squaring makes far ones many.
-            let near = random.next() * random.next()
+            let near = random.nextDouble() * random.nextDouble()
             func between(_ pair: (Double, Double), _ part: Double) -> Double { pair.0 + (pair.1 - pair.0) * part }
             return Flake(
-                art: min(kinds - 1, Int(random.next() * Double(kinds))), start: [random.next(), random.next()],
+                art: min(kinds - 1, Int(random.nextDouble() * Double(kinds))),
+                start: [random.nextDouble(), random.nextDouble()],
                 size: between(size, near),
-                speed: [between(drift, random.next()), between(fall, 0.7 * near + 0.3 * random.next())],
-                sway: sway * (0.5 + random.next()), swing: (period: 2.5 + 3 * random.next(), phase: random.next()),
-                spin: (speed: between(spin, random.next()), start: 360 * random.next()),
-                opacity: Float(between(opacity, min(1, 0.5 * near + 0.7 * random.next()))))
+                speed: [between(drift, random.nextDouble()), between(fall, 0.7 * near + 0.3 * random.nextDouble())],
+                sway: sway * (0.5 + random.nextDouble()),
+                swing: (period: 2.5 + 3 * random.nextDouble(), phase: random.nextDouble()),
+                spin: (speed: between(spin, random.nextDouble()), start: 360 * random.nextDouble()),
+                opacity: Float(between(opacity, min(1, 0.5 * near + 0.7 * random.nextDouble()))))
         }.sorted { $0.size < $1.size }
     }
 
@@ -111,19 +113,5 @@ struct Particles: PictureLayer {
     private static func wave(_ turn: Double) -> Double {
         let t = wrapped(turn, 1)
         return t < 0.5 ? 16 * t * (0.5 - t) : -16 * (t - 0.5) * (1 - t)
-    }
-}
-
-/// Numbers that look random and are the same each time: SplitMix64 (Steele, Lea and Flood, 2014).
-private struct Random {
-    var state: UInt64
-
-    /// 0 ..< 1.
-    mutating func next() -> Double {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return Double((z ^ (z >> 31)) >> 11) / Double(1 << 53)
     }
 }

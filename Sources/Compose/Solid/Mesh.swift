@@ -183,10 +183,6 @@ struct SolidMap: Sendable {
 
 func dot(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> Float { (a * b).sum() }
 
-func cross(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> SIMD3<Float> {
-    SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
-}
-
 func norm(_ v: SIMD3<Float>) -> Float { dot(v, v).squareRoot() }
 
 func normalized(_ v: SIMD3<Float>) -> SIMD3<Float> {

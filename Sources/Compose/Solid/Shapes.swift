@@ -262,22 +262,6 @@ enum Shape {
     }
 }
 
-/// Numbers that look random and are the same on every run: SplitMix64 (Steele, Lea and Flood, 2014).
-struct Scatter {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    /// 0..<1.
-    mutating func next() -> Float {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return Float((z ^ (z >> 31)) >> 40) / 16_777_216
-    }
-}
-
 /// Smooth noise in space: values at whole places, mixed between them (value noise), -1...1.
 func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
     let base = p.rounded(.down)

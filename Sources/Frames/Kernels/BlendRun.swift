@@ -15,6 +15,14 @@ func faded(_ run: Run, _ gain: UInt32) -> Run {
     return ((even &>> 8) & mask) | (odd & ~mask)
 }
 
+/// The same of one word, for code that works pixel by pixel; cut off instead of rounded.
+/// - Parameter gain: at most 256.
+@inline(__always)
+public func faded(_ word: UInt32, _ gain: UInt32) -> UInt32 {
+    let mask: UInt32 = 0x00ff_00ff
+    return (((word & mask) &* gain) >> 8 & mask) | (((word >> 8) & mask) &* gain & ~mask)
+}
+
 /// Where a run lies in a frame. `x` is even; `count` of its pixels are in the frame.
 struct RunPlace {
     let x: Int
