@@ -44,7 +44,7 @@ let package = Package(
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 
         // The way of a frame.
-        .target(name: "Frames", swiftSettings: hotSettings),
+        .target(name: "Frames", dependencies: ["CLinux"], swiftSettings: hotSettings),
         .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
@@ -63,10 +63,12 @@ let package = Package(
                 .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
             swiftSettings: swiftSettings),
+        // Beside it.
+        .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "CLinux", "CVision",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "CLinux", "CVision",
                 "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -83,6 +85,7 @@ let package = Package(
         .testTarget(
             name: "ComposeTests", dependencies: ["Frames", "JSON", "Capture", "Track", "Compose", "CAllocations"],
             swiftSettings: swiftSettings),
+        .testTarget(name: "ControlTests", dependencies: ["Frames", "JSON", "Control"], swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(

@@ -74,18 +74,3 @@ struct FolderWatch: ~Copyable {
         while unsafe read(descriptor, &events, events.count) == events.count {}
     }
 }
-
-/// Wakes the thread that waits for it; rung by any.
-final class Bell: Sendable {
-    let descriptor: CInt
-
-    /// - Throws: `system` where no descriptor is left.
-    init() throws {
-        descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-        guard descriptor >= 0 else { throw Problem(.system, "eventfd failed: \(message(of: errno))") }
-    }
-
-    deinit { close(descriptor) }
-
-    func ring() { eventfd_write(descriptor, 1) }
-}

@@ -1,5 +1,6 @@
 #ifndef GUISE_CLINUX_H
 #define GUISE_CLINUX_H
+#include "local.h"    // the control socket
 #include "process.h"  // child processes
 // Kernel and C library text that Swift's Glibc module does not show. Each line says what it is for.
 #include <linux/videodev2.h>  // V4L2 structures

@@ -1,0 +1,83 @@
+import CLinux
+import FoundationEssentials
+import Frames
+import Glibc
+import JSON
+
+/// A connection to the daemon, for the command line. Closed with the value.
+public struct ControlClient: ~Copyable {
+    private let descriptor: CInt
+    private var received: [UInt8] = []
+
+    /// - Throws: `missing` where no daemon runs, or `system`.
+    public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
+        let path = try ControlSocket.path(environment: environment)
+        let connected = unsafe clinux_local_connect(path)
+        switch -connected {
+        case ENOENT, ECONNREFUSED:
+            throw Problem(
+                .missing, "guise is not running",
+                cure: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
+        case 1...:
+            throw Problem(.system, "could not connect to \(path): \(message(of: -connected))")
+        default: descriptor = connected
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Asks for one thing, and waits for its answer.
+    /// - Parameter seconds: how long.
+    /// - Throws: `Refusal` where the daemon said no, `Problem` where it said nothing.
+    public mutating func ask(_ request: JSON, within seconds: Int = 20) throws -> JSON {
+        try send(request)
+        while true {
+            guard let answer = try next(within: seconds) else {
+                throw Problem(.gone, "guise ended without an answer", cure: "`journalctl --user -u guise` says why")
+            }
+            if let ok = answer["ok"] { return ok }
+            if let error = answer["error"] {
+                let code = error["code"]?.string.flatMap(Refusal.Code.init(rawValue:)) ?? .failed
+                throw Refusal(code, error["message"]?.string ?? "it was refused")
+            }
+        }
+    }
+
+    /// Sends one line.
+    public func send(_ request: JSON) throws {
+        let line = Array("\(request.text)\n".utf8)
+        var sent = 0
+        while sent < line.count {
+            let count = unsafe line.withUnsafeBufferPointer {
+                unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
+            }
+            guard count > 0 else {
+                throw Problem(.gone, "guise hung up", cure: "`journalctl --user -u guise` says why")
+            }
+            sent += count
+        }
+    }
+
+    /// The next line; nil at the end.
+    /// - Throws: `Problem` where none comes in time.
+    public mutating func next(within seconds: Int) throws -> JSON? {
+        while true {
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = Array(received[..<end])
+                received.removeSubrange(...end)
+                return try JSON(line, file: "answer")
+            }
+            var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = unsafe poll(&polled, 1, CInt(seconds) * 1000)
+            if ready < 0, errno == EINTR { continue }
+            guard ready > 0 else {
+                throw Problem(
+                    .busy, "guise gave no answer within \(seconds) s", cure: "`guise doctor` looks for the reason")
+            }
+            var bytes = [UInt8](repeating: 0, count: 16 << 10)
+            let count = unsafe clinux_read(descriptor, &bytes, bytes.count)
+            guard count > 0 else { return nil }
+            received += bytes[..<count]
+        }
+    }
+}

@@ -1,0 +1,325 @@
+import CLinux
+import Foundation
+import Frames
+import Glibc
+import JSON
+import Synchronization
+
+/// What the wire bears.
+public enum Wire {
+    /// Bytes of a line, without its end.
+    public static let longestLine = 64 << 10
+    /// Connections at once.
+    static let mostClients = 64
+    /// Bytes that wait for a client who does not read them; then it is dropped.
+    static let mostWaiting = 256 << 10
+    /// Lines of one client that are answered before the others have their turn.
+    static let linesAtOnce = 16
+    /// Seconds for a client that is dropped to read why.
+    static let farewell: UInt64 = 1
+}
+
+/// What answers requests, beside the server.
+public protocol Answering: AnyObject, Sendable {
+    /// Does what a verb asks for. Called by the server's thread, which must not wait: what takes its time is done
+    /// elsewhere, and answered when it is done, from any thread, once.
+    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
+    /// What subscribers should hear of since the last call. Called ten times a second while there are subscribers.
+    func news() -> [(topic: Topic, event: JSON)]
+}
+
+/// Speaks with clients on a thread of its own: one JSON object a line, each way. Whatever a client does costs it its own
+/// connection at most.
+public final class ControlServer: Sendable {
+    /// What other threads have for clients.
+    private struct Mail {
+        var answers: [(client: Int, line: String)] = []
+        var events: [(topic: Topic, event: JSON)] = []
+        var isOpen = true
+    }
+
+    private let bell: Bell
+    private let mail = Mutex(Mail())
+    /// Until the thread has it.
+    private let listener: Mutex<Listener?>
+    private let ended = DispatchSemaphore(value: 0)
+    private let hasSubscribers = Atomic<Bool>(false)
+
+    /// Milliseconds between two looks for news, while somebody listens.
+    private static let tick: CInt = 100
+    /// Added to the thread's nice value: frames go first where cores are few.
+    private static let nice: CInt = 5
+
+    /// Begins to listen.
+    public init(_ listener: consuming Listener, _ daemon: any Answering) throws {
+        bell = try Bell()
+        self.listener = Mutex(consume listener)
+        let thread = Thread { [self, weak daemon] in
+            if let listener = self.listener.withLock({ $0.take() }) { serve(listener, daemon) }
+            ended.signal()
+        }
+        thread.name = "control"
+        thread.start()
+    }
+
+    /// Tells subscribers; for what happens seldom, from any thread.
+    public func post(_ topic: Topic, _ event: JSON) {
+        guard hasSubscribers.load(ordering: .relaxed) else { return }
+        mail.withLock { $0.events.append((topic, event)) }
+        bell.ring()
+    }
+
+    /// Sends what waits, and ends; returns when the socket is gone.
+    public func close() {
+        mail.withLock { $0.isOpen = false }
+        bell.ring()
+        ended.wait()
+    }
+
+    private func serve(_ listener: consuming Listener, _ daemon: (any Answering)?) {
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        var clients: [Client] = []
+        var polled: [pollfd] = []
+        var count = 0
+        weak let daemon = daemon
+        while true {
+            polled.removeAll(keepingCapacity: true)
+            polled.append(pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0))
+            polled.append(pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0))
+            for client in clients { polled.append(client.wanted) }
+            let listened = clients.contains { !$0.topics.isEmpty }
+            hasSubscribers.store(listened, ordering: .relaxed)
+            let isBusy = clients.contains(where: \.hasLine)
+            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? Self.tick : -1
+            guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
+            if polled[0].revents != 0 { bell.hear() }
+
+            var (letters, isOpen) = mail.withLock { mail in
+                let taken = mail
+                mail.answers.removeAll()
+                mail.events.removeAll()
+                return (taken, mail.isOpen)
+            }
+            if listened, let daemon { letters.events += daemon.news() }
+            for (topic, event) in letters.events {
+                let line = event.text
+                for i in clients.indices where clients[i].topics.contains(topic) { clients[i].say(line) }
+            }
+            for (number, line) in letters.answers {
+                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].say(line) }
+            }
+
+            for i in clients.indices {
+                if polled[i + 2].revents != 0 { clients[i].receive() }
+                answer(&clients[i], daemon)
+                clients[i].send()
+            }
+            for client in clients where client.isGone { client.hangUp() }
+            clients.removeAll(where: \.isGone)
+            if polled[1].revents != 0 { welcome(&clients, &count, listener.descriptor) }
+            if !isOpen {
+                for client in clients { client.hangUp() }
+                return
+            }
+        }
+    }
+
+    private func welcome(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
+        while true {
+            let descriptor = clinux_local_accept(listener)
+            guard descriptor >= 0 else { return }
+            count += 1
+            var client = Client(descriptor, number: count)
+            // The folder keeps others out already; root and a shared runtime folder are not kept out by it.
+            guard let peer = Listener.peer(of: descriptor), peer.user == getuid() else {
+                client.hangUp()
+                continue
+            }
+            if clients.count >= Wire.mostClients {
+                client.refuse(nil, Refusal(.tooManyClients, "\(Wire.mostClients) clients are connected already"))
+                client.leave()
+            }
+            if clients.count < 2 * Wire.mostClients { clients.append(client) } else { client.hangUp() }
+        }
+    }
+
+    private func answer(_ client: inout Client, _ daemon: (any Answering)?) {
+        for _ in 0..<Wire.linesAtOnce {
+            switch client.nextLine() {
+            case nil: return
+            case .tooLong:
+                client.refuse(nil, Refusal(.badLine, "a line of more than \(Wire.longestLine) bytes"))
+            case .line(let bytes):
+                var id: JSON?
+                do throws(Refusal) {
+                    let json: JSON
+                    do { json = try JSON(bytes, file: "request") } catch {
+                        throw Refusal(.badLine, "\(error)".replacing("request:1: ", with: ""))
+                    }
+                    id = json["id"]
+                    let request = try Request(id: id, json)
+                    if case .subscribe(let topics) = request.verb {
+                        client.topics = Set(topics)
+                        client.say(Self.done(id, JSON(["events": JSON(topics.map(\.rawValue))])))
+                    } else if let daemon {
+                        let (number, id) = (client.number, id)
+                        daemon.answer(request.verb) { [weak self] result in self?.deliver(result, to: number, id) }
+                    }
+                } catch {
+                    client.refuse(id, error)
+                }
+            }
+        }
+    }
+
+    private func deliver(_ result: Result<JSON, any Error>, to number: Int, _ id: JSON?) {
+        let line =
+            switch result {
+            case .success(let json): Self.done(id, json)
+            case .failure(let error): Self.refused(id, Refusal(error))
+            }
+        mail.withLock { $0.answers.append((number, line)) }
+        bell.ring()
+    }
+
+    fileprivate static func done(_ id: JSON?, _ json: JSON) -> String {
+        JSON.object(id: id).with("ok", json).text
+    }
+
+    fileprivate static func refused(_ id: JSON?, _ refusal: Refusal) -> String {
+        JSON.object(id: id).with("error", refusal.json).text
+    }
+}
+
+extension JSON {
+    /// What every answer begins with.
+    fileprivate static func object(id: JSON?) -> JSON { id.map { JSON(["id": $0]) } ?? JSON([:]) }
+}
+
+/// One connection.
+private struct Client {
+    enum Input {
+        case line([UInt8])
+        /// Thrown away up to its end.
+        case tooLong
+    }
+
+    let number: Int
+    let descriptor: CInt
+    var topics: Set<Topic> = []
+    /// Nothing more will be read from it or said to it.
+    private(set) var isGone = false
+    private var received: [UInt8] = []
+    /// Bytes of `received` that hold no end of a line.
+    private var searched = 0
+    private var isSkipping = false
+    private var isTold = false
+    private var hasEnded = false
+    private var waiting: [UInt8] = []
+    private var sent = 0
+    private var leavesBy: UInt64?
+
+    init(_ descriptor: CInt, number: Int) { (self.descriptor, self.number) = (descriptor, number) }
+
+    var isLeaving: Bool { leavesBy != nil }
+
+    var wanted: pollfd {
+        // Who has said much and reads nothing is not listened to.
+        let listens = !isLeaving && !hasEnded && received.count <= Wire.longestLine
+        let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)
+        return pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    }
+
+    /// True where an answer can be made without hearing more.
+    var hasLine: Bool { !isLeaving && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
+
+    mutating func receive() {
+        guard !isLeaving, !hasEnded, received.count <= Wire.longestLine else { return }
+        let chunk = 16 << 10
+        let before = received.count
+        received.append(contentsOf: repeatElement(0, count: chunk))
+        let count = unsafe received.withUnsafeMutableBufferPointer {
+            unsafe clinux_read(descriptor, $0.baseAddress?.advanced(by: before), chunk)
+        }
+        received.removeLast(chunk - max(0, count))
+        switch count {
+        case 0: hasEnded = true
+        case -Int(EAGAIN): break
+        case ..<0: isGone = true
+        default: break
+        }
+    }
+
+    mutating func nextLine() -> Input? {
+        guard !isLeaving else { return nil }
+        guard let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+            searched = received.count
+            if isSkipping || searched > Wire.longestLine {
+                received.removeAll()
+                searched = 0
+                if !isSkipping {
+                    isSkipping = true
+                    return .tooLong
+                }
+            }
+            // What was half said when it left was nothing.
+            if hasEnded, sent == waiting.count { isGone = true }
+            return nil
+        }
+        let line = Array(received[..<end])
+        received.removeSubrange(...end)
+        searched = 0
+        if isSkipping {
+            isSkipping = false
+            return nextLine()
+        }
+        if line.count > Wire.longestLine { return .tooLong }
+        return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nextLine() : .line(line)
+    }
+
+    mutating func say(_ line: String) {
+        guard !isLeaving, !isGone else { return }
+        waiting += Array(line.utf8)
+        waiting.append(UInt8(ascii: "\n"))
+        guard waiting.count - sent > Wire.mostWaiting else { return }
+        send()
+        guard waiting.count - sent > Wire.mostWaiting, !isGone else { return }
+        // The line that is half sent is finished; the rest is not.
+        let end = waiting[sent...].firstIndex(of: UInt8(ascii: "\n")) ?? waiting.endIndex - 1
+        waiting.removeSubrange((end + 1)...)
+        let refusal = Refusal(.tooSlow, "dropped: \(Wire.mostWaiting >> 10) KiB were not read")
+        let farewell: JSON = JSON(["event": "dropped", "error": refusal.json])
+        waiting += Array(farewell.text.utf8) + [UInt8(ascii: "\n")]
+        leave()
+    }
+
+    mutating func refuse(_ id: JSON?, _ refusal: Refusal) { say(ControlServer.refused(id, refusal)) }
+
+    /// Goes when it has read what waits, or a second is over.
+    mutating func leave() { leavesBy = monotonicTime() + Wire.farewell * 1_000_000_000 }
+
+    mutating func send() {
+        while sent < waiting.count, !isGone {
+            let count = unsafe waiting.withUnsafeBufferPointer {
+                unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
+            }
+            if count == -Int(EAGAIN) { break }
+            guard count > 0 else {
+                isGone = true
+                return
+            }
+            sent += count
+        }
+        if sent == waiting.count {
+            waiting.removeAll(keepingCapacity: waiting.capacity < Wire.mostWaiting)
+            sent = 0
+            if isLeaving { isGone = true }
+        } else if sent > 1 << 16 {
+            waiting.removeSubrange(..<sent)
+            sent = 0
+        }
+        if let leavesBy, monotonicTime() > leavesBy { isGone = true }
+    }
+
+    func hangUp() { close(descriptor) }
+}

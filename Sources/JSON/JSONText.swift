@@ -1,0 +1,109 @@
+/// Making values, and writing them: `JSON(["id": 1, "ok": JSON(["masks": ["santa"]])]).text`.
+extension JSON {
+    /// A value that stands in no file.
+    public init(_ value: Value) { self.init(value: value, line: 0) }
+
+    /// A text; null for nil.
+    public init(_ text: String?) { self.init(text.map(Value.string) ?? .null) }
+    /// A number.
+    public init(_ number: Double) { self.init(.number(number)) }
+    /// A number.
+    public init(_ number: Int) { self.init(.number(Double(number))) }
+    /// True or false.
+    public init(_ bool: Bool) { self.init(.bool(bool)) }
+    /// A list.
+    public init(_ elements: [JSON]) { self.init(.array(elements)) }
+    /// A list of texts.
+    public init(_ texts: [String]) { self.init(.array(texts.map { JSON(.string($0)) })) }
+
+    /// An object, its members in their order.
+    public init(_ members: KeyValuePairs<String, JSON>) {
+        self.init(.object(members.map { Member(key: $0.key, line: 0, value: $0.value) }))
+    }
+
+    /// An object with one more member behind its others.
+    public func with(_ key: String, _ value: JSON) -> JSON {
+        guard case .object(let members) = self.value else { return self }
+        return JSON(.object(members + [Member(key: key, line: 0, value: value)]))
+    }
+
+    /// The value on one line, by RFC 8259: no space between parts, control characters escaped.
+    public var text: String {
+        var text = ""
+        write(to: &text)
+        return text
+    }
+
+    private func write(to out: inout String) {
+        switch value {
+        case .null: out += "null"
+        case .bool(let value): out += value ? "true" : "false"
+        // JSON knows neither infinities nor "no number".
+        case .number(let value) where !value.isFinite: out += "null"
+        case .number(let value): out += Int(exactly: value).map(String.init) ?? "\(value)"
+        case .string(let text): Self.write(text, to: &out)
+        case .array(let elements):
+            out += "["
+            for (i, element) in elements.enumerated() {
+                if i > 0 { out += "," }
+                element.write(to: &out)
+            }
+            out += "]"
+        case .object(let members):
+            out += "{"
+            for (i, member) in members.enumerated() {
+                if i > 0 { out += "," }
+                Self.write(member.key, to: &out)
+                out += ":"
+                member.value.write(to: &out)
+            }
+            out += "}"
+        }
+    }
+
+    private static func write(_ text: String, to out: inout String) {
+        out += "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": out += "\\\""
+            case "\\": out += "\\\\"
+            case "\n": out += "\\n"
+            case "\u{0}"..<" ", "\u{7F}":
+                let digits = String(scalar.value, radix: 16)
+                out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        out += "\""
+    }
+
+    /// The value under a key of an object; nil where there is none.
+    public subscript(key: String) -> JSON? {
+        guard case .object(let members) = value else { return nil }
+        return members.first { $0.key == key }?.value
+    }
+
+    /// Nil for what is no text.
+    public var string: String? { if case .string(let text) = value { text } else { nil } }
+    /// Nil for what is no number.
+    public var number: Double? { if case .number(let number) = value { number } else { nil } }
+    /// Nil for what is neither true nor false.
+    public var bool: Bool? { if case .bool(let bool) = value { bool } else { nil } }
+    /// None for what is no list.
+    public var elements: [JSON] { if case .array(let elements) = value { elements } else { [] } }
+}
+
+extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+    ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral
+{
+    /// A text.
+    public init(stringLiteral text: String) { self.init(.string(text)) }
+    /// A number.
+    public init(integerLiteral number: Int) { self.init(.number(Double(number))) }
+    /// A number.
+    public init(floatLiteral number: Double) { self.init(.number(number)) }
+    /// True or false.
+    public init(booleanLiteral bool: Bool) { self.init(.bool(bool)) }
+    /// A list.
+    public init(arrayLiteral elements: JSON...) { self.init(.array(elements)) }
+}
