@@ -28,7 +28,7 @@ let package = Package(
     ],
     targets: [
         // The shims: C interfaces to what Swift cannot see.
-        .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert")]),
+        .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert"), .linkedLibrary("systemd")]),
         .target(
             name: "CVision",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],

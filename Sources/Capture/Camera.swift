@@ -82,7 +82,8 @@ public struct Camera: FrameSource, ~Copyable {
             guard now - lastSign < Self.patience else { throw stalled }
             return .nothing
         }
-        let time = clock.stamp(filled.time ?? now)
+        var time = clock.stamp(filled.time ?? now)
+        time.taken = filled.time ?? now
         lastSign = now
         if isNative {
             try body(FrameView(layout: layout, bytes: bytes), time)

@@ -6,7 +6,7 @@ import Glibc
 /// left of it is killed and reaped at the end, so that no zombie stays behind.
 ///
 /// Never a shell: arguments go over as they are. Unsafe calls to C are in this file alone.
-@safe public struct ChildProcess: ~Copyable {
+@safe public struct ChildProcess: ~Copyable, Sendable {
     /// Which way the pipe goes.
     public enum Direction: Sendable { case reading, writing }
 

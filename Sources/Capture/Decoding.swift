@@ -2,7 +2,7 @@ import Frames
 import V4L2
 
 /// The way from a camera's bytes to a frame.
-enum Decoding: ~Copyable {
+enum Decoding: ~Copyable, Sendable {
     /// The bytes are the frame.
     case none
     case jpeg(JPEGDecoder)

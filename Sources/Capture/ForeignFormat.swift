@@ -3,8 +3,9 @@ import CLinux
 import Frames
 import V4L2
 
-/// Turns a camera's rare format into planar 4:2:0 by libv4lconvert. Warm, we allocate nothing.
-@safe struct ForeignFormat: ~Copyable {
+/// Turns a camera's rare format into planar 4:2:0 by libv4lconvert. Warm, we allocate nothing. May change
+/// threads: it has one owner at a time.
+@safe struct ForeignFormat: ~Copyable, @unchecked Sendable {
     /// Of the frames to come.
     let layout: FrameLayout
     private let converter: OpaquePointer

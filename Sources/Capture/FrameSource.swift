@@ -2,8 +2,10 @@ import Frames
 
 /// Where frames come from: a camera, a clip, a photo, the sample. One file per kind; `openSource` lists them.
 ///
+/// Opened and closed beside the frame loop, for that takes its time, and handed over whole.
+///
 /// The frame loop polls `descriptor` and then asks for the frame, so a source never blocks and never owns a thread.
-public protocol FrameSource: ~Copyable {
+public protocol FrameSource: ~Copyable, Sendable {
     /// What the user reads: "Integrated Camera (/dev/video0), YUYV 1280x720 at 30 fps".
     var description: String { get }
     /// The size, format and range of the frames to come.
@@ -29,9 +31,13 @@ public struct FrameTime: Equatable, Sendable {
     public var number: Int
     /// Seconds since the source's first frame, by the source's own clock.
     public var seconds: Double
+    /// The same by the monotonic clock, seconds; nil where the source knows no real time.
+    public var taken: Double?
 
     /// A moment of a source's own clock.
-    public init(number: Int, seconds: Double) { (self.number, self.seconds) = (number, seconds) }
+    public init(number: Int, seconds: Double, taken: Double? = nil) {
+        (self.number, self.seconds, self.taken) = (number, seconds, taken)
+    }
 }
 
 /// What came of asking a source for a frame.

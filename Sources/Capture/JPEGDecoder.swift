@@ -3,8 +3,9 @@
 import CArt
 import Frames
 
-/// Decodes a camera's JPEG frames to YUV planes, in the sampling that they have. Warm, it allocates nothing.
-@safe struct JPEGDecoder: ~Copyable {
+/// Decodes a camera's JPEG frames to YUV planes, in the sampling that they have. Warm, it allocates nothing. May
+/// change threads: it has one owner at a time.
+@safe struct JPEGDecoder: ~Copyable, @unchecked Sendable {
     private let handle: tjhandle
 
     /// - Throws: `Problem` of kind `system` without memory.

@@ -127,11 +127,15 @@ public struct Wardrobe: Sendable {
     }
 
     private func includes(of name: String) -> [String] {
+        description(of: name)?["include"]?.elements.compactMap(\.string) ?? []
+    }
+
+    /// `mask.json` as it stands; nil where it cannot be read.
+    func description(of name: String) -> JSON? {
         guard let folder = folder(of: name), let path = try? Art.inside(folder, "mask.json"),
-            let text = try? contents(of: path, limit: Self.largestDescription),
-            let json = try? JSON(text, file: path), var fields = try? Fields(json, file: path)
-        else { return [] }
-        return (try? fields.strings("include", default: [])) ?? []
+            let text = try? contents(of: path, limit: Self.largestDescription)
+        else { return nil }
+        return try? JSON(text, file: path)
     }
 
     /// Tells whether a mask, or one that it includes, was edited.

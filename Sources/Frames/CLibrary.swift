@@ -20,6 +20,9 @@ public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }
 /// CPU time of this thread, nanoseconds.
 public func threadTime() -> UInt64 { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
 
+/// The CPU time of all of this process's threads, nanoseconds.
+public func processTime() -> UInt64 { nanoseconds(CLOCK_PROCESS_CPUTIME_ID) }
+
 /// The monotonic clock, nanoseconds.
 public func monotonicTime() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 

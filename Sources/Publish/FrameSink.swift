@@ -7,10 +7,29 @@ public protocol FrameSink: ~Copyable {
     /// The layout that frames must have. A frame of another layout is a programming error.
     var layout: FrameLayout { get }
 
+    /// What to poll for, so that it is heard at once when somebody begins to watch or ceases to; nil: it is heard by
+    /// asking again.
+    var watchEvents: (descriptor: CInt, events: Int16)? { get }
+    /// Whether somebody watches; nil: that cannot be known, or somebody always does.
+    /// - Parameter now: nanoseconds of the monotonic clock.
+    mutating func isWatched(at now: UInt64) -> Bool?
+
+    /// What is left on a device should this process die before `finish`.
+    mutating func keep(card: borrowing FrameView)
+
     /// Takes one frame. Must not block for longer than a copy takes.
     /// - Throws: `Problem` of kind `gone` when nobody can take frames any more.
     mutating func publish(_ frame: borrowing FrameView) throws
     /// Ends the output in order: flushes a file, leaves `card` on a device as its last frame, closes.
     /// - Parameter card: a plain picture in this sink's layout.
     consuming func finish(card: borrowing FrameView) throws
+}
+
+extension FrameSink where Self: ~Copyable {
+    /// None.
+    public var watchEvents: (descriptor: CInt, events: Int16)? { nil }
+    /// Nothing is left anywhere.
+    public mutating func keep(card: borrowing FrameView) {}
+    /// Not known.
+    public mutating func isWatched(at now: UInt64) -> Bool? { nil }
 }

@@ -16,6 +16,8 @@ public struct Loopback: FrameSink, ~Copyable {
 
     private let device: Device
     private let lock: DeviceLock
+    private var readers: ReaderWatch
+    private let cardGuard: CardGuard
     /// Writes after which the card is in all of the driver's buffers.
     private let cardCount: Int
 
@@ -66,13 +68,28 @@ public struct Loopback: FrameSink, ~Copyable {
         // 0.14 and later start with the first write, and say EINVAL here. 0.12 offers the device again after the end
         // only if it was started so.
         guard code == 0 || code == EINVAL else { throw device.problem(code, "could not start the stream of \(path)") }
-        (self.layout, description) = (layout, "\(card) (\(path)), \(granted)")
-        cardCount = 1 + max(2, min(32, device.bufferCount ?? 2))
+        let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
+        let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
+        var plain = Frame(layout)
+        plain.fill(y: 48, u: 138, v: 124)
+        cardGuard.keep(plain.view)
+        (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
+        readers = ReaderWatch(device)
+        self.cardGuard = cardGuard
         self.device = device
         self.lock = lock
     }
 
     deinit { device.stop(.output) }
+
+    /// For the guard.
+    public mutating func keep(card: borrowing FrameView) { cardGuard.keep(card) }
+
+    /// When readers come and go.
+    public var watchEvents: (descriptor: CInt, events: Int16)? { readers.events }
+
+    /// True while a program reads from the device.
+    public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }
 
     /// Gives one frame to all who read; never waits.
     /// - Throws: `gone` or `busy` where another program has taken the device over.

@@ -41,6 +41,9 @@ public struct PageSink: FrameSink, ~Copyable {
     /// How many frames were encoded so far.
     var encoded: Int { exchange.encoded }
 
+    /// True while a browser shows it.
+    public mutating func isWatched(at now: UInt64) -> Bool? { exchange.hasViewers }
+
     /// Hands over a copy where somebody looks and the last one is old enough.
     public mutating func publish(_ frame: borrowing FrameView) throws {
         precondition(frame.layout == layout, "a frame has its sink's layout")

@@ -34,8 +34,8 @@ public struct Tracker: ~Copyable {
         public init() {}
     }
 
-    /// As given.
-    public let settings: Settings
+    /// As given, or changed since.
+    public private(set) var settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
 
@@ -97,6 +97,14 @@ public struct Tracker: ~Copyable {
     private static let mostSuspects = 6
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
+
+    /// Takes other settings from the next frame on; who is followed stays so.
+    public mutating func change(_ new: Settings) {
+        guard new != settings else { return }
+        if new.smallest != settings.smallest { sweep = nil }
+        settings = new
+        eye.makeRoom(faces: new.most)
+    }
 
     /// Begins without any face.
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.

@@ -6,8 +6,8 @@ import Glibc
 
 /// The frames that a capture device fills: mapped buffers that go round between the driver and us.
 ///
-/// Unmapped, stopped and closed with the value.
-@safe public struct BufferRing: ~Copyable {
+/// Unmapped, stopped and closed with the value. May change threads: it has one owner at a time.
+@safe public struct BufferRing: ~Copyable, @unchecked Sendable {
     /// A buffer that the driver has filled. Give it back as soon as it was read.
     public struct Filled: Equatable, Sendable {
         /// The driver's number of the buffer.

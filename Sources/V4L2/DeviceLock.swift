@@ -5,9 +5,13 @@ import Glibc
 
 /// Keeps this user's other processes from writing to the same loopback: old drivers let two writers mix their frames.
 ///
-/// The kernel releases it when the process ends, however it ends. The file stays, with the last holder's number.
+/// The kernel releases it when the process and its guard end, however they end. The file stays, with the last holder's number.
 public struct DeviceLock: ~Copyable {
-    private let descriptor: CInt
+    /// For the guard, which holds it a moment longer.
+    public let descriptor: CInt
+
+    /// Milliseconds in which the guard of a writer that crashed is done with the device.
+    private static let patience = 1500
 
     /// - Parameters:
     ///   - device: the node; its last component names the lock.
@@ -21,8 +25,14 @@ public struct DeviceLock: ~Copyable {
                 .system, "could not open the lock file \(path): \(errorText(errno))",
                 cure: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
         }
-        guard clinux_flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        var tries = Self.patience / 50
+        while clinux_flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
+            tries -= 1
+            if code == EWOULDBLOCK, tries > 0 {
+                usleep(50_000)
+                continue
+            }
             close(descriptor)
             guard code == EWOULDBLOCK else {
                 throw Problem(.system, "could not lock \(path): \(errorText(code))")

@@ -36,6 +36,13 @@ struct BenchStart {
     }
 }
 
+/// Resident memory now, in bytes.
+func residentBytes() -> Int {
+    // Field 2 of /proc/self/statm (proc(5)), in pages.
+    let pages = procText("statm").split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    return pages * sysconf(CInt(_SC_PAGESIZE))
+}
+
 /// Resident memory now and at its most, in MB (10^6 bytes).
 func residentMemory() -> String {
     let lines = procText("status").split(separator: "\n")

@@ -21,6 +21,8 @@ struct Configuration: Equatable {
     var masks = ["santa"]
     /// What the camera is asked for.
     var camera = Picture()
+    /// When the camera is open.
+    var when = CameraUse.watched
     /// What every output gets, whatever the camera gives.
     var output = Picture()
     var faces = Tracker.Settings()
@@ -32,8 +34,11 @@ struct Configuration: Equatable {
     init() {}
 
     /// - Throws: `Problem` that names the file, line and key, and what is allowed.
-    init(text: [UInt8], file: String) throws {
-        var fields = try Fields(try JSON(text, file: file), file: file)
+    init(text: [UInt8], file: String) throws { try self.init(JSON(text, file: file), file: file) }
+
+    /// The same for a text that was parsed.
+    init(_ json: JSON, file: String) throws {
+        var fields = try Fields(json, file: file)
         let standard = Configuration()
         source = try fields.string("source", default: standard.source)
         sinks = try fields.strings("sinks", default: standard.sinks)
@@ -41,8 +46,13 @@ struct Configuration: Equatable {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
         masks = try fields.strings("masks", default: standard.masks)
-        camera = try Self.picture(&fields, "camera", step: 1)
-        output = try Self.picture(&fields, "output", step: 2)
+        var camera = try fields.object("camera")
+        self.camera = try Self.picture(&camera, step: 1)
+        when = try camera.choice("when", default: standard.when)
+        try camera.finish()
+        var output = try fields.object("output")
+        self.output = try Self.picture(&output, step: 2)
+        try output.finish()
         var faces = try fields.object("faces")
         self.faces.most = try faces.integer("most", in: 1...8, default: standard.faces.most)
         self.faces.smallest = Float(
@@ -57,22 +67,14 @@ struct Configuration: Equatable {
     }
 
     /// - Parameter step: sizes must be multiples of it; loopbacks take even sizes only.
-    private static func picture(_ fields: inout Fields, _ key: String, step: Int) throws -> Picture {
+    private static func picture(_ object: inout Fields, step: Int) throws -> Picture {
         var picture = Picture()
-        var object = try fields.object(key)
         picture.width = try object.integer("width", in: 64...4096, default: picture.width)
         picture.height = try object.integer("height", in: 64...4096, default: picture.height)
         picture.rate = try object.number("rate", in: 1...120, default: picture.rate)
         for (name, size) in [("width", picture.width), ("height", picture.height)] where size % step != 0 {
             throw object.wrong(name, "\(size)", allowed: "even numbers")
         }
-        try object.finish()
         return picture
-    }
-
-    /// The configuration that holds: the named file, else the user's, else the installed one, else the defaults.
-    static func load(named path: String?, places: Places) throws -> Configuration {
-        guard let file = path ?? places.configurations.first(where: isReadable) else { return Configuration() }
-        return try Configuration(text: try contents(of: file), file: file)
     }
 }

@@ -3,8 +3,9 @@ import Capture
 import Compose
 import Frames
 import Glibc
+import Publish
 
-/// SIGINT and SIGTERM as a descriptor, so that the frame loop hears them where it waits anyway.
+/// SIGINT, SIGTERM and SIGHUP as a descriptor, so that the frame loop hears them where it waits anyway.
 ///
 /// Made before any other thread is started, for the others inherit that these signals wait.
 struct Signals: ~Copyable {
@@ -13,99 +14,326 @@ struct Signals: ~Copyable {
     init() throws {
         var set = sigset_t()
         unsafe sigemptyset(&set)
-        unsafe sigaddset(&set, SIGINT)
-        unsafe sigaddset(&set, SIGTERM)
+        for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, signal) }
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
         descriptor = unsafe signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
         guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(message(of: errno))") }
     }
 
     deinit { close(descriptor) }
+
+    /// The next one that came; nil: none.
+    func next() -> CInt? {
+        var info = signalfd_siginfo()
+        let size = MemoryLayout<signalfd_siginfo>.size
+        return unsafe read(descriptor, &info, size) == size ? CInt(info.ssi_signo) : nil
+    }
 }
 
-/// The main thread: waits for a frame, has it dressed, publishes it. Once warm it allocates nothing and never logs.
+/// The main thread: waits for a frame, has it dressed, publishes it; shows a card where there is none to show. Once warm it
+/// allocates nothing and never logs.
 struct FrameLoop: ~Copyable {
+    /// What the loop needs of the world round it.
+    struct Surroundings {
+        let board: Board
+        let keeper: SourceKeeper
+        let cards: Cards
+        /// SIGHUP came.
+        let hangup: () -> Void
+        /// Frames flow.
+        let ready: () -> Void
+        /// Tells the service manager that the loop is alive; called often.
+        let alive: () -> Void
+    }
+
     private let signals: Signals
+    private let outputs: [Output]
+    private let around: Surroundings
+    private var settings: Settings
+    /// Of the board's changes.
+    private var seen = 0
     /// Nanoseconds from one frame to the next.
     private let interval: UInt64
-    /// Frames are held back to the source's own times.
+    /// A file's frames are held back to its own times.
     private let isPaced: Bool
+
+    private var source: (any FrameSource & ~Copyable)?
+    /// Opened by the keeper, and again when it is lost.
+    private let isKept: Bool
+    private var wanted: SourceKeeper.Wanted?
+    private var pulse = Pulse()
+    private var figures = Figures()
+    /// Of the cards, as the guards have them.
+    private var cardEdition = -1
+
+    // Nanoseconds of the monotonic clock.
     private var started: UInt64 = 0
     private var published: UInt64 = 0
     private var arrived: UInt64 = 0
+    private var lastWatched: UInt64 = 0
+    private var lastSecond: UInt64 = 0
+    private var framesThen = 0
+    private var loadThen: UInt64 = 0
 
-    /// A camera that gives nothing for so long is told as stalled, seconds.
+    /// A camera that gives nothing for so long is lost, seconds.
     private static let patience: UInt64 = 10
     /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
     private static let gap: UInt64 = 250_000_000
+    /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
+    private static let cardGap: UInt64 = 100_000_000
+    /// The same while nobody does: browsers list a camera that is written to at all.
+    private static let idleGap: UInt64 = 500_000_000
+    /// The camera is closed so long after the last reader has gone, seconds: some come back at once.
+    private static let lingering: UInt64 = 5
 
-    init(signals: consuming Signals, rate: Double, isPaced: Bool) {
+    /// - Parameters:
+    ///   - source: given by the caller; nil: the keeper's.
+    init(
+        signals: consuming Signals, outputs: [Output], source: consuming (any FrameSource & ~Copyable)?, rate: Double,
+        isPaced: Bool, _ around: Surroundings
+    ) {
         self.signals = signals
+        self.outputs = outputs
+        self.around = around
         self.isPaced = isPaced
+        settings = around.board.now
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
+        isKept = source == nil
+        self.source = consume source
     }
 
-    /// Runs until the source ends or a signal comes.
-    mutating func run(
-        _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ outputs: [Output]
-    ) throws {
+    /// Runs until the source ends, a signal comes, or the board says so.
+    mutating func run(_ pipeline: inout Pipeline) throws {
         started = monotonicTime()
-        (published, arrived) = (0, started)
-        while true {
-            guard try wait(source) else { return }
-            // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
+        (published, arrived, lastSecond) = (0, started, started)
+        while !around.board.isEnding {
+            if let news = around.board.news(since: &seen) {
+                settings = news
+                pipeline.tracker.change(settings.faces)
+            }
             let now = monotonicTime()
-            let early = source.isLive && now < published + interval * 3 / 4
-            var taken = 0.0
-            let arrival = try source.withFrame { view, time in
-                guard !early else { return }
-                try pipeline.dress(view, at: time)
-                taken = time.seconds
-            }
-            switch arrival {
+            look(at: now)
+            try choose(at: now)
+            guard try wait(at: now) else { return }
+            switch try take(&pipeline) {
             case .end: return
-            case .nothing:
-                if source.isLive { try bridge(pipeline, outputs, source.description) }
-            case .frame:
-                arrived = monotonicTime()
-                guard !early else { continue }
-                if isPaced, !pause(until: started + UInt64(taken * 1_000_000_000)) { return }
-                for output in outputs { try output.publish(pipeline.canvas.frame.view) }
-                // The time of arrival, so that a frame that was long in the making does not make the next seem early.
-                published = now
+            case .frame: continue
+            case .nothing: try fill(pipeline)
             }
         }
     }
 
-    /// Waits until the source may have a frame. False: a signal came.
-    private func wait(_ source: borrowing any FrameSource & ~Copyable) throws -> Bool {
-        var polled: [2 of pollfd] = [
-            pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: source.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
-        ]
-        // A source without a descriptor always has one.
-        let timeout = source.descriptor == nil ? 0 : CInt(Self.gap / 1_000_000)
-        var span = polled.mutableSpan
-        let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }
-        guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
-        return polled[0].revents == 0
-    }
+    // MARK: - one turn
 
-    /// Gives the last frame again while a camera is late, and says when it is more than that.
-    private mutating func bridge(
-        _ pipeline: borrowing Pipeline, _ outputs: [Output], _ source: String
-    ) throws {
-        let now = monotonicTime()
-        guard now < arrived + Self.patience * 1_000_000_000 else {
-            throw Problem(
-                .gone, "\(source) has given no frame for \(Self.patience) s", cure: "plug the camera in again")
+    /// Who watches; what the second was like.
+    private mutating func look(at now: UInt64) {
+        var isWatched = false
+        for output in outputs where output.isWatched(at: now) ?? true { isWatched = true }
+        if isWatched || around.board.isOrdered || settings.recorder != nil { lastWatched = now }
+        pulse.isWatched = isWatched
+        if now - lastSecond >= 1_000_000_000 {
+            let seconds = Double(now - lastSecond) / 1e9
+            let load = processTime()
+            pulse.rate = Double(pulse.frames - framesThen) / seconds
+            pulse.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
+            (lastSecond, framesThen, loadThen) = (now, pulse.frames, load)
+            around.board.tell(figures)
         }
-        guard published > 0, now >= published + Self.gap else { return }
-        for output in outputs { try output.publish(pipeline.canvas.frame.view) }
-        published = now
+        around.board.tell(pulse)
+        around.alive()
     }
 
-    /// Sleeps until a moment of the monotonic clock. False: a signal came first.
+    /// Opens and closes the camera.
+    private mutating func choose(at now: UInt64) throws {
+        guard isKept else { return }
+        let isNeeded =
+            settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
+        let want =
+            isNeeded && !settings.isPaused
+            ? SourceKeeper.Wanted(source: settings.source, camera: settings.camera) : nil
+        if want != wanted {
+            giveBack(nil)
+            around.keeper.want(want)
+            wanted = want
+            pulse.camera = want == nil ? .closed : .opening
+        }
+        if source == nil, let fresh = around.keeper.take() {
+            source = consume fresh
+            (arrived, published) = (now, min(published, now))
+            pulse.camera = .open
+        }
+        if source == nil, want != nil { pulse.camera = around.keeper.problem == nil ? .opening : .lost }
+    }
+
+    private mutating func giveBack(_ problem: Problem?) {
+        guard let ending = source.take() else { return }
+        around.keeper.giveBack(ending, problem)
+        pulse.faces = 0
+        if problem != nil { pulse.camera = .lost }
+    }
+
+    /// Waits until there may be something to do. False: a signal wants the end.
+    private func wait(at now: UInt64) throws -> Bool {
+        let gap = isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap
+        let due = published + gap
+        var timeout = due > now ? Int((due - now) / 1_000_000) + 1 : 0
+        var descriptor: CInt = -1
+        switch source {
+        case .some(let source):
+            // A source without a descriptor always has a frame.
+            if let own = source.descriptor { descriptor = own } else if isShowing || !isKept { timeout = 0 }
+        case .none: break
+        }
+        var polled = [6 of pollfd](repeating: pollfd(fd: -1, events: 0, revents: 0))
+        polled[0] = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
+        polled[1] = pollfd(fd: around.board.bell.descriptor, events: Int16(POLLIN), revents: 0)
+        polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var place = 3
+        for output in outputs where place < polled.count {
+            guard let (descriptor, events) = output.watchEvents else { continue }
+            polled[place] = pollfd(fd: descriptor, events: events, revents: 0)
+            place += 1
+        }
+        var span = polled.mutableSpan
+        let count = unsafe span.withUnsafeMutableBufferPointer {
+            unsafe poll($0.baseAddress, nfds_t($0.count), CInt(clamping: timeout))
+        }
+        guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
+        if polled[1].revents != 0 { around.board.bell.hear() }
+        return polled[0].revents == 0 || !isEnded()
+    }
+
+    /// True where the source's own picture is to be seen.
+    private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
+
+    /// Hears the signals that came.
+    private func isEnded() -> Bool {
+        var ends = false
+        while let signal = signals.next() {
+            if signal == SIGHUP { around.hangup() } else { ends = true }
+        }
+        return ends
+    }
+
+    /// Takes the source's next frame, dresses and publishes it.
+    private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
+        guard var taken = source.take() else { return .nothing }
+        var isOver = false
+        let arrival: Arrival
+        do {
+            arrival = try publishNext(&taken, &pipeline, &isOver)
+        } catch let problem as Problem where isKept && problem.kind == .gone {
+            source = consume taken
+            giveBack(problem)
+            return .nothing
+        } catch {
+            source = consume taken
+            throw error
+        }
+        if isKept, arrival == .nothing, monotonicTime() > arrived + Self.patience * 1_000_000_000 {
+            let problem = Problem(
+                .gone, "\(taken.description) has given no frame for \(Self.patience) s", cure: "plug it in again")
+            source = consume taken
+            giveBack(problem)
+            return .nothing
+        }
+        source = consume taken
+        return isOver ? .end : arrival
+    }
+
+    private mutating func publishNext(
+        _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
+    ) throws -> Arrival {
+        // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
+        let now = monotonicTime()
+        let isEarly = source.isLive && now < published + interval * 3 / 4
+        let cpu = threadTime()
+        var came = now
+        var isDressed = false
+        let arrival = try source.withFrame { view, time in
+            guard !isEarly, isShowing else { return }
+            if isPaced {
+                // It stands for a camera: the frame is there when it is due.
+                came = started + UInt64(time.seconds * 1_000_000_000)
+                guard pause(until: came) else {
+                    isOver = true
+                    return
+                }
+            } else if let taken = time.taken {
+                came = min(now, UInt64(taken * 1e9))
+            }
+            try pipeline.dress(view, at: time)
+            isDressed = true
+        }
+        guard arrival == .frame else { return arrival }
+        arrived = monotonicTime()
+        if isEarly { pulse.early += 1 }
+        pulse.damaged = source.damaged
+        // Paused or frozen, it goes on as if nothing had come.
+        guard isDressed else { return isShowing ? .frame : .nothing }
+        let before = threadTime()
+        try publish(pipeline.canvas.frame.view)
+        // The time of arrival, so that a frame that was long in the making does not make the next seem early.
+        published = now
+        let end = monotonicTime()
+        if pulse.frames == 0 { around.ready() }
+        pulse.frames += 1
+        pulse.faces = pipeline.tracker.faces.count
+        pulse.predicted = 0
+        for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
+            pulse.predicted += 1
+        }
+        count(pipeline.cost, latency: end &- min(came, end), publish: threadTime() - before, all: threadTime() - cpu)
+        return .frame
+    }
+
+    private mutating func count(_ cost: Pipeline.Cost, latency: UInt64, publish: UInt64, all: UInt64) {
+        figures.latency.add(nanoseconds: latency)
+        figures.frame.add(nanoseconds: all)
+        figures.search.add(nanoseconds: cost.search)
+        figures.landmarks.add(nanoseconds: cost.landmarks)
+        figures.fit.add(nanoseconds: cost.fit)
+        figures.compose.add(nanoseconds: cost.compose)
+        figures.publish.add(nanoseconds: publish)
+    }
+
+    private func publish(_ view: borrowing FrameView) throws {
+        for output in outputs { try output.publish(view) }
+        settings.recorder?.offer(view)
+        if around.board.isOrdered { Album.fill(around.board.takeOrders(), view) }
+    }
+
+    /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
+    private mutating func fill(_ pipeline: borrowing Pipeline) throws {
+        guard isKept || !isShowing else {
+            return
+        }
+        let now = monotonicTime()
+        let isLate = source != nil && isShowing || settings.isFrozen && pulse.frames > 0
+        let gap = isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap
+        guard now >= published + gap else { return }
+        if isLate, !settings.isPaused, pulse.frames > 0 {
+            try publish(pipeline.canvas.frame.view)
+        } else {
+            try giveGuardsTheirCard()
+            let kind: Cards.Kind = settings.isPaused ? .paused : pulse.camera == .lost ? .problem : .idle
+            try around.cards.with(kind) { try publish($0) }
+        }
+        pulse.filled += 1
+        published = now
+        if pulse.filled == 1 { around.ready() }
+    }
+
+    private mutating func giveGuardsTheirCard() throws {
+        let edition = around.cards.edition
+        guard edition != cardEdition else { return }
+        cardEdition = edition
+        try around.cards.with(.stopped) { card in
+            for output in outputs { output.keep(card: card) }
+        }
+    }
+
+    /// Sleeps until a moment of the monotonic clock. False: the end came first.
     private func pause(until moment: UInt64) -> Bool {
         while true {
             let now = monotonicTime()
@@ -117,8 +345,9 @@ struct FrameLoop: ~Copyable {
                 return true
             }
             var polled = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
-            let count = unsafe poll(&polled, 1, CInt(clamping: left / 1_000_000))
-            if count > 0 { return false }
+            let count = unsafe poll(&polled, 1, CInt(clamping: min(left / 1_000_000, 100)))
+            if count > 0 && isEnded() || around.board.isEnding { return false }
+            around.alive()
         }
     }
 }

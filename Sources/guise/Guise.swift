@@ -1,22 +1,34 @@
 import ArgumentParser
+import Control
 import Foundation
 import Frames
 
 @main
 struct Guise: ParsableCommand {
+    static let version = "0.5"
+
     static let configuration = CommandConfiguration(
         commandName: "guise",
         abstract: "Hats, beards and masks on the faces in your webcam, live, in any video call.",
+        version: version,
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
             BenchCommand.self,
-        ])
+        ],
+        groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 
-    /// The edge: every problem is shown here, once, in one line. Exit code 1 for problems, 64 for wrong options.
+    /// The edge: every problem is shown here, once, in one line. Exit code 1 for problems, 3 where no daemon runs, 64 for
+    /// wrong options.
     static func main() {
         do {
             var command = try parseAsRoot()
             try command.run()
+        } catch let refusal as Refusal {
+            complain(refusal)
+            exit(withError: ExitCode.failure)
+        } catch let absence as NoDaemon {
+            complain(absence.problem)
+            exit(withError: ExitCode(3))
         } catch let problem as Problem {
             complain(problem)
             exit(withError: ExitCode.failure)

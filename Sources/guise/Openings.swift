@@ -6,10 +6,15 @@ import V4L2
 
 /// A new source or sink is a new file in Capture or Publish, and a case here.
 extension Session {
-    /// - Parameter spec: `camera`, `/dev/videoN`, `sample`, or a file.
+    /// - Parameters:
+    ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
+    ///   - loop: a file begins again at its end.
+    ///   - wanted: what a camera is asked for; nil: what the configuration says.
     /// - Throws: `Problem` with the cure.
-    func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
-        let wanted = configuration.camera
+    func openSource(
+        _ spec: String, loop: Bool, _ wanted: Configuration.Picture? = nil
+    ) throws -> any FrameSource & ~Copyable {
+        let wanted = wanted ?? configuration.camera
         switch spec {
         case "camera":
             return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
@@ -113,12 +118,45 @@ final class Output {
         sink = consume taken
     }
 
-    /// Ends the output; a device keeps a plain card as its last picture, not a face.
-    func finish() throws {
+    /// What to poll for, so that it is heard at once when somebody begins to watch.
+    var watchEvents: (descriptor: CInt, events: Int16)? {
+        switch sink {
+        case .some(let sink): sink.watchEvents
+        case .none: nil
+        }
+    }
+
+    /// Whether somebody watches; nil: that cannot be known.
+    func isWatched(at now: UInt64) -> Bool? {
+        guard var taken = sink.take() else { return false }
+        let answer = taken.isWatched(at: now)
+        sink = consume taken
+        return answer
+    }
+
+    /// What is left on a device should the program die.
+    /// - Parameter card: in the canvas's layout.
+    func keep(card: borrowing FrameView) {
+        guard var taken = sink.take() else { return }
+        if isDirect {
+            taken.keep(card: card)
+        } else {
+            try? fitter?.fit(card, into: &frame)
+            taken.keep(card: frame.view)
+        }
+        sink = consume taken
+    }
+
+    /// Ends the output; a device keeps the card as its last picture, not a face.
+    /// - Parameter card: in the canvas's layout.
+    func finish(card: borrowing FrameView) throws {
         guard let ending = sink.take() else { return }
-        var card = Frame(layout)
-        // A dark blue-grey, by BT.601.
-        card.fill(y: 48, u: 138, v: 124)
-        try ending.finish(card: card.view)
+        var own = Frame(isDirect ? FrameLayout(width: 1, height: 1, format: .gray) : layout)
+        if isDirect {
+            try ending.finish(card: card)
+        } else {
+            try fitter?.fit(card, into: &own)
+            try ending.finish(card: own.view)
+        }
     }
 }

@@ -14,7 +14,7 @@ struct Pipeline: ~Copyable {
         var compose: UInt64 = 0
     }
 
-    private(set) var tracker: Tracker
+    var tracker: Tracker
     private(set) var canvas: Canvas
     private(set) var cost = Cost()
     private var fitter: Fitter?

@@ -6,11 +6,13 @@ import Track
 /// What every command that looks at faces needs: the files, the tracker, the masks.
 struct Session {
     let places: Places
-    let configuration: Configuration
+    /// With the text that it was read from.
+    let read: ConfigurationText
+    var configuration: Configuration { read.value }
 
     init(configuration path: String? = nil) throws {
         places = try Places()
-        configuration = try Configuration.load(named: path, places: places)
+        read = try ConfigurationText.load(named: path, places: places)
     }
 
     var wardrobe: Wardrobe { Wardrobe(places: places.masks) }

@@ -1,5 +1,6 @@
 #ifndef GUISE_CLINUX_H
 #define GUISE_CLINUX_H
+#include "guard.h"    // what is left on a device after a crash
 #include "local.h"    // the control socket
 #include "process.h"  // child processes
 // Kernel and C library text that Swift's Glibc module does not show. Each line says what it is for.
@@ -10,7 +11,7 @@
 #include <sys/file.h>      // flock
 #include <sys/inotify.h>   // masks that are edited while they are worn
 #include <sys/signalfd.h>  // SIGINT and SIGTERM as a descriptor
-#include <sys/timerfd.h>   // the pace of the output
+#include <systemd/sd-daemon.h>  // READY=1, STATUS= and the watchdog
 
 // Requests of V4L2: function-like macros, which Swift does not import.
 static const unsigned long clinux_querycap = VIDIOC_QUERYCAP;
@@ -26,6 +27,9 @@ static const unsigned long clinux_qbuf = VIDIOC_QBUF;
 static const unsigned long clinux_dqbuf = VIDIOC_DQBUF;
 static const unsigned long clinux_streamon = VIDIOC_STREAMON;
 static const unsigned long clinux_streamoff = VIDIOC_STREAMOFF;
+static const unsigned long clinux_subscribe_event = VIDIOC_SUBSCRIBE_EVENT;
+static const unsigned long clinux_unsubscribe_event = VIDIOC_UNSUBSCRIBE_EVENT;
+static const unsigned long clinux_dqevent = VIDIOC_DQEVENT;
 
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);

@@ -27,12 +27,14 @@ struct TextLayer: Layer, PictureLayer {
     }
 
     /// Letters: no name is longer, and no line of a hundred can be read.
-    private static let longest = 200
+    static let longest = 200
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let target = parts.target
-        let text = try fields.string("text")
+        // The wearer's own words, where there are any.
+        let written = try fields.string("text")
+        let text = target.choices["text"] ?? written
         guard !text.isEmpty, text.count <= Self.longest else {
             throw fields.wrong("text", "of \(text.count) letters", allowed: "1 to \(Self.longest)")
         }
@@ -149,30 +151,14 @@ private struct TextStyle {
                     + " paint-order=\"stroke\""
             } ?? ""
         let spans = text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map { index, line in
-            "<tspan x=\"0\" y=\"\(Double(index) * Self.line * 1.2)\">\(Self.escaped(String(line)))</tspan>"
+            "<tspan x=\"0\" y=\"\(Double(index) * Self.line * 1.2)\">\(xml(String(line)))</tspan>"
         }
         return """
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="\(box.x) \(box.y) \(box.width) \(box.height)">\
-            <text text-anchor="middle" font-family="\(Self.escaped(font))" font-size="\(Self.line * 0.9)" \
+            <text text-anchor="middle" font-family="\(xml(font))" font-size="\(Self.line * 0.9)" \
             font-weight="\(weight)" font-style="\(isItalic ? "italic" : "normal")" fill="\(color)"\(stroke)>\
             \(spans.joined())</text></svg>
             """
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var out = ""
-        for letter in text {
-            switch letter {
-            case "&": out += "&amp;"
-            case "<": out += "&lt;"
-            case ">": out += "&gt;"
-            case "\"": out += "&quot;"
-            // What XML forbids even so.
-            case _ where letter.unicodeScalars.allSatisfy({ $0.value < 32 }): out += " "
-            default: out.append(letter)
-            }
-        }
-        return out
     }
 
     /// - Parameters:
@@ -288,4 +274,21 @@ extension RasterRGBA {
         }
         return both
     }
+}
+
+/// A text as it stands in an SVG.
+func xml(_ text: String) -> String {
+    var out = ""
+    for letter in text {
+        switch letter {
+        case "&": out += "&amp;"
+        case "<": out += "&lt;"
+        case ">": out += "&gt;"
+        case "\"": out += "&quot;"
+        // What XML forbids even so.
+        case _ where letter.unicodeScalars.allSatisfy({ $0.value < 32 }): out += " "
+        default: out.append(letter)
+        }
+    }
+    return out
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Capture
 import Compose
+import Control
 import Foundation
 import Frames
 import Publish
@@ -32,38 +33,93 @@ struct RunCommand: ParsableCommand {
         notes.forEach(tell)
 
         let signals = try Signals()
-        var source = try session.openSource(sourceSpec, loop: loop)
+        // Somebody looks at it, or may: then it is never without a picture, and can be told what to do.
+        let isLive = !sinkSpecs.allSatisfy(Self.isFile)
+        var listener = isLive ? try Self.listen() : nil
+        let isShown = sinkSpecs.contains { Self.isDevice($0) || $0 == "page" }
+        let isKept = isShown && (sourceSpec == "camera" || Self.isDevice(sourceSpec))
+        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: loop)
+
         // The first device decides the size and format: it may have been fixed by others.
-        let isFile = !source.isLive && sourceSpec != "sample"
         let size = settings.output
-        var canvas =
-            isFile && sinkSpecs.allSatisfy(Self.isFile)
-            ? source.layout : FrameLayout(width: size.width, height: size.height, format: .yuyv)
-        let rate = source.isLive ? size.rate : source.rate ?? size.rate
+        var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
+        var rate = size.rate
+        var title = sourceSpec
+        var isRealTime = isKept
+        switch source {
+        case .some(let source):
+            title = source.description
+            isRealTime = source.isLive
+            if !source.isLive { rate = source.rate ?? size.rate }
+            if !source.isLive, sourceSpec != "sample", !isLive { canvas = source.layout }
+        case .none: break
+        }
         var outputs: [Output] = []
         for spec in sinkSpecs.sorted(by: { Self.isDevice($0) && !Self.isDevice($1) }) {
             let output = Output(try session.openSink(spec, canvas, rate: rate), canvas: outputs.isEmpty ? nil : canvas)
             if outputs.isEmpty { canvas = output.layout }
             outputs.append(output)
-            tell("\(source.description) -> \(output.description)")
+            tell("\(title) -> \(output.description)")
         }
         // Loaded before the first frame: no face is shown undressed.
         let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks, for: canvas)
         var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
-        room.open()
-        defer { room.close() }
-        // The sample has no pace of its own; where somebody watches it goes at its own rate.
-        let watched = sinkSpecs.contains { Self.isDevice($0) || $0 == "page" }
-        let isPaced = !source.isLive && (realtime || (sourceSpec == "sample" && watched))
-        var loop = FrameLoop(signals: signals, rate: rate, isPaced: isPaced)
-        do {
-            try loop.run(&source, &pipeline, outputs)
-        } catch {
-            // The face goes from the device whatever happened.
-            for output in outputs { try? output.finish() }
-            throw error
+
+        var first = Settings()
+        (first.when, first.camera, first.faces) = (settings.when, settings.camera, settings.faces)
+        if isKept { first.source = sourceSpec }
+        let board = try Board(first)
+        let cards = Cards(canvas)
+        let daemon = Daemon(
+            session, board, room, outputs: outputs.map(\.description), canvas: canvas, session.read)
+        daemon.note(camera: isKept ? "" : title)
+        let keeper = try SourceKeeper(wake: board.bell) { wanted in
+            let source = try session.openSource(wanted.source, loop: false, wanted.camera)
+            daemon.note(camera: source.description)
+            return source
+        } failed: { problem in
+            daemon.say("\(problem)")
+            daemon.note(camera: problem.what)
+            cards.draw(.problem, "No picture", "\(problem)")
         }
-        for output in outputs { try output.finish() }
+        if isShown { Thread.detachNewThread { cards.drawAll() } }
+        var server: ControlServer?
+        if let listener = listener.take() { server = try ControlServer(listener, daemon) }
+        room.open()
+        defer {
+            room.close()
+            keeper.close()
+        }
+        // The sample has no pace of its own; where somebody watches it goes at its own rate.
+        let isPaced = !isRealTime && (realtime || (sourceSpec == "sample" && isShown))
+        let service = Service()
+        var loop = FrameLoop(
+            signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
+            FrameLoop.Surroundings(
+                board: board, keeper: keeper, cards: cards, hangup: { daemon.hangUp() }, ready: { service.ready() },
+                alive: { service.alive() }))
+        defer {
+            service.stopping()
+            server?.close()
+        }
+        let outcome = Result { try loop.run(&pipeline) }
+        // The face goes from the device whatever happened.
+        try? board.now.recorder?.finish()
+        var ending = Result<Void, any Error>.success(())
+        for output in outputs {
+            do { try cards.with(.stopped) { try output.finish(card: $0) } } catch { ending = .failure(error) }
+        }
+        try outcome.get()
+        try ending.get()
+    }
+
+    /// Where there is no place for a socket, guise runs without; where another one listens, not at all.
+    private static func listen() throws -> Listener? {
+        do throws(Problem) { return try Listener() } catch {
+            guard error.kind == .missing else { throw error }
+            tell("guise: it cannot be controlled: \(error)")
+            return nil
+        }
     }
 
     private static func isDevice(_ spec: String) -> Bool { spec == "loopback" || spec.hasPrefix("/dev/video") }

@@ -1,11 +1,11 @@
 import CLinux
-import Frames
+
 import Glibc
 
 /// Hears of changes in folders (inotify), and of a bell that other threads ring. For one thread.
 ///
 /// The unsafe system calls are in this file alone.
-struct FolderWatch: ~Copyable {
+public struct FolderWatch: ~Copyable {
     /// -1 where the system gives none: then nothing is heard but the bell.
     private let inotify: CInt
     private let bell: CInt
@@ -21,7 +21,7 @@ struct FolderWatch: ~Copyable {
         | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
 
     /// - Parameter bell: wakes `wait`; borrowed.
-    init(bell: CInt) {
+    public init(bell: CInt) {
         self.bell = bell
         inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
     }
@@ -32,7 +32,7 @@ struct FolderWatch: ~Copyable {
     /// - Parameters:
     ///   - files: folders whose files count.
     ///   - names: folders of which only the coming and going of entries counts.
-    mutating func set(files: [String], names: [String]) {
+    public mutating func set(files: [String], names: [String]) {
         guard inotify >= 0 else { return }
         var now: Set<CInt> = []
         for (folders, events) in [(names, Self.names), (files, Self.files)] {
@@ -47,7 +47,7 @@ struct FolderWatch: ~Copyable {
 
     /// Waits for a change or the bell; then for `quiet` milliseconds without another change, for an editor's save is
     /// several of them, but at most five times as long.
-    func wait(quiet: CInt) {
+    public func wait(quiet: CInt) {
         guard heard(within: -1) else { return }
         for _ in 0..<5 {
             guard heard(within: quiet) else { return }

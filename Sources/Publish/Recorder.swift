@@ -1,0 +1,122 @@
+import Foundation
+import Frames
+import Synchronization
+
+/// Writes what is published to a file, on a thread of its own: the frame loop copies a frame and goes on, and where the
+/// encoder cannot keep up, frames are left out of the file and not of the call.
+public final class Recorder: Sendable {
+    /// What was written so far.
+    public struct Progress: Equatable, Sendable {
+        /// Frames in the file.
+        public var frames = 0
+        /// Frames that the encoder had no time for.
+        public var dropped = 0
+        /// Seconds since it began.
+        public var seconds = 0.0
+        /// Why it ended by itself.
+        public var problem: Problem?
+    }
+
+    private struct Shelf: ~Copyable {
+        /// A quarter of a second, for an encoder that stumbles.
+        var frames: [8 of Frame]
+        /// The first that is filled, and how many are.
+        var first = 0
+        var count = 0
+        /// How often each is to be written: late frames stand for those that did not come.
+        var times = [8 of Int](repeating: 1)
+        var isOpen = true
+    }
+
+    /// The file.
+    public let path: String
+    private let rate: Double
+    private let shelf: Mutex<Shelf>
+    private let state = Mutex(Progress())
+    private let filled = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+    private let began = Atomic<UInt64>(0)
+    private let due = Atomic<Int>(0)
+    private let sink: Mutex<FileSink?>
+
+    /// Starts the encoder.
+    /// - Throws: what `FileSink` throws.
+    public init(path: String, layout: FrameLayout, rate: Double) throws {
+        self.path = path
+        self.rate = rate
+        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate))
+        shelf = Mutex(Shelf(frames: InlineArray { _ in Frame(layout) }))
+        let thread = Thread { [self] in
+            work(layout)
+            ended.signal()
+        }
+        thread.name = "recorder"
+        thread.start()
+    }
+
+    /// How it goes.
+    public var progress: Progress { state.withLock { $0 } }
+
+    /// Takes a copy of a published frame; for the frame loop. Never waits for the encoder.
+    public func offer(_ view: borrowing FrameView) {
+        let now = monotonicTime()
+        if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
+        let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
+        // A file has frames at even distances: what comes late stands for what did not come.
+        let wanted = Int(seconds * rate) + 1
+        let times = wanted - due.load(ordering: .relaxed)
+        guard times > 0 else { return }
+        let isTaken = shelf.withLockIfAvailable { (shelf) -> Bool in
+            guard shelf.isOpen, shelf.count < shelf.times.count else { return false }
+            let place = (shelf.first + shelf.count) % shelf.times.count
+            convert(view, into: &shelf.frames[place])
+            shelf.times[place] = times
+            shelf.count += 1
+            return true
+        }
+        if isTaken == true {
+            due.store(wanted, ordering: .relaxed)
+            filled.signal()
+        } else {
+            state.withLockIfAvailable { $0.dropped += 1 }
+        }
+    }
+
+    /// Ends the file, and waits until it is whole.
+    /// - Throws: `Problem` where it could not be written to its end.
+    public func finish() throws {
+        shelf.withLock { $0.isOpen = false }
+        filled.signal()
+        ended.wait()
+        if let problem = progress.problem { throw problem }
+    }
+
+    private func work(_ layout: FrameLayout) {
+        guard var file = sink.withLock({ $0.take() }) else { return }
+        var spare = Frame(layout)
+        do {
+            while true {
+                filled.wait()
+                let times = shelf.withLock { (shelf) -> Int? in
+                    guard shelf.count > 0 else { return shelf.isOpen ? 0 : nil }
+                    swap(&shelf.frames[shelf.first], &spare)
+                    let times = shelf.times[shelf.first]
+                    shelf.first = (shelf.first + 1) % shelf.times.count
+                    shelf.count -= 1
+                    return times
+                }
+                guard let times else { break }
+                for _ in 0..<times { try file.publish(spare.view) }
+                let seconds = Double(monotonicTime() - began.load(ordering: .relaxed)) / 1e9
+                state.withLock {
+                    $0.frames += times
+                    $0.seconds = seconds
+                }
+            }
+            try file.finish(card: spare.view)
+        } catch {
+            shelf.withLock { $0.isOpen = false }
+            state.withLock { $0.problem = error as? Problem ?? Problem(.system, "\(error)") }
+        }
+    }
+}

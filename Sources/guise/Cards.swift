@@ -1,0 +1,52 @@
+import Compose
+import Frames
+import Synchronization
+
+/// The cards, drawn beside the loop and shown by it. Until one is drawn it is plain.
+final class Cards: Sendable {
+    enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
+
+    private let layout: FrameLayout
+    /// In the order of kinds.
+    private let frames: [5 of Mutex<Frame>]
+    private let drawn = Atomic<Int>(0)
+
+    init(_ layout: FrameLayout) {
+        self.layout = layout
+        frames = InlineArray { _ in
+            var frame = Frame(layout)
+            Card.fill(&frame)
+            return Mutex(frame)
+        }
+    }
+
+    /// Counts what was drawn.
+    var edition: Int { drawn.load(ordering: .acquiring) }
+
+    /// Draws those whose words are known. Takes some tens of milliseconds.
+    func drawAll() {
+        draw(.idle, "Guise", "The camera opens when somebody watches.")
+        draw(.paused, "Paused", "`guise resume` shows the picture again.")
+        draw(.hidden, "One moment", "The face is out of sight. The picture is back when it is found and covered.")
+        draw(.stopped, "Guise has stopped", "")
+    }
+
+    func draw(_ kind: Kind, _ title: String, _ text: String) {
+        var frame = Frame(layout)
+        // Without words where they cannot be drawn: a card is shown in any case.
+        try? Card.draw(title: title, text: text, into: &frame)
+        var fresh: Frame? = consume frame
+        frames[kind.rawValue].withLock { old in
+            if let new = fresh.take() { old = new }
+        }
+        drawn.add(1, ordering: .releasing)
+    }
+
+    /// Lends a card. Not while it is just being replaced: then the next call does.
+    func with(_ kind: Kind, _ body: (borrowing FrameView) throws -> Void) throws {
+        let outcome: Result<Void, any Error>? = frames[kind.rawValue].withLockIfAvailable { frame in
+            Result { try body(frame.view) }
+        }
+        try outcome?.get()
+    }
+}

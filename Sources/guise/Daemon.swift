@@ -1,0 +1,403 @@
+import Capture
+import Compose
+import Control
+import Foundation
+import Frames
+import JSON
+import Publish
+import Synchronization
+import Track
+import V4L2
+
+/// Does what clients ask for: the one set of rules for the socket, the command line and the page. The frame loop hears of
+/// it through the board, the masks through the dressing room.
+final class Daemon: Answering {
+    private let session: Session
+    private let board: Board
+    private let room: DressingRoom
+    private let outputs: [String]
+    private let canvas: FrameLayout
+    private let began = Date()
+    private let configuration: Mutex<ConfigurationText>
+    private let camera = Mutex<String>("")
+    /// What subscribers were told last.
+    private let told = Mutex(Told())
+    private let lines = Mutex<[String]>([])
+
+    /// What was said, so that only what changed is said again.
+    private struct Told {
+        var wishes: [Wish] = []
+        var pulse = Pulse()
+        var figures: UInt64 = 0
+    }
+
+    init(
+        _ session: Session, _ board: Board, _ room: DressingRoom, outputs: [String], canvas: FrameLayout,
+        _ configuration: ConfigurationText
+    ) {
+        (self.session, self.board, self.room, self.outputs, self.canvas) = (session, board, room, outputs, canvas)
+        self.configuration = Mutex(configuration)
+        told.withLock { $0.wishes = room.wishes }
+    }
+
+    /// What the camera calls itself, or why there is none; told by the keeper's thread.
+    func note(camera description: String) { camera.withLock { $0 = description } }
+
+    /// Tells the log, and those who listen.
+    func say(_ line: String) {
+        tell("guise: \(line)")
+        lines.withLock { if $0.count < 100 { $0.append(line) } }
+    }
+
+    // MARK: - requests
+
+    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        switch verb {
+        case .snapshot(let path):
+            do {
+                guard !board.now.isPaused else {
+                    throw Refusal(.notNow, "there is no picture while it is paused; `guise resume` first")
+                }
+                board.order(Board.Order(path: try path ?? Album.newPath(in: "Pictures", "png"), reply: reply))
+            } catch { reply(.failure(error)) }
+        case .stopRecording:
+            guard let recorder = takeRecorder() else {
+                return reply(.failure(Refusal(.notNow, "nothing is being recorded; `guise record start` begins")))
+            }
+            // The encoder may take its time.
+            Thread.detachNewThread {
+                reply(
+                    Result {
+                        try recorder.finish()
+                        return Self.json(recorder)
+                    })
+            }
+        case .devices:
+            Thread.detachNewThread { reply(.success(Self.devices())) }
+        default: reply(Result { try answer(verb) })
+        }
+    }
+
+    private func answer(_ verb: Verb) throws -> JSON {
+        switch verb {
+        case .status: return status
+        case .masks: return masks
+        case .show(let name): return try wear(name) { $0.contains { $0.mask == name } ? $0 : $0 + [Wish(name)] }
+        case .hide(let name): return try wear(name) { $0.filter { $0.mask != name } }
+        case .toggle(let name):
+            return try wear(name) { wishes in
+                let others = wishes.filter { $0.mask != name }
+                return others.count < wishes.count ? others : wishes + [Wish(name)]
+            }
+        case .only(let name): return try wear(name) { $0.filter { $0.mask == name }.first.map { [$0] } ?? [Wish(name)] }
+        case .next: return try step(1)
+        case .previous: return try step(-1)
+        case .clear: return wear([])
+        case .set(let mask?, let key, let value): return try set(mask, key, value)
+        case .set(nil, let key, let value):
+            let changed = try configuration.withLock { text in
+                text = try text.setting(key, value)
+                return text
+            }
+            let notes = adopt(changed.value)
+            return JSON(["key": JSON(key), "value": value, "notes": JSON(notes)])
+        case .pause: return change { $0.isPaused = true }
+        case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
+        case .freeze: return change { $0.isFrozen = true }
+        case .startRecording(let path):
+            guard board.now.recorder == nil else {
+                throw Refusal(.notNow, "a recording is running already; `guise record stop` ends it")
+            }
+            let path = try path ?? Album.newPath(in: "Videos", "mp4")
+            let rate = configuration.withLock { $0.value.output.rate }
+            let recorder = try Recorder(path: path, layout: canvas, rate: rate)
+            board.change { $0.recorder = recorder }
+            return Self.json(recorder)
+        case .reload: return JSON(["notes": JSON(try reload())])
+        case .use(let name): return try use(name)
+        case .stop:
+            board.end()
+            return JSON([:])
+        case .subscribe, .snapshot, .stopRecording, .devices:
+            throw Refusal(.unknownRequest, "this is answered elsewhere")
+        }
+    }
+
+    private func change(_ body: (inout Settings) -> Void) -> JSON {
+        let now = board.change { (settings: inout sending Settings) -> Settings in
+            body(&settings)
+            return settings
+        }
+        return JSON(["paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen)])
+    }
+
+    private func takeRecorder() -> Recorder? {
+        board.change { (settings: inout sending Settings) -> Recorder? in
+            defer { settings.recorder = nil }
+            return settings.recorder
+        }
+    }
+
+    // MARK: - masks
+
+    private func wear(_ name: String, _ body: ([Wish]) -> [Wish]) throws -> JSON {
+        guard room.wishes.contains(where: { $0.mask == name }) || session.wardrobe.names.contains(name) else {
+            throw unknown(name)
+        }
+        return wear(body(room.wishes))
+    }
+
+    private func unknown(_ name: String) -> Refusal {
+        let names = session.wardrobe.names
+        let hint =
+            nearest(to: name, among: names).map { "did you mean '\($0)'?" } ?? "there are: \(names.joined(separator: ", "))"
+        return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
+    }
+
+    private func wear(_ wishes: [Wish]) -> JSON {
+        room.wear(wishes)
+        return JSON(["masks": JSON(wishes.map(Self.json))])
+    }
+
+    /// Wears the mask beside the one that is worn, alone; in the order of names, round and round.
+    private func step(_ way: Int) throws -> JSON {
+        let names = session.wardrobe.names
+        guard !names.isEmpty else { throw Refusal(.notNow, "there are no masks at all; `guise masks` says where") }
+        let last = room.wishes.last.flatMap { names.firstIndex(of: $0.mask) }
+        let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
+        return wear([Wish(names[next])])
+    }
+
+    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {
+        var wishes = room.wishes
+        guard let place = wishes.firstIndex(where: { $0.mask == mask }) else {
+            guard session.wardrobe.names.contains(mask) else { throw unknown(mask) }
+            throw Refusal(.notNow, "'\(mask)' is not worn; `guise show \(mask)` puts it on")
+        }
+        if key == "opacity" {
+            guard let number = value.number, (0...1).contains(number) else {
+                throw Refusal(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
+            }
+            wishes[place].opacity = Float(number)
+            return wear(wishes)
+        }
+        let choices = session.wardrobe.label(of: mask)?.choices ?? [:]
+        guard let choice = choices[key] else {
+            let known = choices.keys.sorted()
+            let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
+            throw Refusal(
+                .badValue,
+                "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))")
+        }
+        guard let text = value.string, choice.allows(text) else {
+            throw Refusal(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
+        }
+        wishes[place].choices[key] = text
+        return wear(wishes)
+    }
+
+    private static func json(_ wish: Wish) -> JSON {
+        let choices = wish.choices.sorted { $0.key < $1.key }
+        return JSON([
+            "name": JSON(wish.mask), "opacity": JSON(Double((wish.opacity * 1000).rounded() / 1000)),
+            "choices": choices.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) },
+        ])
+    }
+
+    private var masks: JSON {
+        let worn = Set(room.wishes.map(\.mask))
+        return JSON([
+            "masks": JSON(
+                session.wardrobe.labels.map { label in
+                    JSON([
+                        "name": JSON(label.name), "title": JSON(label.title), "tags": JSON(label.tags),
+                        "worn": JSON(worn.contains(label.name)),
+                    ])
+                })
+        ])
+    }
+
+    // MARK: - configuration and camera
+
+    /// SIGHUP came: as `reload`, told to the log.
+    func hangUp() {
+        Thread.detachNewThread { [self] in
+            do {
+                for line in try reload() { say(line) }
+            } catch { say("the configuration stays as it was: \(error)") }
+        }
+    }
+
+    /// Reads the configuration anew. What is broken changes nothing.
+    /// - Returns: what the user should know.
+    @discardableResult
+    func reload() throws -> [String] {
+        let path = configuration.withLock { $0.file }
+        guard let path else { return ["there is no configuration file: the defaults hold"] }
+        let fresh = try ConfigurationText(text: try contents(of: path), file: path)
+        let isNew = configuration.withLock { text in
+            let isNew = text.value != fresh.value
+            text = fresh
+            return isNew
+        }
+        return isNew ? adopt(fresh.value) : []
+    }
+
+    /// Makes a configuration hold, as far as that can be while frames flow.
+    private func adopt(_ new: Configuration) -> [String] {
+        let old = adopted.withLock { old in
+            defer { old = new }
+            return old ?? session.configuration
+        }
+        if new.masks != old.masks { room.wear(new.masks.map { name in Wish(name) }) }
+        board.change { settings in
+            settings.when = new.when
+            settings.camera = new.camera
+            settings.faces = new.faces
+            if new.source != old.source, new.source != "auto" { settings.source = new.source }
+        }
+        var later: [String] = []
+        if new.output != old.output { later.append("output") }
+        if new.sinks != old.sinks { later.append("sinks") }
+        if new.port != old.port { later.append("page.port") }
+        if new.cats != old.cats { later.append("faces.cats") }
+        return later.map { "'\($0)' takes effect at the next start" }
+    }
+
+    private let adopted = Mutex<Configuration?>(nil)
+
+    private func use(_ name: String) throws -> JSON {
+        let cameras = listDevices().filter { $0.isCamera || $0.path == name }
+        let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
+        guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
+            let names = cameras.map { "\($0.path) (\($0.capabilities?.card ?? $0.name ?? "unknown"))" }
+            throw Refusal(
+                .unknownDevice,
+                "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")")
+        }
+        guard board.now.source != "" else {
+            throw Refusal(.notNow, "the source is a file, which stays; start again with another --source")
+        }
+        let source = name == "auto" ? "camera" : found?.path ?? name
+        board.change { $0.source = source }
+        return JSON(["source": JSON(source)])
+    }
+
+    private static func devices() -> JSON {
+        JSON([
+            "devices": JSON(
+                listDevices().map { device in
+                    JSON([
+                        "path": JSON(device.path), "name": JSON(device.capabilities?.card ?? device.name),
+                        "camera": JSON(device.isCamera), "loopback": JSON(device.isLoopback),
+                        "problem": JSON(device.problem?.description),
+                    ])
+                })
+        ])
+    }
+
+    // MARK: - status and news
+
+    private static func json(_ recorder: Recorder) -> JSON {
+        let progress = recorder.progress
+        let size = (try? FileManager.default.attributesOfItem(atPath: recorder.path)[.size] as? Int) ?? nil
+        return JSON([
+            "path": JSON(recorder.path), "frames": JSON(progress.frames), "dropped": JSON(progress.dropped),
+            "seconds": JSON(rounded(progress.seconds, 10)), "bytes": size.map { JSON($0) } ?? JSON(.null),
+            "problem": JSON(progress.problem?.description),
+        ])
+    }
+
+    private var status: JSON {
+        let (now, pulse) = (board.now, board.lastPulse)
+        let state =
+            now.isPaused ? "paused" : now.isFrozen ? "frozen" : pulse.camera == .open ? "running" : pulse.camera.rawValue
+        return JSON([
+            "state": JSON(state), "version": JSON(Guise.version), "pid": JSON(Int(getpid())),
+            "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),
+            "masks": JSON(room.wishes.map(Self.json)), "source": JSON(camera.withLock { $0 }),
+            "outputs": JSON(outputs), "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen),
+            "watched": JSON(pulse.isWatched), "camera": JSON(pulse.camera.rawValue),
+            "faces": JSON(pulse.faces), "recording": now.recorder.map(Self.json) ?? JSON(.null),
+        ]).joined(figures)
+    }
+
+    /// Rates and costs; times in milliseconds.
+    private var figures: JSON {
+        let (pulse, figures) = (board.lastPulse, board.lastFigures)
+        func row(_ histogram: Histogram) -> JSON {
+            JSON([
+                "median": JSON(histogram.percentile(0.5)), "p95": JSON(histogram.percentile(0.95)),
+                "p99": JSON(histogram.percentile(0.99)),
+            ])
+        }
+        return JSON([
+            "rate": JSON(rounded(pulse.rate, 10)), "frames": JSON(pulse.frames),
+            "dropped": JSON([
+                "early": JSON(pulse.early), "damaged": JSON(pulse.damaged), "filled": JSON(pulse.filled),
+            ]),
+            "latency": row(figures.latency),
+            "cpu": JSON([
+                "process": JSON(rounded(pulse.load / 10, 100)), "frame": row(figures.frame),
+                "search": row(figures.search), "landmarks": row(figures.landmarks), "fit": row(figures.fit),
+                "compose": row(figures.compose), "publish": row(figures.publish),
+            ]),
+            "memory": JSON(Int(residentBytes() / 1_000_000)),
+        ])
+    }
+
+    func news() -> [(topic: Topic, event: JSON)] {
+        var news: [(Topic, JSON)] = []
+        let (wishes, pulse, now) = (room.wishes, board.lastPulse, monotonicTime())
+        for line in lines.withLock({ lines in
+            defer { lines = [] }
+            return lines
+        }) {
+            news.append((.errors, JSON(["event": "error", "message": JSON(line)])))
+        }
+        let before = told.withLock { told in
+            let before = told
+            (told.wishes, told.pulse) = (wishes, pulse)
+            if now - told.figures >= 1_000_000_000 { told.figures = now }
+            return before
+        }
+        if wishes != before.wishes {
+            news.append((.masks, JSON(["event": "masks", "masks": JSON(wishes.map(Self.json))])))
+        }
+        if pulse.isWatched != before.pulse.isWatched {
+            news.append((.consumer, JSON(["event": "consumer", "watched": JSON(pulse.isWatched)])))
+        }
+        if pulse.camera != before.pulse.camera {
+            news.append(
+                (
+                    .camera,
+                    JSON([
+                        "event": "camera", "camera": JSON(pulse.camera.rawValue),
+                        "source": JSON(camera.withLock { $0 }),
+                    ])
+                ))
+        }
+        if (pulse.faces, pulse.predicted) != (before.pulse.faces, before.pulse.predicted) {
+            news.append(
+                (
+                    .faces,
+                    JSON(["event": "faces", "faces": JSON(pulse.faces), "predicted": JSON(pulse.predicted)])
+                ))
+        }
+        if now - before.figures >= 1_000_000_000 {
+            news.append((.figures, JSON(["event": "figures"]).joined(figures)))
+        }
+        return news
+    }
+}
+
+extension JSON {
+    /// An object with another's members behind its own.
+    func joined(_ other: JSON) -> JSON {
+        guard case .object(let members) = other.value else { return self }
+        return members.reduce(self) { $0.with($1.key, $1.value) }
+    }
+}
+
+/// To one place in so many.
+private func rounded(_ value: Double, _ parts: Double) -> Double { (value * parts).rounded() / parts }

@@ -1,0 +1,160 @@
+import Capture
+import Foundation
+import Frames
+import Glibc
+import Synchronization
+
+/// Opens and closes cameras on a thread of its own, for either may take long, and tries again where it fails: after half
+/// a second at first, then less and less often.
+final class SourceKeeper: Sendable {
+    /// What is to be open.
+    struct Wanted: Equatable, Sendable {
+        /// What `--source` takes.
+        var source: String
+        var camera: Configuration.Picture
+    }
+
+    private struct Desk: ~Copyable {
+        /// Nil: nothing is to be open.
+        var wanted: Wanted?
+        var ready: (any FrameSource & ~Copyable)?
+        var spent: (any FrameSource & ~Copyable)?
+        /// Why the last source ended, or could not be opened.
+        var problem: Problem?
+        /// Counts what was wanted.
+        var wish = 0
+        /// The loop has a source, or it waits on the desk.
+        var isServed = false
+        var isOpen = true
+    }
+
+    private let bell: Bell
+    private let wake: Bell
+    private let desk = Mutex(Desk())
+    private let isReady = Atomic<Bool>(false)
+    private let open: @Sendable (Wanted) throws -> any FrameSource & ~Copyable
+    private let failed: @Sendable (Problem) -> Void
+
+    /// Seconds between tries; the last goes on.
+    private static let pauses = [0.5, 0.5, 1, 2, 4]
+    /// A source that lasted so long was no failure of the opening, seconds.
+    private static let lasting: UInt64 = 10
+
+    /// - Parameters:
+    ///   - wake: rung when a source is ready.
+    ///   - failed: is told each new reason, on the thread.
+    init(
+        wake: Bell, open: @escaping @Sendable (Wanted) throws -> any FrameSource & ~Copyable,
+        failed: @escaping @Sendable (Problem) -> Void
+    ) throws {
+        bell = try Bell()
+        (self.wake, self.open, self.failed) = (wake, open, failed)
+        let thread = Thread { [self] in work() }
+        thread.name = "camera"
+        thread.start()
+    }
+
+    // MARK: - for the loop
+
+    /// Changes what is to be open. What the loop has it gives back itself.
+    func want(_ wanted: Wanted?) {
+        desk.withLock { desk in
+            desk.wanted = wanted
+            desk.wish += 1
+            desk.problem = nil
+            if desk.ready != nil { desk.spent = desk.ready.take() }
+            desk.isServed = false
+        }
+        isReady.store(false, ordering: .releasing)
+        bell.ring()
+    }
+
+    /// The source that was opened, once.
+    func take() -> (any FrameSource & ~Copyable)? {
+        guard isReady.exchange(false, ordering: .acquiring) else { return nil }
+        return desk.withLock { $0.ready.take() }
+    }
+
+    /// Takes a source that is done with, to close it beside the loop.
+    /// - Parameter problem: why it ended; it is opened again then. Nil: it is no longer wanted.
+    func giveBack(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
+        var giving: (any FrameSource & ~Copyable)? = consume source
+        desk.withLock { desk in
+            desk.spent = giving.take()
+            if let problem {
+                desk.problem = problem
+                desk.isServed = false
+            }
+        }
+        if let problem { failed(problem) }
+        bell.ring()
+    }
+
+    /// Why there is no source; nil: it is being opened, or none is wanted.
+    var problem: Problem? { desk.withLockIfAvailable { $0.problem } ?? nil }
+
+    func close() {
+        desk.withLock { $0.isOpen = false }
+        bell.ring()
+    }
+
+    // MARK: - the thread
+
+    private func work() {
+        var (tries, wish) = (0, 0)
+        var opened: UInt64 = 0
+        var told: Problem?
+        while true {
+            var spent: (any FrameSource & ~Copyable)?
+            let (wanted, isOpen, current) = desk.withLock { desk in
+                spent = desk.spent.take()
+                return (desk.isServed ? nil : desk.wanted, desk.isOpen, desk.wish)
+            }
+            // Outside of the lock.
+            Self.close(spent.take())
+            guard isOpen else { return }
+            if current != wish { (wish, tries, told) = (current, 0, nil) }
+            guard let wanted else {
+                wait(milliseconds: -1)
+                continue
+            }
+            if opened > 0 {
+                // The one before ended.
+                if monotonicTime() - opened > Self.lasting * 1_000_000_000 { tries = 0 }
+                opened = 0
+                wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
+                tries += 1
+                continue
+            }
+            do {
+                var fresh: (any FrameSource & ~Copyable)? = try open(wanted)
+                desk.withLock { desk in
+                    guard desk.wish == wish else { return }
+                    desk.ready = fresh.take()
+                    desk.isServed = true
+                    desk.problem = nil
+                }
+                // Somebody wants another by now: this one is closed.
+                guard fresh == nil else { continue }
+                (opened, told) = (monotonicTime(), nil)
+                isReady.store(true, ordering: .releasing)
+                wake.ring()
+            } catch {
+                let problem = error as? Problem ?? Problem(.system, "\(error)")
+                desk.withLock { if $0.wish == wish { $0.problem = problem } }
+                if told != problem { failed(problem) }
+                told = problem
+                wake.ring()
+                wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
+                tries += 1
+            }
+        }
+    }
+
+    private static func close(_ source: consuming (any FrameSource & ~Copyable)?) {}
+
+    private func wait(milliseconds: Int) {
+        var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
+        if unsafe poll(&polled, 1, CInt(milliseconds)) > 0 { bell.hear() }
+    }
+}
