@@ -89,7 +89,8 @@ let package = Package(
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["guise", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
+            name: "EndToEndTests", dependencies: ["guise", "Frames", "JSON", "Track", "Compose"],
+            swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
 )

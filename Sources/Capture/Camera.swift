@@ -10,6 +10,8 @@ import V4L2
 public struct Camera: FrameSource, ~Copyable {
     /// "Integrated Camera (/dev/video0), YUYV 1280x720 at 30 fps".
     public let description: String
+    /// By which it is found again under another number.
+    public let identity: Identity
     /// Of the last frame; see above for JPEG cameras.
     public private(set) var layout: FrameLayout
     /// Frames per second that the driver granted; nil where it does not say.
@@ -57,9 +59,11 @@ public struct Camera: FrameSource, ~Copyable {
         let isNative = granted.layout != nil
         let speed = grantedRate.map { " at \(rateText($0)) fps" } ?? ""
         let description = "\(device.capabilities.card) (\(path)), \(granted)\(speed)"
+        let identity = Identity(card: device.capabilities.card, bus: device.capabilities.bus)
         let ring = try BufferRing(device, shortest: isNative ? layout.byteCount : 2)
 
         (self.description, self.layout, self.rate, self.isNative) = (description, layout, grantedRate, isNative)
+        self.identity = identity
         self.ring = ring
         self.decoding = decoding
         decoded = Frame(isNative ? FrameLayout(width: 1, height: 1, format: .gray) : layout)
@@ -102,6 +106,20 @@ public struct Camera: FrameSource, ~Copyable {
 }
 
 extension Camera {
+    /// What a camera is called and where it is plugged in.
+    public struct Identity: Equatable, Sendable {
+        /// "Integrated Camera".
+        public let card: String
+        /// "usb-0000:00:14.0-6".
+        public let bus: String
+
+        /// The node that has it now: in the same place, else of the same name; nil where it is not there.
+        public var path: String? {
+            let devices = listDevices().filter { $0.capabilities?.card == card && $0.capabilities?.isCapture == true }
+            return (devices.first { $0.capabilities?.bus == bus } ?? devices.first)?.path
+        }
+    }
+
     /// The first camera by number.
     static func best(in listings: [DeviceListing]) throws(Problem) -> String {
         // Infrared cameras, that send grey alone, only where there is no other.

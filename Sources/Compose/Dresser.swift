@@ -41,6 +41,12 @@ public struct Dresser: ~Copyable {
         scene.wearers.reserveCapacity(Self.mostFaces)
     }
 
+    /// What is done about a lost face: the strictest of what is worn.
+    public var onLostFace: LostFace {
+        for mask in masks where mask.onLostFace == .cover && mask.opacity > 0 { return .cover }
+        return .show
+    }
+
     /// Changes what is worn, between two frames.
     /// - Returns: what was worn until now, for somebody with time to let go of.
     public mutating func change(into masks: consuming [Mask]) -> [Mask] {

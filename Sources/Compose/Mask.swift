@@ -16,6 +16,8 @@ public struct Mask: Sendable {
     public let tags: [String]
     /// In the order in which they are drawn.
     public let layers: [WornLayer]
+    /// What is done where the face is lost.
+    public var onLostFace = LostFace.show
     /// Of the whole mask, 0...1: the user's, beside each layer's own.
     public var opacity: Float = 1
     /// Which of all loadings of masks made this one: what is kept for a mask from frame to frame stays while this does.
@@ -85,6 +87,7 @@ public struct Wardrobe: Sendable {
         let author = try fields.string("author", default: "")
         let licence = try fields.string("licence", default: "")
         let tags = try fields.strings("tags", default: [])
+        var onLostFace: LostFace = try fields.choice("onLostFace", default: .show)
         var layers: [WornLayer] = []
         for included in try fields.strings("include", default: []) {
             guard depth < Self.includeLimit else {
@@ -95,7 +98,9 @@ public struct Wardrobe: Sendable {
             guard left.includes >= 0 else {
                 throw fields.wrong("include", "too much", allowed: "\(Self.mostIncludes) includes through all levels")
             }
-            layers += try load(included, for: target, depth: depth + 1, &left).layers
+            let mask = try load(included, for: target, depth: depth + 1, &left)
+            layers += mask.layers
+            if mask.onLostFace == .cover { onLostFace = .cover }
         }
         for layer in try fields.objects("layers") {
             left.layers -= 1
@@ -109,7 +114,9 @@ public struct Wardrobe: Sendable {
         guard !layers.isEmpty else {
             throw Problem(.invalid, "\(file): the mask has neither layers nor includes", cure: "give it a layer")
         }
-        return Mask(name: name, title: title, author: author, licence: licence, tags: tags, layers: layers)
+        return Mask(
+            name: name, title: title, author: author, licence: licence, tags: tags, layers: layers,
+            onLostFace: onLostFace)
     }
 
     private func folder(of name: String) -> String? { folders.first { $0.name == name }?.path }

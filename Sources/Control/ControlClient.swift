@@ -16,7 +16,7 @@ public struct ControlClient: ~Copyable {
         switch -connected {
         case ENOENT, ECONNREFUSED:
             throw Problem(
-                .missing, "guise is not running",
+                .missing, "no guise is running",
                 cure: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
         case 1...:
             throw Problem(.system, "could not connect to \(path): \(message(of: -connected))")

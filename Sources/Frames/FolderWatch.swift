@@ -47,12 +47,18 @@ public struct FolderWatch: ~Copyable {
 
     /// Waits for a change or the bell; then for `quiet` milliseconds without another change, for an editor's save is
     /// several of them, but at most five times as long.
-    public func wait(quiet: CInt) {
-        guard heard(within: -1) else { return }
+    /// - Returns: what was heard first.
+    @discardableResult
+    public func wait(quiet: CInt) -> Heard {
+        guard heard(within: -1) else { return .bell }
         for _ in 0..<5 {
-            guard heard(within: quiet) else { return }
+            guard heard(within: quiet) else { break }
         }
+        return .change
     }
+
+    /// What `wait` may hear.
+    public enum Heard: Sendable { case bell, change }
 
     /// False: nothing was heard but the bell, or nothing at all.
     private func heard(within timeout: CInt) -> Bool {

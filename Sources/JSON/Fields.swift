@@ -186,17 +186,18 @@ public func nearest(to word: String, among candidates: [String]) -> String? {
     return best.0
 }
 
-/// Levenshtein's distance (1966): the fewest insertions, deletions and replacements from one word to the other.
+/// Damerau's distance (1964), as the optimal string alignment: the fewest insertions, deletions, replacements and swaps of
+/// neighbours from one word to the other.
 private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
-    var row = Array(0...b.count)
+    var (before, last) = ([Int](), Array(0...b.count))
     for i in a.indices {
-        var diagonal = row[0]
-        row[0] = i + 1
+        var row = [i + 1]
         for j in b.indices {
-            let replaced = diagonal + (a[i] == b[j] ? 0 : 1)
-            diagonal = row[j + 1]
-            row[j + 1] = min(replaced, row[j] + 1, row[j + 1] + 1)
+            var least = min(last[j] + (a[i] == b[j] ? 0 : 1), row[j] + 1, last[j + 1] + 1)
+            if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { least = min(least, before[j - 1] + 1) }
+            row.append(least)
         }
+        (before, last) = (last, row)
     }
-    return row[b.count]
+    return last[b.count]
 }

@@ -1,7 +1,7 @@
 import Frames
 
 /// Where the frame changed, cell by cell: what enters moves, so it is looked for there first.
-struct Motion: ~Copyable {
+public struct Motion: ~Copyable {
     /// Side of a cell, pixels, for a frame whose longer side is 1280: some 2000 cells for every frame size.
     private static let cell = 24
     /// Samples of a cell that are compared, across and down.
@@ -25,7 +25,7 @@ struct Motion: ~Copyable {
     /// - Parameters:
     ///   - width: the frame's, pixels.
     ///   - height: the frame's, pixels.
-    init(width: Int, height: Int) {
+    public init(width: Int, height: Int) {
         side = max(4, max(width, height) * Self.cell / 1280)
         (columns, rows) = (width / side, height / side)
         last = Array(repeating: 0, count: columns * rows)
@@ -34,7 +34,7 @@ struct Motion: ~Copyable {
 
     /// Compares a frame with the one that was seen before.
     /// - Parameter known: boxes of the faces that are known, pixels: where they and their shoulders move, nobody enters.
-    mutating func look(_ luma: borrowing LumaView, known: Span<Rect>) {
+    public mutating func look(_ luma: borrowing LumaView, known: Span<Rect>) {
         let step = side / Self.samples
         let limit = Int32(Self.threshold * Self.samples * Self.samples)
         for row in 0..<rows {
@@ -76,7 +76,7 @@ struct Motion: ~Copyable {
     var share: Float { Float(sums[sums.count - 1]) / Float(max(1, columns * rows)) }
 
     /// The part of a rectangle's cells that moved, 0 to 1; of those inside the frame.
-    func share(of rect: Rect) -> Float {
+    public func share(of rect: Rect) -> Float {
         func cell(_ position: Float, _ count: Int) -> Int { max(0, min(Int(position / Float(side)), count)) }
         let (left, top) = (cell(rect.x, columns), cell(rect.y, rows))
         let (right, bottom) = (cell(rect.x + rect.width, columns), cell(rect.y + rect.height, rows))
@@ -88,3 +88,6 @@ struct Motion: ~Copyable {
         return Float(moved) / Float((right - left) * (bottom - top))
     }
 }
+
+/// The name outside of this module.
+public typealias FrameMotion = Motion

@@ -190,6 +190,9 @@ public struct Tracker: ~Copyable {
         return shown == 0 || shown >= Self.crowd || isPassing ? 2 * looks : looks
     }
 
+    /// Whether every place of the frame was searched once.
+    public var hasSearchedAll: Bool { sweep?.isComplete == true }
+
     /// Whether some place has not been searched since the start.
     private var isPassing: Bool { sweep?.isComplete == false }
 

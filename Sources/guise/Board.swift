@@ -18,6 +18,8 @@ struct Settings: Sendable {
     /// What a camera is asked for.
     var camera = Configuration.Picture()
     var faces = Tracker.Settings()
+    /// Nil: as masks say.
+    var onLostFace: LostFace?
     var recorder: Recorder?
 }
 

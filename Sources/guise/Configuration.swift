@@ -1,6 +1,15 @@
+import Compose
 import Frames
 import JSON
 import Track
+
+/// `privacy.onLostFace`.
+private enum LostFacePolicy: String, CaseIterable {
+    case mask, show, cover
+
+    /// Nil: as each mask says.
+    var value: LostFace? { LostFace(rawValue: rawValue) }
+}
 
 /// `config.json`: what `guise run` does where its options say nothing. Every key has a default; a test keeps the file at
 /// the top level, which holds them all, and these in step.
@@ -26,6 +35,8 @@ struct Configuration: Equatable {
     /// What every output gets, whatever the camera gives.
     var output = Picture()
     var faces = Tracker.Settings()
+    /// What is done about a face that is lost; nil: as each mask says.
+    var onLostFace: LostFace?
     /// Whether cats' faces are looked for.
     var cats = true
     /// Port of the page on 127.0.0.1; 0: any free one.
@@ -60,6 +71,9 @@ struct Configuration: Equatable {
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
         cats = try faces.bool("cats", default: standard.cats)
         try faces.finish()
+        var privacy = try fields.object("privacy")
+        onLostFace = try privacy.choice("onLostFace", default: LostFacePolicy.mask).value
+        try privacy.finish()
         var page = try fields.object("page")
         port = try page.integer("port", in: 0...65535, default: standard.port)
         try page.finish()

@@ -34,7 +34,8 @@ final class Daemon: Answering {
     init(
         _ session: Session, _ board: Board, _ room: DressingRoom, outputs: [String], canvas: FrameLayout,
         _ configuration: ConfigurationText
-    ) {
+    ) throws {
+        isHungUp = try Bell()
         (self.session, self.board, self.room, self.outputs, self.canvas) = (session, board, room, outputs, canvas)
         self.configuration = Mutex(configuration)
         told.withLock { $0.wishes = room.wishes }
@@ -150,7 +151,8 @@ final class Daemon: Answering {
     private func unknown(_ name: String) -> Refusal {
         let names = session.wardrobe.names
         let hint =
-            nearest(to: name, among: names).map { "did you mean '\($0)'?" } ?? "there are: \(names.joined(separator: ", "))"
+            nearest(to: name, among: names).map { "did you mean '\($0)'?" }
+            ?? "there are: \(names.joined(separator: ", "))"
         return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
@@ -187,7 +189,8 @@ final class Daemon: Answering {
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
             throw Refusal(
                 .badValue,
-                "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))")
+                "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))"
+            )
         }
         guard let text = value.string, choice.allows(text) else {
             throw Refusal(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
@@ -219,13 +222,38 @@ final class Daemon: Answering {
 
     // MARK: - configuration and camera
 
-    /// SIGHUP came: as `reload`, told to the log.
-    func hangUp() {
-        Thread.detachNewThread { [self] in
-            do {
-                for line in try reload() { say(line) }
-            } catch { say("the configuration stays as it was: \(error)") }
+    /// SIGHUP came: the watch looks.
+    func hangUp() { isHungUp.ring() }
+
+    private let isHungUp: Bell
+
+    /// Reads the configuration again whenever its file changes, on a thread of its own. A broken one is told, and the last
+    /// good one holds.
+    func watchConfiguration() {
+        let file = configuration.withLock { $0.file }
+        let thread = Thread { [self] in
+            var watch = FolderWatch(bell: isHungUp.descriptor)
+            // Where there is none yet, the first is taken.
+            var mark = file.flatMap { FileMark($0) }
+            while true {
+                let folders = [file].compactMap { $0 }.map { path in
+                    String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+                }
+                watch.set(files: folders, names: [])
+                let isAsked = watch.wait(quiet: 100) == .bell
+                let now = file.flatMap { FileMark($0) }
+                guard isAsked || now != mark else { continue }
+                mark = now
+                do {
+                    let notes = try reload()
+                    if !notes.isEmpty || !isAsked {
+                        say((["the configuration was read again"] + notes).joined(separator: "; "))
+                    }
+                } catch { say("the configuration stays as it was: \(error)") }
+            }
         }
+        thread.name = "configuration"
+        thread.start()
     }
 
     /// Reads the configuration anew. What is broken changes nothing.
@@ -254,6 +282,7 @@ final class Daemon: Answering {
             settings.when = new.when
             settings.camera = new.camera
             settings.faces = new.faces
+            settings.onLostFace = new.onLostFace
             if new.source != old.source, new.source != "auto" { settings.source = new.source }
         }
         var later: [String] = []
@@ -273,7 +302,8 @@ final class Daemon: Answering {
             let names = cameras.map { "\($0.path) (\($0.capabilities?.card ?? $0.name ?? "unknown"))" }
             throw Refusal(
                 .unknownDevice,
-                "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")")
+                "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
+            )
         }
         guard board.now.source != "" else {
             throw Refusal(.notNow, "the source is a file, which stays; start again with another --source")
@@ -311,7 +341,8 @@ final class Daemon: Answering {
     private var status: JSON {
         let (now, pulse) = (board.now, board.lastPulse)
         let state =
-            now.isPaused ? "paused" : now.isFrozen ? "frozen" : pulse.camera == .open ? "running" : pulse.camera.rawValue
+            now.isPaused
+            ? "paused" : now.isFrozen ? "frozen" : pulse.camera == .open ? "running" : pulse.camera.rawValue
         return JSON([
             "state": JSON(state), "version": JSON(Guise.version), "pid": JSON(Int(getpid())),
             "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),

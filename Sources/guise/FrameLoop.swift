@@ -79,6 +79,8 @@ struct FrameLoop: ~Copyable {
     private static let patience: UInt64 = 10
     /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
     private static let gap: UInt64 = 250_000_000
+    /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
+    private static let behind: UInt64 = 500_000_000
     /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
     private static let cardGap: UInt64 = 100_000_000
     /// The same while nobody does: browsers list a camera that is written to at all.
@@ -99,6 +101,7 @@ struct FrameLoop: ~Copyable {
         settings = around.board.now
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
         isKept = source == nil
+        pulse.camera = isKept ? .closed : .open
         self.source = consume source
     }
 
@@ -110,6 +113,7 @@ struct FrameLoop: ~Copyable {
             if let news = around.board.news(since: &seen) {
                 settings = news
                 pipeline.tracker.change(settings.faces)
+                pipeline.onLostFace = settings.onLostFace
             }
             let now = monotonicTime()
             look(at: now)
@@ -181,7 +185,9 @@ struct FrameLoop: ~Copyable {
         switch source {
         case .some(let source):
             // A source without a descriptor always has a frame.
-            if let own = source.descriptor { descriptor = own } else if isShowing || !isKept { timeout = 0 }
+            if isShowing || isKept {
+                if let own = source.descriptor { descriptor = own } else { timeout = 0 }
+            }
         case .none: break
         }
         var polled = [6 of pollfd](repeating: pollfd(fd: -1, events: 0, revents: 0))
@@ -217,7 +223,8 @@ struct FrameLoop: ~Copyable {
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
-        guard var taken = source.take() else { return .nothing }
+        // A file waits; a camera's frames go by.
+        guard isShowing || isKept, var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
@@ -253,8 +260,12 @@ struct FrameLoop: ~Copyable {
         let arrival = try source.withFrame { view, time in
             guard !isEarly, isShowing else { return }
             if isPaced {
-                // It stands for a camera: the frame is there when it is due.
+                // It stands for a camera: the frame is there when it is due. What fell far behind begins anew.
                 came = started + UInt64(time.seconds * 1_000_000_000)
+                if now > came + Self.behind {
+                    started += now - came
+                    came = now
+                }
                 guard pause(until: came) else {
                     isOver = true
                     return
@@ -272,7 +283,11 @@ struct FrameLoop: ~Copyable {
         // Paused or frozen, it goes on as if nothing had come.
         guard isDressed else { return isShowing ? .frame : .nothing }
         let before = threadTime()
-        try publish(pipeline.canvas.frame.view)
+        if pipeline.mayBeSeen {
+            try publish(pipeline.canvas.frame.view)
+        } else {
+            try around.cards.with(.hidden) { try publish($0) }
+        }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         published = now
         let end = monotonicTime()
@@ -312,11 +327,12 @@ struct FrameLoop: ~Copyable {
         let isLate = source != nil && isShowing || settings.isFrozen && pulse.frames > 0
         let gap = isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap
         guard now >= published + gap else { return }
-        if isLate, !settings.isPaused, pulse.frames > 0 {
+        if isLate, !settings.isPaused, pulse.frames > 0, pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view)
         } else {
             try giveGuardsTheirCard()
-            let kind: Cards.Kind = settings.isPaused ? .paused : pulse.camera == .lost ? .problem : .idle
+            let kind: Cards.Kind =
+                settings.isPaused ? .paused : pulse.camera == .lost ? .problem : isLate ? .hidden : .idle
             try around.cards.with(kind) { try publish($0) }
         }
         pulse.filled += 1

@@ -18,7 +18,13 @@ struct Pipeline: ~Copyable {
     private(set) var canvas: Canvas
     private(set) var cost = Cost()
     private var fitter: Fitter?
+    private var wasCovered = false
     private var dresser: Dresser
+    private var cover = FaceCover()
+    /// What is done about lost faces, whatever masks say; nil: as they say.
+    var onLostFace: LostFace?
+    /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide.
+    private(set) var mayBeSeen = true
     /// Where other masks come from while frames go by; nil: they stay.
     private let room: DressingRoom?
     /// Of the room's changes.
@@ -51,9 +57,28 @@ struct Pipeline: ~Copyable {
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
-        dresser.dress(&canvas, tracker.faces, placement: fitter?.map ?? .identity, at: time.seconds)
+        let placement = fitter?.map ?? .identity
+        let isCovered = (onLostFace ?? dresser.onLostFace) == .cover
+        if isCovered { Self.look(&cover, canvas, tracker.faces, placement) }
+        dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
+        mayBeSeen = true
+        if isCovered {
+            mayBeSeen = cover.cover(
+                &canvas, faces: tracker.faces, placement: placement, hasSearchedAll: tracker.hasSearchedAll,
+                at: time.seconds)
+            wasCovered = true
+        } else if wasCovered {
+            cover.reset()
+            wasCovered = false
+        }
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime, fit: fitted - tracked,
             compose: threadTime() - fitted)
+    }
+
+    // Parts of one value are lent apart from each other only as arguments.
+    private static func look(_ cover: inout FaceCover, _ canvas: borrowing Canvas, _ faces: [Face], _ placement: Affine)
+    {
+        cover.look(canvas.frame.view.luma, faces: faces, placement: placement)
     }
 }

@@ -120,12 +120,17 @@ final class Workshop {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
+    /// Where the control socket lies; nil: there is none.
+    var runtime: String?
+
     /// No setting of the user's own reaches the program. The cache alone is shared: filling it takes seconds.
     var environment: [String: String] {
         var variables = ProcessInfo.processInfo.environment
         variables["HOME"] = folder.path
         variables["XDG_CONFIG_HOME"] = folder.appending(path: "config").path
         variables["XDG_CACHE_HOME"] = Package.folder.appending(path: ".build/test-cache").path
+        // Nobody's running guise is in the way, and none is disturbed.
+        variables["XDG_RUNTIME_DIR"] = runtime
         return variables
     }
 

@@ -44,7 +44,7 @@ func wornWords(_ answer: JSON) -> String {
 
 /// - Throws: `NoDaemon`, or `Problem`.
 func connect() throws -> ControlClient {
-    do throws(Problem) { return try ControlClient() } catch where error.kind == .missing {
+    do throws(Problem) { return try ControlClient() } catch  where error.kind == .missing {
         throw NoDaemon(problem: error)
     }
 }
@@ -200,7 +200,8 @@ struct RecordCommand: ControlCommand {
         commandName: "record", abstract: "Record the picture that others see.")
     @Argument(help: "start or stop.")
     var action: Action
-    @Argument(help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
+    @Argument(
+        help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
 
     var request: JSON {
@@ -226,7 +227,8 @@ struct UseCommand: ControlCommand {
 }
 
 struct StopCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "stop", abstract: "End guise; the device keeps a card.")
+    static let configuration = CommandConfiguration(
+        commandName: "stop", abstract: "End guise; the device keeps a card.")
     var request: JSON { JSON(["request": "stop"]) }
 }
 
@@ -275,7 +277,9 @@ enum StatusText {
                 + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) cards and repeats")
         lines.append("faces: \(Int(number("faces")))")
         lines.append(
-            String(format: "cpu %.1f %% of a core, memory %d MB", status["cpu"]?["process"]?.number ?? 0, Int(number("memory"))))
+            String(
+                format: "cpu %.1f %% of a core, memory %d MB", status["cpu"]?["process"]?.number ?? 0,
+                Int(number("memory"))))
         if let path = status["recording"]?["path"]?.string { lines.append("recording: \(path)") }
         lines.append("milliseconds            median      95 %      99 %")
         func row(_ name: String, _ row: JSON?) {

@@ -67,14 +67,16 @@ struct RunCommand: ParsableCommand {
 
         var first = Settings()
         (first.when, first.camera, first.faces) = (settings.when, settings.camera, settings.faces)
+        first.onLostFace = settings.onLostFace
         if isKept { first.source = sourceSpec }
         let board = try Board(first)
         let cards = Cards(canvas)
-        let daemon = Daemon(
+        let daemon = try Daemon(
             session, board, room, outputs: outputs.map(\.description), canvas: canvas, session.read)
         daemon.note(camera: isKept ? "" : title)
+        let cameras = CameraMemory()
         let keeper = try SourceKeeper(wake: board.bell) { wanted in
-            let source = try session.openSource(wanted.source, loop: false, wanted.camera)
+            let source = try cameras.open(wanted, session)
             daemon.note(camera: source.description)
             return source
         } failed: { problem in
@@ -82,10 +84,11 @@ struct RunCommand: ParsableCommand {
             daemon.note(camera: problem.what)
             cards.draw(.problem, "No picture", "\(problem)")
         }
-        if isShown { Thread.detachNewThread { cards.drawAll() } }
+        if isLive { Thread.detachNewThread { cards.drawAll() } }
         var server: ControlServer?
         if let listener = listener.take() { server = try ControlServer(listener, daemon) }
         room.open()
+        daemon.watchConfiguration()
         defer {
             room.close()
             keeper.close()

@@ -1,0 +1,190 @@
+import Frames
+import Track
+
+/// What is done about a face that a mask is to hide when it is lost.
+public enum LostFace: String, CaseIterable, Sendable {
+    /// Nothing: the mask is for show.
+    case show
+    /// Its place is covered, then the whole picture is not shown until it is found; a new face is covered before it is
+    /// found.
+    case cover
+}
+
+/// Sees to it that no face is shown that the user meant to hide, though the tracker has lost it or not found it yet.
+///
+/// The mask itself covers faces that are tracked, and for a moment those that are predicted. This covers the rest: where
+/// a face was when it was lost, and whatever moves elsewhere, for nobody comes without moving; and it wants the card shown
+/// instead of the picture as long as no face is known at all, or one has been lost for too long.
+public struct FaceCover: ~Copyable {
+    /// A face that was covered and is no longer known.
+    private struct Missing {
+        var id = 0
+        /// Round the head, pixels of the canvas.
+        var place = Rect(x: 0, y: 0, width: 0, height: 0)
+        var since = 0.0
+    }
+
+    private var missing: [Missing] = []
+    private var known: [Missing] = []
+    private var boxes: [Rect] = []
+    private var motion: FrameMotion?
+    /// Of each cell of the mosaic: when something moved there last, seconds.
+    private var moved: [Double] = []
+    private var size = (width: 0, height: 0)
+    private var last: Double?
+
+    /// A cell of the mosaic, as a part of the picture's longer side: a face that fills the picture has six across.
+    private static let cell: Float = 1 / 28
+    /// The place of a lost face is covered for so long, seconds, while the tracker looks for it there; then comes the card.
+    private static let patience = 1.5
+    /// Somebody else is still there: the place is covered for longer, seconds, and then taken for left.
+    private static let longPatience = 10.0
+    /// The covered place grows by this part of its size in each second, for whoever is in it moves.
+    private static let growth: Float = 1.2
+    /// What moved is covered for so long, seconds: a face that comes is found within half of one.
+    private static let unrest = 0.7
+    /// The part of a cell of the mosaic that must move.
+    private static let share: Float = 0.2
+    /// No configuration allows more faces.
+    private static let most = 16
+
+    /// Begins with nobody.
+    public init() {
+        missing.reserveCapacity(Self.most)
+        known.reserveCapacity(Self.most)
+        boxes.reserveCapacity(Self.most)
+    }
+
+    /// Forgets all; for when nothing is to be hidden any more.
+    public mutating func reset() {
+        missing.removeAll(keepingCapacity: true)
+        known.removeAll(keepingCapacity: true)
+        motion = nil
+        last = nil
+    }
+
+    /// Covers what the masks cannot, on the dressed frame.
+    /// - Parameters:
+    ///   - faces: of this frame, in the pixels that were searched.
+    ///   - placement: from those to the canvas's.
+    ///   - hasSearchedAll: the tracker has looked everywhere once.
+    ///   - time: seconds, by the source's clock.
+    /// - Returns: false where the frame must not be shown at all.
+    public mutating func cover(
+        _ canvas: inout Canvas, faces: [Face], placement: Affine, hasSearchedAll: Bool, at time: Double
+    ) -> Bool {
+        let layout = canvas.frame.layout
+        if size != (layout.width, layout.height) || last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
+        size = (layout.width, layout.height)
+        last = time
+        follow(faces, placement, at: time)
+        let isUnsure = mark(at: time)
+        if isUnsure || !missing.isEmpty { lay(onto: &canvas, at: time) }
+        let isAlone = faces.isEmpty
+        let isLong = missing.contains { time - $0.since > Self.patience }
+        return hasSearchedAll && !(isAlone && (missing.isEmpty || isLong))
+    }
+
+    /// Looks for what moves, before the frame is dressed: masks move too.
+    public mutating func look(_ luma: borrowing LumaView, faces: [Face], placement: Affine) {
+        if motion == nil {
+            motion = FrameMotion(width: luma.width, height: luma.height)
+            let side = Self.side(luma.width, luma.height)
+            moved = Array(repeating: -.infinity, count: (luma.width / side + 1) * (luma.height / side + 1))
+        }
+        boxes.removeAll(keepingCapacity: true)
+        for face in faces.prefix(Self.most) { boxes.append(Self.box(face, placement)) }
+        Self.look(&motion, luma, boxes)
+    }
+
+    // Parts of one value are lent apart from each other only as arguments.
+    private static func look(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: [Rect]) {
+        motion?.look(luma, known: known.span)
+    }
+
+    private static func side(_ width: Int, _ height: Int) -> Int { max(8, Int(Float(max(width, height)) * cell) & ~1) }
+
+    /// Of brows to chin, pixels of the canvas.
+    private static func box(_ face: borrowing Face, _ placement: Affine) -> Rect {
+        let corner = Point(face.box.x, face.box.y)
+        let (a, b) = (placement(corner), placement(corner + Point(face.box.width, face.box.height)))
+        return Rect(x: min(a.x, b.x), y: min(a.y, b.y), width: abs(b.x - a.x), height: abs(b.y - a.y))
+    }
+
+    /// Who was lost, and who is back.
+    private mutating func follow(_ faces: [Face], _ placement: Affine, at time: Double) {
+        for before in known where missing.count < Self.most {
+            var isThere = false
+            for face in faces where face.id == before.id { isThere = true }
+            if !isThere {
+                missing.append(Missing(id: before.id, place: before.place, since: time))
+            }
+        }
+        known.removeAll(keepingCapacity: true)
+        for face in faces.prefix(Self.most) {
+            let outline = HeadOutline(face.moved(by: placement))
+            let half = outline.halfSize
+            let place = Rect(
+                x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
+            known.append(Missing(id: face.id, place: place, since: time))
+        }
+        let isAlone = faces.isEmpty
+        let (size, known) = (size, known)
+        missing.removeAll { lost in
+            let isBack = known.contains { $0.id == lost.id || Self.isNear($0.place, lost.place) }
+            let isOut = Self.touchesEdge(lost.place, size) && time - lost.since > Self.patience
+            return isBack || !isAlone && (isOut || time - lost.since > Self.longPatience)
+        }
+    }
+
+    private static func isNear(_ a: Rect, _ b: Rect) -> Bool {
+        let between = a.center - b.center
+        return between.length < max(a.width, a.height, b.width, b.height) / 2
+    }
+
+    private static func touchesEdge(_ place: Rect, _ size: (width: Int, height: Int)) -> Bool {
+        place.x < 0 || place.y < 0 || place.x + place.width > Float(size.width)
+            || place.y + place.height > Float(size.height)
+    }
+
+    /// Notes which cells move.
+    /// - Returns: whether any has of late.
+    private mutating func mark(at time: Double) -> Bool {
+        let side = Self.side(size.width, size.height)
+        let columns = size.width / side + 1
+        var isAny = false
+        for i in moved.indices {
+            let corner = Point(Float(i % columns * side), Float(i / columns * side))
+            let share = motion?.share(of: Rect(x: corner.x, y: corner.y, width: Float(side), height: Float(side))) ?? 0
+            if share > Self.share { moved[i] = time }
+            if time - moved[i] < Self.unrest { isAny = true }
+        }
+        return isAny
+    }
+
+    private mutating func lay(onto canvas: inout Canvas, at time: Double) {
+        let side = Self.side(size.width, size.height)
+        let (columns, rows) = (size.width / side + 1, size.height / side + 1)
+        canvas.effects.mosaic.measure(
+            canvas.frame, origin: .zero, side: Float(side), columns: columns, rows: rows)
+        let (moved, missing) = (moved, missing)
+        canvas.effects.mosaic.fade { column, row in
+            // Its neighbours too: what moves is larger than what of it changed.
+            for y in max(0, row - 1)...min(rows - 1, row + 1) {
+                for x in max(0, column - 1)...min(columns - 1, column + 1)
+                where time - moved[y * columns + x] < Self.unrest { return 255 }
+            }
+            let middle = Point(Float(column * side + side / 2), Float(row * side + side / 2))
+            for lost in missing {
+                let reach = (1 + Float(time - lost.since) * Self.growth) / 2
+                let away = middle - lost.place.center
+                let border = Float(side) / 2
+                if abs(away.x) < lost.place.width * reach + border, abs(away.y) < lost.place.height * reach + border {
+                    return 255
+                }
+            }
+            return 0
+        }
+        canvas.effects.mosaic.fill(&canvas.frame)
+    }
+}

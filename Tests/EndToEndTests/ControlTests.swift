@@ -1,0 +1,234 @@
+import Foundation
+import JSON
+import Testing
+
+extension EndToEnd {
+    /// A running guise and those who tell it what to do: by commands, by the socket, by its configuration.
+    @Suite(.serialized, .enabled(if: Package.hasSample && Program.isRelease)) struct ControlTests {
+        /// A guise that dresses the sample, alone in a folder of its own.
+        private final class Stage {
+            let workshop: Workshop
+            let running: Running
+            let output: String
+
+            /// - Parameter more: options of `run`.
+            init(_ more: [String] = [], config: String? = nil) throws {
+                workshop = try Workshop()
+                workshop.runtime = workshop.path("run")
+                try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+                if let config { try workshop.write(config, "config/guise/config.json") }
+                output = workshop.path("out.mkv")
+                running = try Running(
+                    ["run", "--source", "sample", "--realtime", "--sink", "null", "--mask", "santa-hat"] + more,
+                    in: workshop)
+                try #require(answers { try status()["frames"]?.number ?? 0 > 3 }, "\(running.said)")
+            }
+
+            /// Waits ten seconds at most.
+            func answers(_ holds: () throws -> Bool) -> Bool {
+                for _ in 0..<100 {
+                    if (try? holds()) == true { return true }
+                    Thread.sleep(forTimeInterval: 0.1)
+                }
+                return false
+            }
+
+            func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: workshop) }
+
+            func status() throws -> JSON {
+                let outcome = try Program.run(["status", "--json"], in: workshop)
+                return try JSON(Array(outcome.out.utf8), file: "status")
+            }
+
+            /// The picture that is published now.
+            func snapshot(_ name: String) throws -> Picture {
+                let path = workshop.path("\(name).png")
+                let outcome = try guise("snapshot", path)
+                try #require(outcome.code == 0, "\(outcome)")
+                return try workshop.pixels(path)
+            }
+
+            func end() throws -> Program.Outcome {
+                _ = try guise("stop")
+                return running.wait()
+            }
+        }
+
+        private func worn(_ status: JSON) -> [String] {
+            status["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
+        }
+
+        @Test func `masks come and go by commands`() throws {
+            let stage = try Stage()
+            #expect(try stage.guise("toggle", "santa-beard").out == "worn: santa-hat, santa-beard\n")
+            #expect(try stage.guise("toggle", "santa-hat").out == "worn: santa-beard\n")
+            #expect(try stage.guise("only", "crown").out == "worn: crown\n")
+            #expect(try stage.guise("show", "stubble").out == "worn: crown, stubble\n")
+            #expect(try stage.guise("hide", "crown").out == "worn: stubble\n")
+            #expect(try stage.guise("next").out == "worn: sunglasses\n")
+            #expect(try stage.guise("previous").out == "worn: stubble\n")
+            #expect(try stage.guise("clear").out == "no mask is worn\n")
+            #expect(worn(try stage.status()) == [])
+            let wrong = try stage.guise("toggle", "snata-hat")
+            #expect(
+                wrong.code == 1 && wrong.lines == ["guise: no mask 'snata-hat'; did you mean 'santa-hat'?"], "\(wrong)")
+            #expect(try stage.end().code == 0)
+            let gone = try stage.guise("status")
+            #expect(gone.code == 3 && gone.errors.contains("no guise is running"), "\(gone)")
+        }
+
+        @Test func `a mask that is put on is seen, faintly where it is told so, and gone when it is taken off`() throws
+        {
+            let stage = try Stage()
+            _ = try stage.guise("clear")
+            // The sample moves: each picture is compared with itself in the place of a frame, which holds still.
+            _ = try stage.guise("only", "polaroid")
+            try #require(stage.answers { try corner(stage.snapshot("on")) > 150 })
+            let full = corner(try stage.snapshot("full"))
+            #expect(try stage.guise("set", "polaroid", "opacity", "0.3").code == 0)
+            #expect(stage.answers { try corner(stage.snapshot("faint")) < full - 20 })
+            #expect(try stage.guise("set", "polaroid", "opacity", "3").errors.contains("allowed: a number from 0 to 1"))
+            #expect(try stage.guise("set", "polaroid", "txt", "x").errors.contains("did you mean 'text'?"))
+            #expect(try stage.guise("set", "polaroid", "text", "Ada").code == 0)
+            #expect(try stage.guise("set", "crown", "opacity", "1").errors.contains("'crown' is not worn"))
+            _ = try stage.end()
+        }
+
+        /// The mean brightness of the picture's lower left corner, where a polaroid is white.
+        private func corner(_ picture: Picture) -> Int {
+            var sum = 0
+            for y in picture.height - 20..<picture.height - 4 {
+                for x in 4..<20 { sum += Int(picture.bytes[(y * picture.width + x) * 3 + 1]) }
+            }
+            return sum / 256
+        }
+
+        @Test func `a pause shows the card and a freeze the last picture`() throws {
+            let stage = try Stage()
+            #expect(try stage.guise("freeze").code == 0)
+            Thread.sleep(forTimeInterval: 0.2)
+            let (one, two) = (try stage.snapshot("one"), try stage.snapshot("two"))
+            #expect(one.changes(from: two).count == 0)
+            #expect(try stage.guise("pause").code == 0)
+            let refused = try stage.guise("snapshot", stage.workshop.path("no.png"))
+            #expect(refused.code == 1 && refused.errors.contains("`guise resume` first"), "\(refused)")
+            let frames = try #require(try stage.status()["frames"]?.number)
+            Thread.sleep(forTimeInterval: 0.5)
+            let paused = try stage.status()
+            #expect(paused["state"]?.string == "paused" && paused["frames"]?.number == frames)
+            #expect(try stage.guise("resume").code == 0)
+            #expect(stage.answers { try stage.status()["frames"]?.number ?? 0 > frames + 3 })
+            _ = try stage.end()
+        }
+
+        @Test func `a recording has the length of what was recorded`() throws {
+            let stage = try Stage()
+            let path = stage.workshop.path("clip.mp4")
+            #expect(try stage.guise("record", "stop").errors.contains("nothing is being recorded"))
+            #expect(try stage.guise("record", "start", path).code == 0)
+            #expect(try stage.guise("record", "start").errors.contains("running already"))
+            Thread.sleep(forTimeInterval: 2)
+            #expect(try stage.guise("record", "stop").code == 0)
+            let seconds = try #require(
+                Double(
+                    try stage.workshop.shell("ffprobe -v error -show_entries format=duration -of csv=p=0 '\(path)'")
+                        .trimmingCharacters(in: .whitespacesAndNewlines)))
+            #expect((1.5...4).contains(seconds), "\(seconds) s")
+            _ = try stage.end()
+        }
+
+        @Test func `an edit of the configuration holds within a second, a broken one changes nothing`() throws {
+            let stage = try Stage(config: #"{"masks": ["crown"]}"#)
+            try stage.workshop.write(#"{"masks": ["stubble"]}"#, "config/guise/config.json")
+            let asked = Date()
+            #expect(stage.answers { try worn(stage.status()) == ["stubble"] })
+            // Programs that ask take their time to start.
+            #expect(Date().timeIntervalSince(asked) < 1.5, "\(Date().timeIntervalSince(asked)) s")
+            try stage.workshop.write(#"{"masks": ["beanie"], "facs": 1}"#, "config/guise/config.json")
+            #expect(stage.running.waits(for: "unknown key 'facs'"))
+            #expect(worn(try stage.status()) == ["stubble"])
+            try stage.workshop.write(#"{"masks": ["beanie"]}"#, "config/guise/config.json")
+            #expect(stage.answers { try worn(stage.status()) == ["beanie"] })
+            #expect(try stage.guise("set", "faces.most", "2").code == 0)
+            #expect(try stage.guise("set", "faces.most", "99").errors.contains("allowed: 1 to 8"))
+            #expect(try stage.guise("set", "faces.mst", "2").errors.contains("did you mean 'most'?"))
+            _ = try stage.end()
+        }
+
+        @Test func `a second guise says who is there, and SIGKILL leaves nothing in the way`() throws {
+            let stage = try Stage()
+            let pid = stage.running.process.processIdentifier
+            let second = try stage.guise("run", "--source", "sample", "--sink", "null")
+            #expect(second.code == 1 && second.errors.contains("(\(pid)) does"), "\(second)")
+            kill(pid, SIGKILL)
+            _ = stage.running.wait()
+            #expect(try stage.guise("status").code == 3)
+            let third = try Running(["run", "--source", "sample", "--realtime", "--sink", "null"], in: stage.workshop)
+            #expect(stage.answers { try stage.guise("status").code == 0 })
+            _ = try stage.guise("stop")
+            #expect(third.wait().code == 0)
+        }
+
+        @Test func `a face that a mask is to hide is not seen while it is lost, nor before it is found`() throws {
+            let stage = try Stage()
+            let clip = stage.workshop.path("gone.mkv")
+            // The face comes after a second, is hidden from three to six, and comes back.
+            try stage.workshop.shell(
+                """
+                ffmpeg -v error -loop 1 -i '\(Package.sample)' -t 8 -r 15 -vf "scale=-2:720,crop=iw:720,\
+                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,3,6)'" -c:v ffv1 '\(clip)'
+                """)
+            let outcome = try stage.workshop.guise(
+                "run", "--source", clip, "--sink", stage.output, "--mask", "pixelate")
+            try #require(outcome.code == 0, "\(outcome)")
+            // A bare face is found in what is published: then it was shown.
+            let found = try stage.workshop.guise("track", stage.output, "--json")
+            let tracked = found.out.split(separator: "\n")
+            #expect(tracked.count >= 110)
+            let seen = tracked.filter { $0.contains("\"landmarks\"") && $0.contains("\"tracked\"") }
+            #expect(seen.isEmpty, "a face was seen in \(seen.count) of \(tracked.count) frames")
+            _ = try stage.end()
+        }
+
+        @Test func `ten thousand requests from fifty clients delay no frame`() throws {
+            let stage = try Stage()
+            let before = try stage.status()
+            let socket = stage.workshop.path("run/guise/control.sock")
+            let script = """
+                import json, random, socket, sys, threading, time
+                random.seed(1)
+                bad = []
+                def client(n):
+                    for part in range(4):
+                        s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
+                        f = s.makefile('rb')
+                        for i in range(50):
+                            kind = random.random()
+                            if kind < 0.1: s.sendall(b'garbage' * random.randrange(1, 50) + b'\\n')
+                            elif kind < 0.12: s.sendall(b'x' * 100000 + b'\\n')
+                            elif kind < 0.2: s.sendall(b'{"request": "tog'); time.sleep(0.002); s.sendall(b'gle"}\\n')
+                            else: s.sendall(json.dumps({'id': i, 'request': random.choice(['status', 'masks', 'next', 'set'])}).encode() + b'\\n')
+                            if not f.readline(): bad.append((n, i))
+                        if n % 5 == 0:
+                            s.sendall(b'{"request": "subscribe"}\\n' + b'{"request": "masks"}\\n' * 30)
+                            time.sleep(0.05)
+                        s.close()
+                threads = [threading.Thread(target=client, args=(n,)) for n in range(50)]
+                [t.start() for t in threads]; [t.join() for t in threads]
+                print(len(bad))
+                """
+            let file = try stage.workshop.write(script, "flood.py")
+            #expect(try stage.workshop.shell("python3 '\(file)' '\(socket)'") == "0\n")
+            let after = try stage.status()
+            func number(_ status: JSON, _ keys: String...) -> Double {
+                keys.reduce(status) { $0[$1] ?? JSON(.null) }.number ?? -1
+            }
+            let (delay, calm) = (number(after, "latency", "p95"), number(before, "latency", "p95"))
+            print("added delay, 95th percentile: \(calm) ms before, \(delay) ms with the flood")
+            let (memory, less) = (number(after, "memory"), number(before, "memory"))
+            #expect(memory < less + 40, "\(less) MB became \(memory) MB")
+            #expect(number(after, "rate") > 20)
+            _ = try stage.end()
+        }
+    }
+}
