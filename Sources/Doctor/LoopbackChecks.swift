@@ -127,27 +127,23 @@ extension Check {
     }
 
     static let readers = Check("readers") { system in
-        guard let loopback = system.loopback, system.hasStream(loopback), let version = system.moduleVersion else {
-            return nil
-        }
+        guard let loopback = system.loopback, system.hasStream(loopback) else { return nil }
         let holders = system.holders(of: loopback.path)
         // Without ours among them, one is the writer.
         guard holders.contains(where: \.isGuise) else { return nil }
         let readers = holders.filter { !$0.isGuise }
         if readers.isEmpty { return .ok("no program of this user has \(loopback.path) open") }
-        if Module.numbers(version).lexicographicallyPrecedes(Module.oneReader) {
-            return .ok("\(readers.list) may watch \(loopback.path)")
-        }
+        guard system.hasOneReader else { return .ok("\(readers.list) may watch \(loopback.path)") }
         if readers.count == 1, readers[0].isMediaServer {
             return .warning(
-                "\(readers[0]) has \(loopback.path) open, and v4l2loopback \(version) gives frames to one program at a time",
+                "\(readers[0]) has \(loopback.path) open, and this v4l2loopback gives frames to one program at a time",
                 cure: "systemctl --user restart wireplumber")
         }
         guard readers.count > 1 else {
             return .ok("\(readers[0]) has \(loopback.path) open; a second program would get no picture")
         }
         return .warning(
-            "\(readers.list) have \(loopback.path) open, and v4l2loopback \(version) gives frames to one of them only",
+            "\(readers.list) have \(loopback.path) open, and this v4l2loopback gives frames to one of them only",
             cure: "close all but one, or look at the page: guise run --sink loopback --sink page")
     }
 }

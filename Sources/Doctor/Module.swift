@@ -21,7 +21,19 @@ enum Module {
 
 extension System {
     var moduleIsLoaded: Bool { has("/sys/module/\(Module.name)") }
-    var moduleVersion: String? { line("/sys/module/\(Module.name)/version") }
+    /// The loaded module's word; before 0.13 it has none, and DKMS's source tells it. Nil where that is not one.
+    var moduleVersion: String? {
+        if let version = line("/sys/module/\(Module.name)/version") { return version }
+        let sources = names(in: "/usr/src").filter { $0.hasPrefix("\(Module.name)-") }
+        let version = sources.first.map { String($0.dropFirst(Module.name.count + 1)) } ?? ""
+        // A newer source is not what was loaded.
+        let isOld = Module.numbers(version).lexicographicallyPrecedes(Module.oneReader)
+        return sources.count == 1 && isOld ? version : nil
+    }
+    /// Whether frames go to one program at a time.
+    var hasOneReader: Bool {
+        moduleVersion.map { !Module.numbers($0).lexicographicallyPrecedes(Module.oneReader) } ?? false
+    }
     /// Whether depmod knows the module for the running kernel.
     var moduleIsBuilt: Bool { text("/lib/modules/\(kernel)/modules.dep")?.contains("/\(Module.name).ko") ?? false }
     /// Whether its source is there for DKMS to build.
@@ -77,7 +89,7 @@ extension Check {
     static let version = Check("version") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let version = system.moduleVersion else {
-            return .warning("v4l2loopback does not tell its version", cure: "modinfo v4l2loopback")
+            return .ok("v4l2loopback is older than 0.13: several programs may watch at once")
         }
         let numbers = Module.numbers(version)
         if numbers.lexicographicallyPrecedes(Module.oldest) {
@@ -85,9 +97,9 @@ extension Check {
                 "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tried on",
                 cure: "sudo apt install --only-upgrade v4l2loopback-dkms")
         }
-        return numbers.lexicographicallyPrecedes(Module.oneReader)
-            ? .ok("v4l2loopback \(version): several programs may watch at once")
-            : .ok("v4l2loopback \(version): one program may watch at a time")
+        return system.hasOneReader
+            ? .ok("v4l2loopback \(version): one program may watch at a time")
+            : .ok("v4l2loopback \(version): several programs may watch at once")
     }
 
     static let secureBoot = Check("secure boot") { system in

@@ -7,7 +7,7 @@ extension Check {
         guard let service = system.unit("guise.service"), let socket = system.unit("guise.socket") else {
             return .warning(
                 "no systemd of this user answers: guise.service cannot be looked at",
-                cure: system.runtime == nil ? "export XDG_RUNTIME_DIR=/run/user/\(system.user)" : "guise run")
+                cure: system.runtime == nil ? system.findRuntime : "guise run")
         }
         guard service.isLoaded else { return .warning("guise.service is not installed", cure: "guise install") }
         if let program = service.program, !system.has(program) {
@@ -34,7 +34,7 @@ extension Check {
         guard let path = system.socket else {
             return .error(
                 "XDG_RUNTIME_DIR is not set, so that no command finds the daemon",
-                cure: "export XDG_RUNTIME_DIR=/run/user/\(system.user)")
+                cure: system.findRuntime)
         }
         let service = system.unit("guise.service")
         let restart = service?.isLoaded ?? false ? "systemctl --user restart guise.service" : "guise run"

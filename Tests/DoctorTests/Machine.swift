@@ -43,9 +43,13 @@ final class Machine {
     /// All files and folders, without the root.
     var names: Set<String> { Set(FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []) }
 
-    /// The module as it is loaded: versions and options.
+    /// The module as it is loaded: version and options. Before 0.13 it has no file for the version.
     func load(_ version: String = "0.12.7", exclusive: String = "Y,N", numbers: String = "10,-1") throws {
-        try put("/sys/module/v4l2loopback/version", "\(version)\n")
+        for file in ["/sys/module/v4l2loopback/version", "/usr/src"] {
+            try? FileManager.default.removeItem(atPath: root + file)
+        }
+        try put("/usr/src/v4l2loopback-\(version)/Makefile")
+        if !version.hasPrefix("0.12") { try put("/sys/module/v4l2loopback/version", "\(version)\n") }
         try put("/sys/module/v4l2loopback/parameters/exclusive_caps", "\(exclusive)\n")
         try put("/sys/module/v4l2loopback/parameters/video_nr", "\(numbers)\n")
     }

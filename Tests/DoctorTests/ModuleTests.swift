@@ -58,6 +58,15 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
         .version, state, says, cure: state == .ok ? "" : "sudo apt install --only-upgrade v4l2loopback-dkms")
 }
 
+@Test func `a module that tells no version is an old one, whatever DKMS has since`() throws {
+    let machine = try Machine()
+    try machine.load("0.12.7")
+    try machine.put("/usr/src/v4l2loopback-0.15.0/Makefile")
+    try machine.expect(.version, .ok, "older than 0.13: several programs")
+    try FileManager.default.removeItem(atPath: "\(machine.root)/usr/src/v4l2loopback-0.12.7")
+    try machine.expect(.version, .ok, "older than 0.13: several programs")
+}
+
 @Test func `Secure Boot is told where it keeps the module out`() throws {
     let machine = try Machine()
     let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"

@@ -81,6 +81,8 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.socket, .ok, "systemd listens")
     machine.system.environment["XDG_RUNTIME_DIR"] = nil
     try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "export XDG_RUNTIME_DIR=/run/user/1000")
+    machine.system.user = 1001
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "log in as this user, and not through su or sudo")
 }
 
 @Test func `a list of PipeWire that is old is told while guise writes`() throws {
