@@ -154,7 +154,7 @@ public struct Installer {
         for (name, path) in Self.moduleFiles {
             let text = try shipped(name)
             guard system.text(path) != text else { continue }
-            user.say("\(path) would be:")
+            user.say(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
             for line in text.split(separator: "\n") { user.say("    \(line)") }
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
@@ -188,7 +188,9 @@ public struct Installer {
     private func runAsRoot(_ commands: [[String]]) {
         let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
         user.say("this needs root:")
-        for command in commands { user.say("    \(helper ?? "sudo") \(command.map(\.quoted).joined(separator: " "))") }
+        for command in commands {
+            user.say("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
+        }
         guard !choices.isDry else { return }
         guard let helper, let ask = user.ask else {
             return user.say(
@@ -257,10 +259,9 @@ public struct Installer {
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", cure: "remove it by hand")
         }
-        let ends = [
-            system.base("XDG_CONFIG_HOME", ".config"), system.base("XDG_DATA_HOME", ".local/share"),
-            system.base("XDG_CACHE_HOME", ".cache"), system.runtime,
-        ]
+        // The folders of the XDG variables that are set are the user's own; the others may be of our making.
+        let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
+        let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
         while !folder.isEmpty, !ends.contains(folder), unsafe rmdir(system.root + folder) == 0 {
             folder = folder.parent

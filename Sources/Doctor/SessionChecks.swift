@@ -18,7 +18,9 @@ extension Check {
             return result == "start-limit-hit"
                 ? .error(
                     "guise.service failed too often and is no longer started",
-                    cure: "systemctl --user reset-failed guise.service guise.socket")
+                    cure:
+                        "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket"
+                )
                 : .error("guise.service failed (\(result))", cure: "journalctl --user -u guise.service -n 20")
         }
         if service.isActive { return .ok("guise.service runs" + (service.words.isEmpty ? "" : ": \(service.words)")) }

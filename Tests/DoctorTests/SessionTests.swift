@@ -58,7 +58,8 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.service, .error, "failed (watchdog)", cure: "journalctl --user -u guise.service -n 20")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=start-limit-hit")
     try machine.expect(
-        .service, .error, "too often", cure: "systemctl --user reset-failed guise.service guise.socket")
+        .service, .error, "too often",
+        cure: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
 }
 
 @Test func `the daemon is asked, and never started by asking`() throws {
