@@ -16,30 +16,22 @@ private func units() throws -> Machine {
     return machine
 }
 
-private func analyse(_ machine: Machine, _ arguments: String...) -> (code: Int32, text: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: analyser)
-    process.arguments = ["--user", "--no-pager"] + arguments
-    process.environment = ["XDG_RUNTIME_DIR": "\(machine.root)/runtime", "HOME": machine.root, "PATH": "/usr/bin:/bin"]
-    let pipe = Pipe()
-    (process.standardOutput, process.standardError) = (pipe, pipe)
-    do { try process.run() } catch { return (-1, "\(error)") }
-    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    return (process.terminationStatus, text)
+/// Runs systemd-analyze in a session of the machine's own; what it says in the end is all in its output.
+private func analyse(_ machine: Machine, _ words: String) -> System.Output {
+    let line =
+        "XDG_RUNTIME_DIR=\(machine.root)/runtime HOME=\(machine.root) \(analyser) --user --no-pager \(words) 2>&1"
+    return runProgram(["bash", "-c", "cd \(machine.root)/units && \(line)"], patience: 60)
 }
 
 @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyser)))
 func `systemd finds nothing wrong with the units, and little exposed`() throws {
     let machine = try units()
-    let verified = analyse(
-        machine, "verify", "\(machine.root)/units/guise.service", "\(machine.root)/units/guise.socket")
-    #expect(verified.code == 0 && verified.text.isEmpty, "\(verified)")
-    // 40 is 4.0 of 10.
-    let security = analyse(
-        machine, "security", "--offline=true", "--threshold=40", "\(machine.root)/units/guise.service")
-    print(security.text.split(separator: "\n").last ?? "")
-    #expect(security.code == 0, "\(security.text.suffix(500))")
+    #expect(analyse(machine, "verify ./guise.service ./guise.socket") == .text(""))
+    // 40 is 4.0 of 10, beyond which it fails.
+    let security = analyse(machine, "security --offline=true --threshold=40 ./guise.service")
+    let exposure = security.text?.split(separator: "\n").last { $0.contains("Overall exposure level") }
+    print(exposure ?? "no exposure")
+    #expect(exposure != nil, "\(security)")
 }
 
 @Test func `what the daemon is promised stands in the service`() throws {
