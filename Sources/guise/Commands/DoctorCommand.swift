@@ -27,10 +27,8 @@ struct DoctorCommand: ParsableCommand {
     private static func setting() -> System.Setting {
         guard let places = try? Places() else { return .read(file: nil, width: 1280, height: 720) }
         do {
-            let configuration = try Configuration.load(named: nil, places: places)
-            return .read(
-                file: places.configurations.first(where: isReadable), width: configuration.output.width,
-                height: configuration.output.height)
+            let read = try ConfigurationText.load(named: nil, places: places)
+            return .read(file: read.file, width: read.value.output.width, height: read.value.output.height)
         } catch let problem as Problem {
             return .broken(problem)
         } catch {
