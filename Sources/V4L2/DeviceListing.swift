@@ -118,7 +118,9 @@ extension Device {
     public static func isOpenElsewhere(_ path: String) -> Bool {
         if !holders(of: path).isEmpty { return true }
         // All users are mapped outside of namespaces alone (user_namespaces(7)).
-        guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else { return false }
+        guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else {
+            return false
+        }
         // The module is held once for each opening, ours included.
         let openings = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
         let own = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
