@@ -55,10 +55,12 @@ format:
 install: build sample
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
 	rm -rf "$(share)" && mkdir -p "$(share)"
-	cp -r Cascades Masks config.json samples "$(share)"
+	cp -r Cascades Masks config.json samples systemd "$(share)"
+	@echo "Service, completions and the virtual camera for your user: guise install"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to call it as guise." ;; esac
 
 uninstall:
+	@[ -n "$(DESTDIR)" ] || [ ! -x "$(PREFIX)/bin/guise" ] || [ "$$(id -u)" = 0 ] || "$(PREFIX)/bin/guise" uninstall
 	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(share)"
 
 clean:

@@ -65,10 +65,13 @@ let package = Package(
             swiftSettings: swiftSettings),
         // Beside it.
         .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
+        .target(
+            name: "Doctor", dependencies: ["Frames", "JSON", "V4L2", "Capture", "Track"], swiftSettings: swiftSettings),
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "CLinux", "CVision",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "Doctor", "CLinux",
+                "CVision",
                 "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -87,6 +90,7 @@ let package = Package(
             swiftSettings: swiftSettings),
         .testTarget(name: "ControlTests", dependencies: ["Frames", "JSON", "Control"], swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
+        .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Frames", "V4L2"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(
             name: "EndToEndTests", dependencies: ["guise", "Frames", "JSON", "Track", "Compose"],

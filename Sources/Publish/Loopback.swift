@@ -146,7 +146,7 @@ extension Loopback {
     /// is free.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput || device.hasStream
-        guard device.mixesWriters, isTaken, !Device.holders(of: device.path).isEmpty else { return }
+        guard device.mixesWriters, isTaken, Device.isOpenElsewhere(device.path) else { return }
         throw device.problem(EBUSY, "could not write to \(device.path)")
     }
 
@@ -156,7 +156,7 @@ extension Loopback {
         do throws(Problem) {
             return try device.setFormat("YUYV", width: width, height: height, for: .output)
         } catch {
-            guard error.kind == .busy, Device.holders(of: device.path).isEmpty,
+            guard error.kind == .busy, !Device.isOpenElsewhere(device.path),
                 let kept = device.format(for: .output)
             else { throw error }
             return try device.setFormat(kept.fourCC, width: kept.width, height: kept.height, for: .output)

@@ -113,6 +113,25 @@ extension Device {
     /// True while a loopback of 0.13 or later has a stream, or keeps its format (sysfs `state`).
     public var hasStream: Bool { firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/state") == "capture" }
 
+    /// Whether another process has a loopback open: that of `path` where the kernel tells of this user's processes, and
+    /// any of them where it does not, which is in a user namespace as the service's.
+    public static func isOpenElsewhere(_ path: String) -> Bool {
+        if !holders(of: path).isEmpty { return true }
+        // All users are mapped outside of namespaces alone (user_namespaces(7)).
+        guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else {
+            return false
+        }
+        // The module is held once for each opening, ours included.
+        let openings = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
+        let own = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let loopbacks = own.count { descriptor in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
+            guard let target, target.hasPrefix("/dev/video") else { return false }
+            return FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(node(of: target))/max_openers")
+        }
+        return openings > loopbacks
+    }
+
     /// The buffers that a loopback keeps; nil for other devices.
     public var bufferCount: Int? {
         firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/buffers").flatMap { Int($0) }

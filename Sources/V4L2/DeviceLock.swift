@@ -37,7 +37,7 @@ public struct DeviceLock: ~Copyable {
             guard code == EWOULDBLOCK else {
                 throw Problem(.system, "could not lock \(path): \(errorText(code))")
             }
-            let holder = firstLine(ofFile: path).flatMap { CInt($0) }.map(processName) ?? "another guise"
+            let holder = firstLine(ofFile: path).flatMap { CInt($0) }.map { processName($0) } ?? "another guise"
             throw Problem(
                 .busy, "could not write to \(device): \(holder) already does",
                 cure: "stop it, or name another loopback with --sink")

@@ -30,17 +30,18 @@ extension Device {
     }
 
     /// The other programs that have a node open, as far as this user may see: "firefox (1234)".
-    public static func holders(of path: String) -> [String] {
+    /// - Parameter processes: where the kernel shows them.
+    public static func holders(of path: String, processes: String = "/proc") -> [String] {
         let files = FileManager.default
         let node = node(of: path)
         var found: [String] = []
-        for process in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] {
+        for process in (try? files.contentsOfDirectory(atPath: processes)) ?? [] {
             guard let id = CInt(process), id != getpid() else { continue }
-            let folder = "/proc/\(process)/fd"
+            let folder = "\(processes)/\(process)/fd"
             let isHolder = ((try? files.contentsOfDirectory(atPath: folder)) ?? []).contains {
                 (try? files.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "/dev/\(node)"
             }
-            if isHolder { found.append(processName(id)) }
+            if isHolder { found.append(processName(id, processes: processes)) }
         }
         return found
     }
@@ -55,8 +56,8 @@ extension Device {
 }
 
 /// "firefox (1234)".
-func processName(_ id: CInt) -> String {
-    let name = firstLine(ofFile: "/proc/\(id)/comm")
+func processName(_ id: CInt, processes: String = "/proc") -> String {
+    let name = firstLine(ofFile: "\(processes)/\(id)/comm")
     return "\(name ?? "process") (\(id))"
 }
 

@@ -13,7 +13,7 @@ struct Guise: ParsableCommand {
         version: version,
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
-            BenchCommand.self,
+            BenchCommand.self, DoctorCommand.self, InstallCommand.self, UninstallCommand.self,
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 

@@ -1,0 +1,116 @@
+import Capture
+import FoundationEssentials
+import Frames
+import Glibc
+import V4L2
+
+// What the checks ask of the real machine. Unsafe calls to C are in this file alone.
+
+/// Seconds that a program or the daemon may take; pw-dump and snap need most.
+private let ourPatience = 10.0
+/// What is read of an answer, bytes.
+private let answerLimit = 16 << 20
+
+/// Runs a program to its end, without input.
+func runProgram(_ arguments: [String], patience: Double = ourPatience) -> System.Output {
+    do throws(Problem) {
+        var child = try ChildProcess(arguments, .reading)
+        let end = monotonicTime() + UInt64(patience * 1e9)
+        var text: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while text.count < answerLimit {
+            var span = block.mutableSpan
+            switch try child.read(into: &span, from: 0) {
+            case .bytes(let count): text += block[..<count]
+            case .nothing:
+                // What is not over by then is killed with the value.
+                guard monotonicTime() < end else { return .failed }
+                waitUntil(child.pipe, POLLIN, until: end)
+            case .end:
+                return child.finish() == .status(0) ? .text(String(decoding: text, as: UTF8.self)) : .failed
+            }
+            child.listen()
+        }
+        return .failed
+    } catch {
+        return error.kind == .missing ? .absent : .failed
+    }
+}
+
+/// Whether somebody else streams from a camera: only then is its own format refused to it. Sets what is set already.
+func cameraIsTaken(_ path: String) -> Bool {
+    do throws(Problem) {
+        let camera = try Device(path: path)
+        guard let format = camera.format(for: .capture) else { return false }
+        _ = try camera.setFormat(format.fourCC, width: format.width, height: format.height, for: .capture)
+        return false
+    } catch {
+        return error.kind == .busy
+    }
+}
+
+/// Sends a line to a Unix socket, and waits for one.
+func askSocket(_ path: String, _ line: String, patience: Double = ourPatience) -> System.Answer {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard descriptor >= 0 else { return .refused }
+    defer { close(descriptor) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let name = Array(path.utf8)
+    let hasRoom = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+        guard name.count < room.count else { return false }
+        unsafe room.copyBytes(from: name)
+        return true
+    }
+    guard hasRoom else { return .refused }
+    let isConnected = unsafe withUnsafePointer(to: &address) {
+        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+        }
+    }
+    // A Unix socket connects at once, or its backlog is full: somebody listens who accepts nobody.
+    guard isConnected else { return errno == EAGAIN ? .silent : .refused }
+    let request = Array("\(line)\n".utf8)
+    let sent = unsafe request.withUnsafeBytes { bytes in
+        unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+    }
+    guard sent == request.count else { return .silent }
+    let end = monotonicTime() + UInt64(patience * 1e9)
+    var answer: [UInt8] = []
+    var block = [UInt8](repeating: 0, count: 1 << 12)
+    while monotonicTime() < end, answer.count < answerLimit {
+        waitUntil(descriptor, POLLIN, until: end)
+        let count = unsafe block.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
+        if count < 0, errno == EAGAIN || errno == EINTR { continue }
+        guard count > 0 else { break }
+        answer += block[..<count]
+        if let newline = answer.firstIndex(of: UInt8(ascii: "\n")) {
+            return .line(String(decoding: answer[..<newline], as: UTF8.self))
+        }
+    }
+    return .silent
+}
+
+/// Sleeps until a descriptor is ready, at most until `end` of the monotonic clock.
+private func waitUntil(_ descriptor: CInt, _ events: Int32, until end: UInt64) {
+    let now = monotonicTime()
+    guard now < end else { return }
+    var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    _ = unsafe poll(&waiting, 1, CInt((end - now) / 1_000_000 + 1))
+}
+
+/// Runs a program that shares our terminal, as sudo needs to ask for a password. Returns its exit status; 127 where it
+/// could not be started, 128 and more for a signal.
+public func runInTerminal(_ arguments: [String]) -> Int {
+    let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    defer { unsafe strings.forEach { unsafe free($0) } }
+    var process = pid_t()
+    guard let name = arguments.first, unsafe posix_spawnp(&process, name, nil, nil, strings, environ) == 0 else {
+        return 127
+    }
+    var status: CInt = 0
+    while unsafe waitpid(process, &status, 0) < 0 { guard errno == EINTR else { return 127 } }
+    // wait(2): the low seven bits are the signal, the next byte the exit status.
+    let signal = Int(status & 0x7f)
+    return signal == 0 ? Int(status >> 8 & 0xff) : 128 + signal
+}

@@ -1,0 +1,67 @@
+import Frames
+import Track
+import V4L2
+
+extension Check {
+    static let camera = Check("camera") { system in
+        let cameras = system.devices.filter(\.isCamera)
+        guard !cameras.isEmpty else {
+            // What may not be opened is told by the check of permissions.
+            let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
+            return isHidden ? nil : .warning("there is no camera: guise shows the sample", cure: "plug a camera in")
+        }
+        var taken: [(path: String, holders: [Holder])] = []
+        for camera in cameras {
+            let holders = system.holders(of: camera.path)
+            if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) has \(camera.path)") }
+            guard system.isTaken(camera.path) else {
+                return .ok("\(camera.capabilities?.card ?? "a camera") (\(camera.path)) is free")
+            }
+            taken.append((camera.path, holders))
+        }
+        let (path, holders) = taken[0]
+        guard !holders.isEmpty else {
+            return .error("\(path) is held by another user's program", cure: "sudo fuser -v \(path)")
+        }
+        return .error(
+            "\(path) is held by \(holders.list): close that program, and choose Guise Camera there",
+            cure: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(path)")
+    }
+
+    static let cascades = Check("cascades") { system in
+        guard let shared = system.shared else {
+            return .error("Guise's own files were not found near the program", cure: "make install")
+        }
+        do {
+            let catalogue = try Catalogue(folder: "\(shared)/Cascades")
+            return .ok("all \(catalogue.entries.count) cascades are there")
+        } catch let problem as Problem {
+            return problem.cure.contains("opencv-data")
+                ? .error(problem.what, cure: "sudo apt install opencv-data")
+                : .error(problem.what, cure: "make install")
+        } catch {
+            return .error("\(error)", cure: "make install")
+        }
+    }
+
+    static let landmarks = Check("landmarks") { system in
+        let path = system.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
+        return isReadable(system.root + path)
+            ? .ok("the landmark data is there")
+            : .warning(
+                "there is no landmark data (\(path)): masks sit less well", cure: "sudo apt install libdlib-data")
+    }
+
+    static let ffmpeg = Check("ffmpeg") { system in
+        system.program("ffmpeg").map { .ok("\($0) reads and writes photos and clips") }
+            ?? .warning("ffmpeg is not installed: no photos, clips or sample", cure: "sudo apt install ffmpeg")
+    }
+
+    static let configuration = Check("config") { system in
+        switch system.setting {
+        case .read(let file?, _, _): .ok("\(file) is read")
+        case .read(nil, _, _): .ok("there is no config.json: the defaults hold")
+        case .broken(let problem): .error(problem.what, cure: problem.cure.isEmpty ? "correct the file" : problem.cure)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// What a check found: one line for the user.
+public struct Finding: Equatable, Sendable {
+    /// How bad it is. A warning keeps nobody from a call, or only some programs.
+    public enum State: String, Codable, Sendable { case ok, warning, error }
+
+    public let state: State
+    /// What is the case, a sentence without a full stop.
+    public let says: String
+    /// The one command that cures it, or what to do where no command can; empty where all is well.
+    public let cure: String
+
+    static func ok(_ says: String) -> Finding { Finding(state: .ok, says: says, cure: "") }
+    static func warning(_ says: String, cure: String) -> Finding { Finding(state: .warning, says: says, cure: cure) }
+    static func error(_ says: String, cure: String) -> Finding { Finding(state: .error, says: says, cure: cure) }
+}
+
+/// One thing that keeps people from a masked camera.
+public struct Check: Sendable {
+    /// A word or two.
+    public let name: String
+    /// Looks; nil where another check's error leaves nothing to look at. It changes nothing.
+    public let probe: @Sendable (System) -> Finding?
+
+    init(_ name: String, _ probe: @escaping @Sendable (System) -> Finding?) { (self.name, self.probe) = (name, probe) }
+
+    /// All, in the order in which they are best cured.
+    public static let all: [Check] = [
+        .module, .kernel, .version, .secureBoot, .permission,
+        .device, .exclusiveCaps, .capabilities, .label, .size, .writer, .readers,
+        .camera, .cascades, .landmarks, .ffmpeg, .configuration,
+        .service, .socket, .pipeWire, .snap, .flatpak,
+    ]
+}
+
+/// What all checks found.
+public struct Report: Encodable, Sendable {
+    struct Line: Encodable, Sendable {
+        let check: String
+        let state: Finding.State
+        let says: String
+        /// Empty where all is well.
+        let cure: String
+    }
+
+    let checks: [Line]
+    public let errors: Int
+    public let warnings: Int
+
+    /// Runs the checks.
+    public init(_ system: System, checks: [Check] = Check.all) {
+        self.checks = checks.compactMap { check in
+            check.probe(system).map { Line(check: check.name, state: $0.state, says: $0.says, cure: $0.cure) }
+        }
+        errors = self.checks.count { $0.state == .error }
+        warnings = self.checks.count { $0.state == .warning }
+    }
+
+    /// One line for each check, in columns.
+    public var lines: [String] {
+        let wide = checks.map(\.check.count).max() ?? 0
+        return checks.map { line in
+            "\(column(line.state.rawValue, 7))  \(column(line.check, wide))  \(line.says)"
+                + (line.cure.isEmpty ? "" : "; cure: \(line.cure)")
+        }
+    }
+}
+
+/// Text that fills a column.
+private func column(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+}

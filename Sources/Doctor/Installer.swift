@@ -1,0 +1,293 @@
+import FoundationEssentials
+import Frames
+import Glibc
+
+/// Puts what the user's session needs into place, and takes it away again: units of systemd, completions, and the
+/// module's two files, for which root is asked.
+public struct Installer {
+    private let system: System
+    /// Guise itself, as the units start it.
+    private let program: String
+    private let completions: [Shell: String]
+    private let choices: Choices
+    private let user: Surroundings
+
+    /// What the command's options say.
+    public struct Choices: Sendable {
+        /// Only say what would be done.
+        public var isDry = false
+        /// The module's two files too.
+        public var hasModule = true
+        /// Files that the user has edited too.
+        public var hasEdited = false
+
+        /// As without options.
+        public init() {}
+    }
+
+    /// The user at the terminal.
+    public struct Surroundings {
+        let say: (String) -> Void
+        /// A question that y or n answers; nil where nobody can be asked.
+        let ask: ((String) -> Bool)?
+        /// Runs a program in the terminal and returns its exit status.
+        let runInTerminal: ([String]) -> Int
+
+        /// How lines are shown, questions asked, and programs run that ask themselves.
+        public init(
+            say: @escaping (String) -> Void, ask: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
+        ) {
+            (self.say, self.ask, self.runInTerminal) = (say, ask, runInTerminal)
+        }
+    }
+
+    /// - Parameters:
+    ///   - program: absolute and without links, for systemd looks for it there.
+    ///   - completions: the scripts; one that is left out is not installed.
+    /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home or Guise's own files.
+    public init(
+        _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Surroundings
+    ) throws(Problem) {
+        guard system.user != 0 else {
+            throw Problem(
+                .forbidden, "guise install and uninstall are for a user's own session, and this is root",
+                cure: "run it as that user, without sudo; it asks for root where it needs it")
+        }
+        guard system.unitFolder != nil else {
+            throw Problem(.missing, "there is no home to install into", cure: "set HOME")
+        }
+        (self.system, self.program, self.completions) = (system, program, completions)
+        (self.choices, self.user) = (choices, user)
+    }
+
+    // MARK: install
+
+    /// Puts all into place. What is there already stays; running it again is harmless.
+    /// - Throws: `Problem` where a file cannot be written.
+    public func install() throws(Problem) {
+        for file in try files() { try put(file) }
+        startUnits()
+        if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
+            user.say("zsh finds its completions with this line in ~/.zshrc, before compinit: fpath+=(\(folder))")
+        }
+        if choices.hasModule { try installModule() }
+    }
+
+    private static let units = ["guise.service", "guise.socket"]
+    /// How the shipped service names the program; packagers leave it so.
+    static let packagedProgram = "/usr/bin/guise"
+
+    private func isInstalled(_ shell: Shell) -> Bool { system.program(shell.rawValue) != nil }
+
+    private func files() throws(Problem) -> [Placed] {
+        guard let units = system.unitFolder else { return [] }
+        var files: [Placed] = []
+        for name in Self.units {
+            // systemd takes % for a specifier, and blanks for the end of a path.
+            let program = program.replacing("%", with: "%%")
+            let quoted = program.contains { $0 == " " } ? "\"\(program)\"" : program
+            let text = try shipped(name).replacing(Self.packagedProgram, with: quoted)
+            files.append(Placed(path: "\(units)/\(name)", body: text))
+        }
+        for shell in Shell.allCases where isInstalled(shell) {
+            guard let script = completions[shell], let path = system.completionFile(shell) else { continue }
+            files.append(Placed(path: path, body: script))
+        }
+        return files
+    }
+
+    /// The path of a file in the folder `systemd` that comes with Guise.
+    private func shippedPath(_ name: String) throws(Problem) -> String {
+        guard let shared = system.shared, isReadable("\(shared)/systemd/\(name)") else {
+            throw Problem(
+                .missing, "Guise's own file systemd/\(name) was not found", cure: "run `make install` again")
+        }
+        return "\(shared)/systemd/\(name)"
+    }
+
+    private func shipped(_ name: String) throws(Problem) -> String {
+        let path = try shippedPath(name)
+        guard let bytes = try? contents(of: path) else { throw Problem(.forbidden, "\(path) cannot be read") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func put(_ file: Placed) throws(Problem) {
+        let there = system.text(file.path)
+        guard there != file.text else { return user.say("is there: \(file.path)") }
+        if Placed.state(of: there) == .edited, !choices.hasEdited {
+            return user.say("kept, for it was edited (--force replaces it): \(file.path)")
+        }
+        user.say("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
+        guard !choices.isDry else { return }
+        let path = system.root + file.path
+        do {
+            try FileManager.default.createDirectory(atPath: path.parent, withIntermediateDirectories: true)
+            try Data(file.text.utf8).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            throw Problem(
+                .forbidden, "\(file.path) cannot be written", cure: "check its folder: ls -ld \(file.path.parent)")
+        }
+    }
+
+    private func startUnits() {
+        let commands = [["daemon-reload"], ["enable", "--now", "guise.socket"]].map { ["systemctl", "--user"] + $0 }
+        if choices.isDry { return commands.forEach { user.say("would run: \($0.joined(separator: " "))") } }
+        // Without a user manager, as in a container or after su, the units wait for the next login.
+        for command in commands where system.run(command).text == nil {
+            return user.say(
+                "no systemd of this user answered; in your session, run: "
+                    + commands.map { $0.joined(separator: " ") }.joined(separator: " && "))
+        }
+        user.say("guise now starts with its first command (guise.socket)")
+        user.say(
+            "to have it from each login on, before programs look for cameras: systemctl --user enable guise.service")
+    }
+
+    // MARK: the module
+
+    private static let moduleFiles = [
+        ("modprobe.d/guise.conf", Module.optionsFile), ("modules-load.d/guise.conf", Module.loadFile),
+    ]
+
+    private func installModule() throws(Problem) {
+        var commands: [[String]] = []
+        for (name, path) in Self.moduleFiles {
+            let text = try shipped(name)
+            guard system.text(path) != text else { continue }
+            user.say(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
+            for line in text.split(separator: "\n") { user.say("    \(line)") }
+            commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
+        }
+        guard !commands.isEmpty else {
+            return user.say("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
+        }
+        for path in otherOptions {
+            user.say("\(path) has options for v4l2loopback too; those of both files hold together")
+        }
+        if system.moduleIsLoaded {
+            user.say(
+                "v4l2loopback is loaded with what it has; these options hold after a restart, or: \(system.reload)")
+        } else if system.moduleIsBuilt {
+            commands.append(["modprobe", Module.name])
+        } else {
+            user.say("v4l2loopback is not installed: sudo apt install v4l2loopback-dkms")
+        }
+        runAsRoot(commands)
+    }
+
+    /// Files of others that set the module's options.
+    private var otherOptions: [String] {
+        system.names(in: "/etc/modprobe.d").map { "/etc/modprobe.d/\($0)" }.filter { path in
+            path != Module.optionsFile
+                && system.text(path)?.split(separator: "\n").contains { $0.hasPrefix("options \(Module.name) ") }
+                    ?? false
+        }
+    }
+
+    /// Shows commands, asks, and runs them as root.
+    private func runAsRoot(_ commands: [[String]]) {
+        let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
+        user.say("this needs root:")
+        for command in commands {
+            user.say("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
+        }
+        guard !choices.isDry else { return }
+        guard let helper, let ask = user.ask else {
+            return user.say(
+                helper == nil ? "there is no sudo: run it as root" : "nobody can be asked here: run it yourself")
+        }
+        guard ask("run it now? [y/N] ") else { return user.say("left out") }
+        for command in commands {
+            let status = user.runInTerminal([helper] + command)
+            guard status == 0 else {
+                return user.say("`\(command.joined(separator: " "))` ended with \(status); the rest was left out")
+            }
+        }
+    }
+
+    // MARK: uninstall
+
+    /// Takes away all that `install` and the daemon have made. Masks and config.json are the user's, and stay.
+    /// - Throws: `Problem` where a file cannot be removed.
+    public func uninstall() throws(Problem) {
+        stopUnits()
+        let paths =
+            Self.units.map { "\(system.unitFolder ?? "")/\($0)" } + Shell.allCases.compactMap(system.completionFile)
+        for path in paths {
+            switch Placed.state(of: system.text(path)) {
+            case .absent: break
+            case .edited where !choices.hasEdited: user.say("kept, for it was edited (--force removes it): \(path)")
+            case .ours, .edited: try remove(path)
+            }
+        }
+        // What `enable` links to, where no systemd did it.
+        if let units = system.unitFolder {
+            for link in ["sockets.target.wants/guise.socket", "default.target.wants/guise.service"] {
+                try remove("\(units)/\(link)")
+            }
+        }
+        if !choices.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
+        if let cache = system.base("XDG_CACHE_HOME", ".cache") { try remove("\(cache)/guise") }
+        if let socket = system.socket {
+            // A daemon that was started by hand still uses them.
+            if case .line = system.ask(socket, "{\"request\": \"status\"}") {
+                user.say("kept while a guise runs: \(socket.parent)")
+            } else {
+                try remove(socket.parent)
+            }
+        }
+        if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
+            user.say("kept, for it is yours: \(own)")
+        }
+        if choices.hasModule { uninstallModule() }
+    }
+
+    private func stopUnits() {
+        let command = ["systemctl", "--user", "disable", "--now", "guise.socket", "guise.service"]
+        guard system.has("\(system.unitFolder ?? "")/guise.socket") else { return }
+        if choices.isDry { return user.say("would run: \(command.joined(separator: " "))") }
+        if system.run(command).text != nil { user.say("stopped guise.socket and guise.service") }
+    }
+
+    /// Removes a file or folder, and the folders above it that are empty then, up to the user's own.
+    private func remove(_ path: String) throws(Problem) {
+        let files = FileManager.default
+        // A link to nothing is there too.
+        guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
+        user.say("\(choices.isDry ? "would remove" : "removed"): \(path)")
+        guard !choices.isDry else { return }
+        do { try files.removeItem(atPath: system.root + path) } catch {
+            throw Problem(.forbidden, "\(path) cannot be removed", cure: "remove it by hand")
+        }
+        // The folders of the XDG variables that are set are the user's own; the others may be of our making.
+        let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
+        let ends = variables.compactMap { system.environment[$0] }
+        var folder = path.parent
+        while !folder.isEmpty, !ends.contains(folder), unsafe rmdir(system.root + folder) == 0 {
+            folder = folder.parent
+        }
+    }
+
+    private func uninstallModule() {
+        let there = Self.moduleFiles.filter { system.has($0.1) }
+        guard !there.isEmpty else { return }
+        for (name, path) in there where system.text(path) != (try? shipped(name)) {
+            user.say("\(path) was edited")
+        }
+        runAsRoot([["rm", "-f"] + there.map(\.1)])
+        if system.moduleIsLoaded {
+            user.say("v4l2loopback stays loaded until the next start, or: sudo modprobe -r \(Module.name)")
+        }
+    }
+}
+
+extension String {
+    /// The folder of a path.
+    fileprivate var parent: String { lastIndex(of: "/").map { String(self[..<$0]) } ?? "" }
+
+    /// As a shell takes it for one word.
+    fileprivate var quoted: String {
+        let isPlain = !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:@%+".contains($0)) }
+        return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
+    }
+}

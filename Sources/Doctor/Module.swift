@@ -1,0 +1,150 @@
+import Frames
+
+/// The kernel's module, and the command lines that cure it. One place says what options we load it with.
+enum Module {
+    static let name = "v4l2loopback"
+    /// The options of `systemd/modprobe.d/guise.conf`, for those who have not installed that file.
+    static let options = "exclusive_caps=1 card_label=\"Guise Camera\" video_nr=10"
+    /// Where `guise install` puts the options.
+    static let optionsFile = "/etc/modprobe.d/guise.conf"
+    /// Where `guise install` has it loaded at the start.
+    static let loadFile = "/etc/modules-load.d/guise.conf"
+
+    /// The oldest version that Guise is tried on.
+    static let oldest = [0, 12, 7]
+    /// From here on it gives frames to one program at a time.
+    static let oneReader = [0, 13]
+
+    /// "0.12.7" as numbers.
+    static func numbers(_ version: String) -> [Int] { version.split(separator: ".").map { Int($0) ?? 0 } }
+}
+
+extension System {
+    var moduleIsLoaded: Bool { has("/sys/module/\(Module.name)") }
+    /// The loaded module's word; before 0.13 it has none, and DKMS's source tells it. Nil where that is not one.
+    var moduleVersion: String? {
+        if let version = line("/sys/module/\(Module.name)/version") { return version }
+        let sources = names(in: "/usr/src").filter { $0.hasPrefix("\(Module.name)-") }
+        let version = sources.first.map { String($0.dropFirst(Module.name.count + 1)) } ?? ""
+        // A newer source is not what was loaded.
+        let isOld = Module.numbers(version).lexicographicallyPrecedes(Module.oneReader)
+        return sources.count == 1 && isOld ? version : nil
+    }
+    /// Whether frames go to one program at a time.
+    var hasOneReader: Bool {
+        moduleVersion.map { !Module.numbers($0).lexicographicallyPrecedes(Module.oneReader) } ?? false
+    }
+    /// Whether depmod knows the module for the running kernel.
+    var moduleIsBuilt: Bool { text("/lib/modules/\(kernel)/modules.dep")?.contains("/\(Module.name).ko") ?? false }
+    /// Whether its source is there for DKMS to build.
+    var moduleHasSource: Bool { names(in: "/usr/src").contains { $0.hasPrefix("\(Module.name)-") } }
+
+    /// Loads the module; the options are named unless they are installed.
+    var modprobe: String {
+        has(Module.optionsFile) ? "modprobe \(Module.name)" : "modprobe \(Module.name) \(Module.options)"
+    }
+    /// Options hold at load time only.
+    var reload: String { "sudo sh -c '\("modprobe -r \(Module.name) && \(modprobe)")'" }
+}
+
+extension Check {
+    static let module = Check("module") { system in
+        if system.moduleIsLoaded { return .ok("v4l2loopback is loaded") }
+        let folder = "/lib/modules/\(system.kernel)"
+        guard system.has(folder) else {
+            return system.names(in: "/lib/modules").isEmpty
+                ? .error(
+                    "v4l2loopback is not loaded, and there are no kernel modules here: this seems to be a container",
+                    cure: "load it on the machine that runs the container: sudo \(system.modprobe)")
+                : .error(
+                    "v4l2loopback is not loaded, and the running kernel's modules (\(system.kernel)) are gone: "
+                        + "the kernel was updated since the start",
+                    cure: "sudo reboot")
+        }
+        if system.moduleIsBuilt {
+            return .error("v4l2loopback is installed and not loaded", cure: "sudo \(system.modprobe)")
+        }
+        // What is there and not built is told by the next check.
+        return system.moduleHasSource
+            ? nil
+            : .error(
+                "v4l2loopback is not installed",
+                cure: "sudo apt install v4l2loopback-dkms"
+                    + (system.has("\(folder)/build") ? "" : " linux-headers-\(system.kernel)"))
+    }
+
+    static let kernel = Check("kernel") { system in
+        guard !system.moduleIsLoaded, !system.moduleIsBuilt else {
+            return .ok("v4l2loopback is built for the running kernel \(system.kernel)")
+        }
+        let folder = "/lib/modules/\(system.kernel)"
+        guard system.moduleHasSource, system.has(folder) else { return nil }
+        let what = "v4l2loopback is installed and not built for the running kernel \(system.kernel)"
+        return system.has("\(folder)/build")
+            ? .error(what, cure: "sudo dkms autoinstall -k \(system.kernel)")
+            // The package's own script calls DKMS.
+            : .error("\(what): its headers are missing", cure: "sudo apt install linux-headers-\(system.kernel)")
+    }
+
+    static let version = Check("version") { system in
+        guard system.moduleIsLoaded else { return nil }
+        guard let version = system.moduleVersion else {
+            return .ok("v4l2loopback is older than 0.13: several programs may watch at once")
+        }
+        let numbers = Module.numbers(version)
+        if numbers.lexicographicallyPrecedes(Module.oldest) {
+            return .warning(
+                "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tried on",
+                cure: "sudo apt install --only-upgrade v4l2loopback-dkms")
+        }
+        return system.hasOneReader
+            ? .ok("v4l2loopback \(version): one program may watch at a time")
+            : .ok("v4l2loopback \(version): several programs may watch at once")
+    }
+
+    static let secureBoot = Check("secure boot") { system in
+        // UEFI: four bytes of attributes, then 1 where it is on.
+        let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+        guard system.bytes(variable)?.last == 1 else { return .ok("Secure Boot is off") }
+        if system.moduleIsLoaded { return .ok("Secure Boot is on, and lets v4l2loopback in") }
+        guard system.moduleIsBuilt else { return nil }
+        // Ubuntu's and Debian's places for the key that DKMS signs with.
+        let keys = ["/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"]
+        guard let key = keys.first(where: system.has) else {
+            return .warning(
+                "Secure Boot is on, and there is no key that DKMS signs modules with",
+                cure: "sudo dkms autoinstall --force")
+        }
+        switch system.run(["mokutil", "--test-key", key]) {
+        case .text(let text) where text.contains("already enrolled"):
+            return .ok("Secure Boot is on, and knows DKMS's key")
+        // mokutil says "already enrolled" with 1, and that it cannot look so too.
+        case .failed:
+            return .warning(
+                "Secure Boot is on; whether it knows DKMS's key is not known", cure: "mokutil --test-key \(key)")
+        case .absent:
+            return .warning("Secure Boot is on, and mokutil is not installed", cure: "sudo apt install mokutil")
+        case .text:
+            return .error(
+                "Secure Boot is on, and refuses v4l2loopback until it knows DKMS's key "
+                    + "(choose a password, restart, and give it there again)",
+                cure: "sudo mokutil --import \(key)")
+        }
+    }
+
+    static let permission = Check("permission") { system in
+        let forbidden = system.devices.filter { $0.problem?.kind == .forbidden }.map(\.path)
+        guard !system.devices.isEmpty else { return nil }
+        guard !forbidden.isEmpty else { return .ok("this user may open all \(system.devices.count) video devices") }
+        let name = system.environment["USER"] ?? ""
+        let group = system.text("/etc/group")?.split(separator: "\n").first { $0.hasPrefix("video:") }
+        let members = group?.split(separator: ":", omittingEmptySubsequences: false).last?.split(separator: ",") ?? []
+        let list = forbidden.joined(separator: ", ")
+        return members.contains { $0 == name }
+            ? .error(
+                "\(list): not open to this session, which began before \(name) joined the group video",
+                cure: "log out and in")
+            : .error(
+                "\(list): this user may not open them", cure: "sudo usermod -aG video \(name.isEmpty ? "$USER" : name)")
+    }
+}

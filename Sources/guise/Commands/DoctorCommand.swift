@@ -1,0 +1,38 @@
+import ArgumentParser
+import Doctor
+import Foundation
+import Frames
+
+/// `guise doctor`: what keeps this machine from a masked camera, and the cures.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Say what keeps calls from seeing your masks, and the command that cures it.",
+        discussion: "Changes nothing. The exit code is 1 where there is an error.")
+
+    @Flag(help: "One JSON object: the checks, and how many errors and warnings there are.")
+    var json = false
+
+    func run() throws {
+        let report = Report(System.here(shared: (try? Places())?.shared, setting: Self.setting()))
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+        } else {
+            for line in report.lines { print(plain(line)) }
+        }
+        if report.errors > 0 { throw ExitCode.failure }
+    }
+
+    private static func setting() -> System.Setting {
+        guard let places = try? Places() else { return .read(file: nil, width: 1280, height: 720) }
+        do {
+            let read = try ConfigurationText.load(named: nil, places: places)
+            return .read(file: read.file, width: read.value.output.width, height: read.value.output.height)
+        } catch let problem as Problem {
+            return .broken(problem)
+        } catch {
+            return .broken(Problem(.system, "\(error)"))
+        }
+    }
+}

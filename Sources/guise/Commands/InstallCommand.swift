@@ -1,0 +1,61 @@
+import ArgumentParser
+import Doctor
+import Foundation
+import Frames
+
+/// What `install` and `uninstall` share.
+struct InstallOptions: ParsableArguments {
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+    @Flag(help: "Leave the kernel module's two files alone, which need root.")
+    var noModule = false
+    @Flag(help: "Files that you have edited too.")
+    var force = false
+
+    func installer() throws -> Installer {
+        guard let program = realPath(of: "/proc/self/exe") else {
+            throw Problem(.system, "/proc/self/exe cannot be read", cure: "mount /proc")
+        }
+        var choices = Installer.Choices()
+        (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
+        let hasTerminal = isatty(STDIN_FILENO) == 1
+        let user = Installer.Surroundings(
+            say: { Self.write("\(plain($0))\n") }, ask: hasTerminal ? { Self.ask($0) } : nil,
+            runInTerminal: { runInTerminal($0) })
+        return try Installer(
+            .here(shared: try Places().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
+            completions: [
+                .bash: Guise.completionScript(for: .bash), .zsh: Guise.completionScript(for: .zsh),
+                .fish: Guise.completionScript(for: .fish),
+            ], choices: choices, user: user)
+    }
+
+    private static func ask(_ question: String) -> Bool {
+        write(question)
+        return ["y", "Y", "yes"].contains(readLine() ?? "")
+    }
+
+    /// At once: what print holds back would come after sudo's own words.
+    private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+}
+
+/// `guise install`: the service, completions, and the module's options.
+struct InstallCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "install", abstract: "Set up the service, completions and the virtual camera for this user.",
+        discussion: "Shows the commands that need root, and asks before it runs them.")
+
+    @OptionGroup var options: InstallOptions
+
+    func run() throws { try options.installer().install() }
+}
+
+/// `guise uninstall`: takes all of that away.
+struct UninstallCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "uninstall", abstract: "Take away what `guise install` set up. Masks and config.json stay.")
+
+    @OptionGroup var options: InstallOptions
+
+    func run() throws { try options.installer().uninstall() }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import Frames
+import Testing
+
+@testable import Doctor
+
+/// What was said and run as a user installed.
+private final class Session {
+    var said: [String] = []
+    var ran: [[String]] = []
+    var questions = 0
+
+    /// - Parameter answer: to every question; nil: nobody can be asked.
+    func installer(
+        _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDry: Bool = false, hasEdited: Bool = false,
+        program: String = "/home/ann/.local/bin/guise"
+    ) throws -> Installer {
+        (said, ran, questions) = ([], [], 0)
+        var choices = Installer.Choices()
+        (choices.isDry, choices.hasModule, choices.hasEdited) = (isDry, hasModule, hasEdited)
+        let user = Installer.Surroundings(
+            say: { self.said.append($0) },
+            ask: answer.map { answer in
+                { _ in
+                    self.questions += 1
+                    return answer
+                }
+            },
+            runInTerminal: {
+                self.ran.append($0)
+                return 0
+            })
+        return try Installer(
+            machine.system, program: program,
+            completions: [.bash: "complete guise\n", .zsh: "#compdef guise\n", .fish: "complete -c guise"],
+            choices: choices, user: user)
+    }
+
+    func says(_ text: String) -> Bool { said.contains { $0.contains(text) } }
+}
+
+private let units = "/home/ann/.config/systemd/user"
+private let bash = "/home/ann/.local/share/bash-completion/completions/guise"
+
+/// A machine with a user manager, a shell, and a home that holds something already.
+private func home() throws -> Machine {
+    let machine = try Machine()
+    try machine.put("/bin/bash")
+    try machine.put("/home/ann/.config/other/file", "x")
+    try machine.put("/home/ann/.local/share/other", "x")
+    for command in ["daemon-reload", "enable --now guise.socket", "disable --now guise.socket guise.service"] {
+        machine.programs["systemctl --user \(command)"] = .text("")
+    }
+    return machine
+}
+
+@Test func `what install puts into place, uninstall takes away, and nothing else`() throws {
+    let machine = try home()
+    let before = machine.names
+    let session = Session()
+    try session.installer(machine).install()
+    print(session.said.joined(separator: "\n"))
+    let service = try #require(machine.text("\(units)/guise.service"))
+    #expect(service.contains("\nExecStart=/home/ann/.local/bin/guise run\n"))
+    #expect(!service.contains(Installer.packagedProgram), "no other guise is started")
+    #expect(machine.text("\(units)/guise.socket")?.contains("ListenStream=%t/guise/control.sock\n") == true)
+    #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
+    #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
+    #expect(session.says("guise now starts with its first command"))
+    // What the daemon and systemctl leave.
+    try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
+    try machine.put("/run/user/1000/guise/video10.lock", "9")
+    try machine.put("\(units)/default.target.wants/guise.service", "x")
+    try session.installer(machine).uninstall()
+    print(session.said.joined(separator: "\n"))
+    // The session's own folder, which this machine did not have.
+    let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
+    #expect(left == before, "\(left.symmetricDifference(before).sorted())")
+}
+
+@Test func `installing again changes nothing`() throws {
+    let machine = try home()
+    let session = Session()
+    try session.installer(machine).install()
+    let service = machine.text("\(units)/guise.service")
+    try session.installer(machine).install()
+    #expect(session.says("is there: \(units)/guise.service"))
+    #expect(!session.says("wrote"))
+    #expect(machine.text("\(units)/guise.service") == service)
+    // The program has moved: what nobody has edited follows.
+    try session.installer(machine, program: "/opt/my guise/100%/guise").install()
+    #expect(machine.text("\(units)/guise.service")?.contains("ExecStart=\"/opt/my guise/100%%/guise\" run\n") == true)
+}
+
+@Test func `a file that was edited is kept and told, until force`() throws {
+    let machine = try home()
+    let session = Session()
+    try session.installer(machine).install()
+    let edited = try #require(machine.text("\(units)/guise.service")).replacing(
+        "WatchdogSec=10", with: "WatchdogSec=60")
+    try machine.put("\(units)/guise.service", edited)
+    try session.installer(machine).install()
+    #expect(machine.text("\(units)/guise.service") == edited)
+    #expect(session.says("kept, for it was edited (--force replaces it): \(units)/guise.service"))
+    try session.installer(machine).uninstall()
+    #expect(machine.text("\(units)/guise.service") == edited)
+    #expect(machine.text("\(units)/guise.socket") == nil, "the rest goes")
+    #expect(session.says("kept, for it was edited (--force removes it): \(units)/guise.service"))
+    try session.installer(machine, hasEdited: true).install()
+    #expect(machine.text("\(units)/guise.service")?.contains("WatchdogSec=10\n") == true)
+    try machine.put("\(units)/guise.service", edited)
+    try session.installer(machine, hasEdited: true).uninstall()
+    #expect(machine.text("\(units)/guise.service") == nil)
+}
+
+@Test func `a stranger's file of the same name is kept`() throws {
+    let machine = try home()
+    try machine.put(bash, "mine\n")
+    let session = Session()
+    try session.installer(machine).install()
+    try session.installer(machine).uninstall()
+    #expect(machine.text(bash) == "mine\n")
+}
+
+@Test func `root is refused, and so is a missing home`() throws {
+    let machine = try home()
+    machine.system.user = 0
+    #expect {
+        try Session().installer(machine)
+    } throws: { error in
+        "\(error)".contains("this is root") && (error as? Problem)?.kind == .forbidden
+    }
+    machine.system.user = 1000
+    machine.system.environment["HOME"] = nil
+    #expect(throws: Problem.self) { try Session().installer(machine) }
+}
+
+@Test func `without a user manager the commands are said`() throws {
+    let machine = try home()
+    machine.programs = [:]
+    let session = Session()
+    try session.installer(machine).install()
+    #expect(machine.text("\(units)/guise.service") != nil)
+    #expect(
+        session.says(
+            "in your session, run: systemctl --user daemon-reload && systemctl --user enable --now guise.socket"))
+}
+
+@Test func `a dry run changes nothing and says what it would`() throws {
+    let machine = try home()
+    machine.programs = [:]
+    let before = machine.names
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true, isDry: true).install()
+    #expect(machine.names == before)
+    #expect(session.ran.isEmpty && session.questions == 0)
+    #expect(session.says("would write: \(units)/guise.service"))
+    #expect(session.says("would run: systemctl --user enable --now guise.socket"))
+    try session.installer(machine).install()
+    let installed = machine.names
+    try session.installer(machine, answer: true, hasModule: true, isDry: true).uninstall()
+    #expect(machine.names == installed)
+    #expect(session.says("would remove: \(units)/guise.service"))
+}
+
+@Test func `root's commands are shown, and run only after a yes`() throws {
+    let machine = try home()
+    try machine.put("/bin/sudo")
+    try machine.put("/lib/modules/\(Machine.kernel)/modules.dep", "updates/dkms/v4l2loopback.ko:\n")
+    let shared = "\(Machine.package)/systemd"
+    let commands = [
+        ["sudo", "install", "-D", "-m", "644", "\(shared)/modprobe.d/guise.conf", "/etc/modprobe.d/guise.conf"],
+        [
+            "sudo", "install", "-D", "-m", "644", "\(shared)/modules-load.d/guise.conf",
+            "/etc/modules-load.d/guise.conf",
+        ],
+        ["sudo", "modprobe", "v4l2loopback"],
+    ]
+    let session = Session()
+    for answer in [nil, false, true] {
+        try session.installer(machine, answer: answer, hasModule: true).install()
+        for command in commands { #expect(session.says(command.joined(separator: " "))) }
+        #expect(session.says("    options v4l2loopback devices=1 video_nr=10"), "the file is shown")
+        #expect(session.ran == (answer == true ? commands : []))
+        #expect(session.questions == (answer == nil ? 0 : 1))
+    }
+    print(session.said.joined(separator: "\n"))
+    try session.installer(machine, answer: true, hasModule: false).install()
+    #expect(session.ran.isEmpty && !session.says("/etc/"))
+}
+
+@Test func `module files that are there need no root, and go with a yes`() throws {
+    let machine = try home()
+    try machine.put("/bin/sudo")
+    for name in ["modprobe.d/guise.conf", "modules-load.d/guise.conf"] {
+        try machine.put(
+            "/etc/\(name)", try Data(contentsOf: URL(fileURLWithPath: "\(Machine.package)/systemd/\(name)")))
+    }
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.ran.isEmpty && session.questions == 0)
+    try session.installer(machine, answer: true, hasModule: true).uninstall()
+    #expect(session.ran == [["sudo", "rm", "-f", "/etc/modprobe.d/guise.conf", "/etc/modules-load.d/guise.conf"]])
+    #expect(!session.says("was edited"))
+    try machine.put("/etc/modprobe.d/guise.conf", "options v4l2loopback video_nr=4\n")
+    try session.installer(machine, answer: false, hasModule: true).uninstall()
+    #expect(session.says("/etc/modprobe.d/guise.conf was edited"))
+    #expect(session.ran.isEmpty)
+    try session.installer(machine, answer: false, hasModule: true).install()
+    #expect(session.says("/etc/modprobe.d/guise.conf is there with another text"))
+}
+
+@Test func `a module that is loaded already, and options of others, are told`() throws {
+    let machine = try home()
+    try machine.load()
+    try machine.put("/etc/modprobe.d/obs.conf", "# OBS\noptions v4l2loopback video_nr=2\n")
+    let session = Session()
+    try session.installer(machine, hasModule: true).install()
+    #expect(session.says("/etc/modprobe.d/obs.conf has options for v4l2loopback too"))
+    #expect(session.says("is loaded with what it has"))
+    #expect(!session.says("sudo modprobe v4l2loopback"))
+}
+
+@Test func `the shipped options are those that the cures name`() throws {
+    let file = try String(contentsOfFile: "\(Machine.package)/systemd/modprobe.d/guise.conf", encoding: .utf8)
+    let line = try #require(file.split(separator: "\n").first { $0.hasPrefix("options v4l2loopback ") })
+    for option in ["exclusive_caps=1", "card_label=\"Guise Camera\"", "video_nr=10"] {
+        #expect(line.contains(option))
+        #expect(Module.options.contains(option))
+    }
+}
+
+@Test func `the runtime folder stays while a daemon answers`() throws {
+    let machine = try home()
+    try machine.put("/run/user/1000/guise/control.sock")
+    machine.system.ask = { _, _ in .line("{\"ok\": {}}") }
+    let session = Session()
+    try session.installer(machine).uninstall()
+    #expect(session.says("kept while a guise runs: /run/user/1000/guise"))
+    #expect(machine.names.contains("run/user/1000/guise/control.sock"))
+}

@@ -1,0 +1,195 @@
+import Foundation
+import Frames
+import Testing
+
+@testable import Doctor
+
+private let socket = "/run/user/1000/guise/control.sock"
+
+@Test func `what Guise needs beside it is told with its package`() throws {
+    let machine = try Machine()
+    try machine.expect(.landmarks, .warning, "landmark data", cure: "sudo apt install libdlib-data")
+    try machine.put("/usr/share/dlib/shape_predictor_68_face_landmarks.dat", "x")
+    try machine.expect(.landmarks, .ok, "is there")
+    try machine.expect(.ffmpeg, .warning, "not installed", cure: "sudo apt install ffmpeg")
+    try machine.put("/bin/ffmpeg")
+    try machine.expect(.ffmpeg, .ok, "/bin/ffmpeg")
+}
+
+@Test func `a cascade that is missing is told with its package`() throws {
+    let machine = try Machine()
+    machine.system.shared = nil
+    try machine.expect(.cascades, .error, "own files", cure: "make install")
+    try machine.put(
+        "/share/Cascades/catalogue.json",
+        """
+        {"version": 1, "cascades": [{"name": "no", "role": "face", "file": "no/such.xml", "window": 24,
+        "eyes": [0.5, 0.4], "eyeDistance": 0.4}]}
+        """)
+    machine.system.shared = "\(machine.root)/share"
+    try machine.expect(.cascades, .error, "cascade 'no' was not found", cure: "sudo apt install opencv-data")
+    try machine.put("/share/Cascades/such.xml")
+    try machine.expect(.cascades, .ok, "all 1 cascades")
+}
+
+@Test func `a broken configuration is told in its own words`() throws {
+    let machine = try Machine()
+    try machine.expect(.configuration, .ok, "defaults")
+    machine.system.setting = .broken(Problem(.invalid, "c.json:3: 'maks' is no key", cure: "did you mean 'masks'?"))
+    try machine.expect(.configuration, .error, "c.json:3", cure: "did you mean 'masks'?")
+}
+
+@Test func `the service is told in each of its states`() throws {
+    let machine = try Machine()
+    try machine.expect(.service, .warning, "no systemd", cure: "guise run")
+    machine.unit("guise.service", "LoadState=not-found", "ActiveState=inactive")
+    machine.unit("guise.socket", "LoadState=not-found", "ActiveState=inactive")
+    try machine.expect(.service, .warning, "not installed", cure: "guise install")
+    let program = "ExecStart={ path=/home/ann/bin/guise ; argv[]=/home/ann/bin/guise run ; ignore_errors=no }"
+    machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive", program)
+    try machine.expect(.service, .error, "/home/ann/bin/guise, which is not there", cure: "guise install")
+    try machine.put("/home/ann/bin/guise")
+    try machine.expect(.service, .warning, "does not run", cure: "systemctl --user enable --now guise.socket")
+    machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
+    try machine.expect(.service, .ok, "starts with the first command")
+    machine.unit("guise.service", "LoadState=loaded", "ActiveState=active", program, "StatusText=2 faces, santa")
+    try machine.expect(.service, .ok, "runs: 2 faces, santa")
+    machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=watchdog")
+    try machine.expect(.service, .error, "failed (watchdog)", cure: "journalctl --user -u guise.service -n 20")
+    machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=start-limit-hit")
+    try machine.expect(
+        .service, .error, "too often",
+        cure: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
+}
+
+@Test func `the daemon is asked, and never started by asking`() throws {
+    let machine = try Machine()
+    try machine.expect(.socket, .warning, "no daemon runs", cure: "guise run")
+    try machine.put(socket)
+    try machine.expect(.socket, .warning, "left by a daemon that has ended", cure: "guise run")
+    machine.system.ask = { _, _ in .silent }
+    try machine.expect(.socket, .error, "does not answer", cure: "guise run")
+    machine.system.ask = { path, line in .line(path == socket && line.contains("\"status\"") ? "{\"ok\": {}}" : "?") }
+    try machine.expect(.socket, .ok, "answers at \(socket)")
+    machine.system.ask = { _, _ in .line("HTTP/1.1 400 Bad Request") }
+    try machine.expect(.socket, .error, "HTTP/1.1 400", cure: "guise run")
+    machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive")
+    machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
+    machine.system.ask = { _, _ in
+        Issue.record("the daemon was started")
+        return .silent
+    }
+    try machine.expect(.socket, .ok, "systemd listens")
+    machine.system.environment["XDG_RUNTIME_DIR"] = nil
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "export XDG_RUNTIME_DIR=/run/user/1000")
+    machine.system.user = 1001
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "log in as this user, and not through su or sudo")
+}
+
+@Test func `a list of PipeWire that is old is told while guise writes`() throws {
+    let machine = try Machine()
+    func dump(_ properties: String) -> System.Output {
+        .text("[{\"id\": 3}, {\"id\": 40, \"info\": {\"props\": {\"media.class\": \(properties)}}}]")
+    }
+    machine.addLoopback(capture: false, output: true)
+    machine.programs["pw-dump"] = dump("\"Video/Device\", \"api.v4l2.path\": \"/dev/video10\"")
+    #expect(Check.pipeWire.probe(machine.system) == nil, "nobody writes yet")
+    machine.system.devices = []
+    machine.addLoopback(capture: true, output: false)
+    try machine.expect(.pipeWire, .warning, "before guise ran", cure: "systemctl --user restart wireplumber")
+    machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video0\"")
+    try machine.expect(.pipeWire, .warning, "before guise ran", cure: "systemctl --user restart wireplumber")
+    machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video10\"")
+    try machine.expect(.pipeWire, .ok, "lists /dev/video10")
+    machine.programs["pw-dump"] = .failed
+    #expect(Check.pipeWire.probe(machine.system) == nil, "PipeWire does not run")
+}
+
+@Test func `snaps without a camera are named`() throws {
+    let machine = try Machine()
+    #expect(Check.snap.probe(machine.system) == nil)
+    func table(_ slot: String) -> System.Output {
+        .text(
+            """
+            Interface  Plug             Slot     Notes
+            audio      chromium:audio   :audio   -
+            camera     chromium:camera  :camera  -
+            camera     zoom:camera      \(slot)  -
+
+            """)
+    }
+    machine.programs["snap connections --all"] = table("-")
+    try machine.expect(.snap, .warning, "zoom: snaps that may not", cure: "sudo snap connect zoom:camera")
+    machine.programs["snap connections --all"] = table(":camera")
+    try machine.expect(.snap, .ok, "all 2 snaps")
+}
+
+@Test func `Flatpaks without devices are named, and overrides count`() throws {
+    let machine = try Machine()
+    #expect(Check.flatpak.probe(machine.system) == nil)
+    let metadata = "app/org.signal.Signal/current/active/metadata"
+    let own = "/home/ann/.local/share/flatpak"
+    try machine.put("/var/lib/flatpak/\(metadata)", "[Context]\nshared=network;\ndevices=dri;\n")
+    let cure = "flatpak override --user --device=all org.signal.Signal"
+    try machine.expect(.flatpak, .warning, "org.signal.Signal", cure: cure)
+    try machine.put("\(own)/overrides/org.signal.Signal", "[Context]\ndevices=all;\n")
+    try machine.expect(.flatpak, .ok, "all 1 Flatpaks")
+    try machine.put("/var/lib/flatpak/\(metadata)", "[Context]\ndevices=all;\n")
+    try machine.put("\(own)/overrides/org.signal.Signal", "[Context]\ndevices=!all;\n")
+    try machine.expect(.flatpak, .warning, "org.signal.Signal", cure: cure)
+}
+
+@Test func `the report counts, and its lines hold the cures`() throws {
+    let machine = try Machine()
+    try machine.load(exclusive: "N")
+    machine.addLoopback(card: "OBS", capture: true, output: true)
+    let report = Report(machine.system, checks: [.module, .exclusiveCaps, .label, .snap])
+    #expect(report.errors == 1)
+    #expect(report.warnings == 1)
+    #expect(report.lines.count == 3, "a check that has nothing to look at has no line")
+    #expect(report.lines[0] == "ok       module          v4l2loopback is loaded")
+    #expect(report.lines[1].hasPrefix("error    exclusive caps  "))
+    #expect(report.lines[1].contains("; cure: sudo sh -c '"))
+    let json = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(report)) as? [String: Any]
+    #expect(json?["errors"] as? Int == 1)
+    let lines = try #require(json?["checks"] as? [[String: String]])
+    #expect(lines.map { $0["state"] } == ["ok", "error", "warning"])
+    #expect(lines[1]["cure"]?.hasPrefix("sudo sh -c") == true)
+    #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
+}
+
+@Test func `programs are run to their end, and not beyond patience`() {
+    #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
+    #expect(runProgram(["false"]) == .failed)
+    #expect(runProgram(["guise-no-such-program"]) == .absent)
+    let began = Date()
+    #expect(runProgram(["sleep", "30"], patience: 0.3) == .failed)
+    let seconds = Date().timeIntervalSince(began)
+    print("given up after \(seconds) s")
+    #expect(seconds > 0.2 && seconds < 5)
+}
+
+@Test func `a socket that answers, one that does not, and one that nobody holds`() throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "guise-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(askSocket(path, "x") == .refused)
+    let listener = Process()
+    listener.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    // Answers its first client line for line, and no other.
+    listener.arguments = [
+        "python3", "-c",
+        """
+        import socket, sys, time
+        s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(1)
+        c, _ = s.accept(); c.sendall(b"said " + c.recv(100) + b"more"); time.sleep(60)
+        """, path,
+    ]
+    try listener.run()
+    for _ in 0..<200 where !FileManager.default.fileExists(atPath: path) { Thread.sleep(forTimeInterval: 0.05) }
+    Thread.sleep(forTimeInterval: 0.1)
+    #expect(askSocket(path, "hello") == .line("said hello"))
+    #expect(askSocket(path, "hello", patience: 0.3) == .silent)
+    kill(listener.processIdentifier, SIGKILL)
+    listener.waitUntilExit()
+    #expect(askSocket(path, "hello") == .refused)
+}

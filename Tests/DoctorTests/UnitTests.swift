@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import Doctor
+
+private let analyser = "/usr/bin/systemd-analyze"
+
+/// Both units in a folder of their own, with a program that is there.
+private func units() throws -> Machine {
+    let machine = try Machine()
+    for name in ["guise.service", "guise.socket"] {
+        let text = try String(contentsOfFile: "\(Machine.package)/systemd/\(name)", encoding: .utf8)
+        try machine.put("/units/\(name)", text.replacing(Installer.packagedProgram, with: "/usr/bin/true"))
+    }
+    try machine.put("/runtime/kept", "")
+    return machine
+}
+
+/// Runs systemd-analyze in a session of the machine's own; what it says in the end is all in its output.
+private func analyse(_ machine: Machine, _ words: String) -> System.Output {
+    let line =
+        "XDG_RUNTIME_DIR=\(machine.root)/runtime HOME=\(machine.root) \(analyser) --user --no-pager \(words) 2>&1"
+    return runProgram(["bash", "-c", "cd \(machine.root)/units && \(line)"], patience: 60)
+}
+
+@Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyser)))
+func `systemd finds nothing wrong with the units, and little exposed`() throws {
+    let machine = try units()
+    #expect(analyse(machine, "verify ./guise.service ./guise.socket") == .text(""))
+    // 40 is 4.0 of 10, beyond which it fails.
+    let security = analyse(machine, "security --offline=true --threshold=40 ./guise.service")
+    let exposure = security.text?.split(separator: "\n").last { $0.contains("Overall exposure level") }
+    print(exposure ?? "no exposure")
+    #expect(exposure != nil, "\(security)")
+}
+
+@Test func `what the daemon is promised stands in the service`() throws {
+    let service = try String(contentsOfFile: "\(Machine.package)/systemd/guise.service", encoding: .utf8)
+    let lines = Set(service.split(separator: "\n").map(String.init))
+    for line in [
+        "Type=notify", "NotifyAccess=main", "Restart=on-failure", "TimeoutStopSec=2", "LimitCORE=0",
+        "ExecReload=kill -HUP $MAINPID",
+    ] {
+        #expect(lines.contains(line), "\(line)")
+    }
+    #expect(lines.contains { $0.hasPrefix("WatchdogSec=") } && lines.contains { $0.hasPrefix("StartLimitBurst=") })
+    #expect(lines.contains { $0.hasPrefix("Before=") && $0.contains("wireplumber.service") })
+}
