@@ -37,7 +37,7 @@ import V4L2
         let size = unsafe handle.size
         precondition(card.bytes.count >= size, "a card has its device's layout")
         unsafe card.bytes.withUnsafeBufferPointer { bytes in
-            if let first = unsafe bytes.baseAddress { unsafe handle.card.update(from: first, count: size) }
+            if let first = bytes.baseAddress { unsafe handle.card.update(from: first, count: size) }
         }
     }
 }
