@@ -46,7 +46,7 @@ final class Daemon: Answering {
 
     /// Tells the log, and those who listen.
     func say(_ line: String) {
-        tell("guise: \(line)")
+        tell("guise: \(line)", .warning)
         lines.withLock { if $0.count < 100 { $0.append(line) } }
     }
 

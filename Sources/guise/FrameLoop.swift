@@ -44,6 +44,8 @@ struct FrameLoop: ~Copyable {
         let ready: () -> Void
         /// Tells the service manager that the loop is alive; called often.
         let alive: () -> Void
+        /// Another state than before.
+        let say: (String) -> Void
     }
 
     private let signals: Signals
@@ -73,6 +75,7 @@ struct FrameLoop: ~Copyable {
     private var lastWatched: UInt64 = 0
     private var lastSecond: UInt64 = 0
     private var framesThen = 0
+    private var said: State?
     private var loadThen: UInt64 = 0
 
     /// A camera that gives nothing for so long is lost, seconds.
@@ -145,6 +148,21 @@ struct FrameLoop: ~Copyable {
         }
         around.board.tell(pulse)
         around.alive()
+        let state =
+            settings.isPaused
+            ? State.paused
+            : settings.isFrozen ? .frozen : pulse.camera == .lost ? .lost : pulse.camera == .open ? .open : .idle
+        if state != said { around.say(state.rawValue) }
+        said = state
+    }
+
+    /// In words, for `systemctl status`.
+    private enum State: String {
+        case paused = "paused: a card is shown, the camera is closed"
+        case frozen = "frozen: the last picture is shown"
+        case lost = "no picture: the camera is not there, or in use; it is tried again"
+        case open = "the camera is open, frames flow"
+        case idle = "nobody watches, the camera is closed"
     }
 
     /// Opens and closes the camera.

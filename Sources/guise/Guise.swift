@@ -39,10 +39,19 @@ struct Guise: ParsableCommand {
 }
 
 /// One line on standard error.
-func complain(_ what: any Error) { tell("guise: \(what)") }
+func complain(_ what: any Error) { tell("guise: \(what)", .error) }
+
+/// How much a line matters, as the journal counts it (sd-daemon(3)).
+enum Priority: Int { case error = 3, warning = 4, info = 6 }
+
+/// The journal reads a line's priority from its beginning; a terminal would show it.
+private let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// One line on standard error, without a name before it.
-func tell(_ line: String) { FileHandle.standardError.write(Data("\(plain(line))\n".utf8)) }
+func tell(_ line: String, _ priority: Priority = .info) {
+    let mark = isJournal ? "<\(priority.rawValue)>" : ""
+    FileHandle.standardError.write(Data("\(mark)\(plain(line))\n".utf8))
+}
 
 /// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.
 func plain(_ text: String) -> String {

@@ -22,7 +22,7 @@ struct Session {
         let catalogue = try Catalogue(folder: places.cascades)
         let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
         let looker = try Looker(catalogue: catalogue, landmarks: landmarks, cache: places.cache)
-        if let warning = looker.warning { tell("guise: \(warning)") }
+        if let warning = looker.warning { tell("guise: \(warning)", .warning) }
         return Tracker(
             looker, cats: configuration.cats ? try CatFinder(catalogue) : nil, settings: configuration.faces)
     }
@@ -32,7 +32,7 @@ struct Session {
     func dressingRoom(_ names: [String], for layout: FrameLayout) throws -> DressingRoom {
         try DressingRoom(
             places: places.masks, target: ArtTarget(layout), wishes: names.map(Wish.init),
-            tell: { tell("guise: \($0)") })
+            tell: { tell("guise: \($0)", .warning) })
     }
 
     /// The same for commands that need no more than the masks.

@@ -3,6 +3,7 @@
 
     frames.py number CLIP W H             writes each frame's number into its bottom left corner
     frames.py numbers CLIP W H            prints the numbers of the frames, -1 where there is none
+    frames.py cards CLIP W H              prints 1 for each frame that is a card, else 0
     frames.py masks PLAIN MASKED SEEN W H compares where the mask is, frame by frame
 
 Clips are raw YUYV. A number is 8 squares of 16 x 16 pixels, the lowest bit first, white for 1.
@@ -41,6 +42,11 @@ def read_number(frame, width, height):
     return number
 
 
+def is_card(frame):
+    """A card's corner has one colour: Y 48, U 138, V 124."""
+    return all(abs(frame[i] - value) <= 3 for i, value in enumerate((48, 138, 48, 124)))
+
+
 def luma_samples(frame, width, height):
     return [frame[(row * width + x) * 2] for row in range(0, height - SIDE, STEP) for x in range(0, width, STEP)]
 
@@ -76,6 +82,8 @@ def main(command, *arguments):
             file.writelines(clips[0])
     elif command == "numbers":
         print(*(read_number(frame, width, height) for frame in clips[0]))
+    elif command == "cards":
+        print(*(int(is_card(frame)) for frame in clips[0]))
     elif command == "masks":
         overlaps = sorted(compare_masks(*clips, width, height))
         if len(overlaps) < len(clips[2]) / 2:

@@ -100,7 +100,7 @@ struct RunCommand: ParsableCommand {
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Surroundings(
                 board: board, keeper: keeper, cards: cards, hangup: { daemon.hangUp() }, ready: { service.ready() },
-                alive: { service.alive() }))
+                alive: { service.alive() }, say: { service.say($0) }))
         defer {
             service.stopping()
             server?.close()
@@ -120,7 +120,7 @@ struct RunCommand: ParsableCommand {
     private static func listen() throws -> Listener? {
         do throws(Problem) { return try Listener() } catch {
             guard error.kind == .missing else { throw error }
-            tell("guise: it cannot be controlled: \(error)")
+            tell("guise: it cannot be controlled: \(error)", .warning)
             return nil
         }
     }
