@@ -12,7 +12,8 @@ public final class LandmarkModel: Sendable {
     let frame: ReferenceFrame
 
     /// Opens the model through its compact file in `cache`, which is made where it is missing, old or damaged. Where it
-    /// cannot be written the model works from memory.
+    /// cannot be written the model is converted each time. Fits read a copy in memory: each touches thousands of places
+    /// in it, and on large pages they are found sooner (docs/tracker.md).
     /// - Parameters:
     ///   - path: a dlib model of 68 points.
     ///   - cache: a directory of ours, made when missing; nil: no cache.
@@ -23,7 +24,7 @@ public final class LandmarkModel: Sendable {
         if let kept, let tables = try? MappedFile(path: kept), let file = LandmarkFile(tables),
             file.sourceSize == source.size, file.sourceModified == source.modified
         {
-            self.init(tables: tables, file: file)
+            self.init(tables: try MappedFile(copying: tables.bytes), file: file)
             return
         }
         let bytes = try LandmarkConverter.convert(path)
@@ -33,7 +34,7 @@ public final class LandmarkModel: Sendable {
                 try MappedFile.write(bytes.span, to: kept)
                 let tables = try MappedFile(path: kept)
                 if let file = LandmarkFile(tables) {
-                    self.init(tables: tables, file: file)
+                    self.init(tables: try MappedFile(copying: tables.bytes), file: file)
                     return
                 }
             } catch {
