@@ -32,11 +32,6 @@ public final class LandmarkModel: Sendable {
             do throws(Problem) {
                 try MappedFile.makeDirectory(cache)
                 try MappedFile.write(bytes.span, to: kept)
-                let tables = try MappedFile(path: kept)
-                if let file = LandmarkFile(tables) {
-                    self.init(tables: try MappedFile(copying: tables.bytes), file: file)
-                    return
-                }
             } catch {
                 // A full or read-only disk costs the next start half a second, and this one nothing.
             }
