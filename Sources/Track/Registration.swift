@@ -15,6 +15,9 @@ struct Registration: ~Copyable {
     private static let fine = PatchFitter.side / 2
     private static let coarse = PatchFitter.side / 4
     private static let rounds = (coarse: 3, fine: 3)
+    /// A step this short, in its own pixels, is the coarse patches' last: the fine ones do the rest, and have all rounds,
+    /// for fewer let the points shake.
+    private static let enough: Float = 0.05
     /// Below this correlation of the coarse patches the face may have jumped, and is sought so many of their pixels
     /// around: six tenths of the eye distance.
     private static let settled: Float = 0.9
@@ -75,14 +78,14 @@ struct Registration: ~Copyable {
         let second = first + Self.fine * Self.fine
         var coarse = Self.align(
             &aligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) }, from: low,
-            rounds: Self.rounds.coarse)
+            rounds: Self.rounds.coarse, enough: Self.enough)
         if coarse?.correlation ?? 0 < Self.settled {
             let jump = Self.search(
                 &aligner, small, for: kept, second, visible: { inside(lowFrom($0)) }, from: low)
             let again = jump.flatMap {
                 Self.align(
                     &aligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) },
-                    from: $0.map, rounds: Self.rounds.coarse)
+                    from: $0.map, rounds: Self.rounds.coarse, enough: Self.enough)
             }
             if let again, again.correlation > coarse?.correlation ?? 0 { coarse = again }
         }
@@ -105,11 +108,11 @@ struct Registration: ~Copyable {
 
     private static func align(
         _ aligner: inout Aligner, _ picture: borrowing [UInt8], to kept: borrowing [UInt8], _ first: Int, side: Int,
-        step: Int, visible: (Point) -> Bool, from start: Affine, rounds: Int
+        step: Int, visible: (Point) -> Bool, from start: Affine, rounds: Int, enough: Float = 0
     ) -> Alignment? {
         aligner.align(
             picture.span, to: kept.span.extracting(first..<first + side * side), side: side, step: step,
-            visible: visible, from: start, rounds: rounds)
+            visible: visible, from: start, rounds: rounds, enough: enough)
     }
 
     /// Keeps this frame's patch as the slot's, for the next frame.

@@ -20,6 +20,8 @@ public struct Aligner: ~Copyable {
     private static let outlier: Float = 2.5
     /// Fewer samples than this say nothing certain about six numbers.
     private static let fewest = 60
+    /// From 2^23 on a Float has no fraction.
+    private static let unit: Float = 8_388_608
     /// What the picture must hold of the spread of a flat wall's noise: a standard deviation of one step.
     private static let flattest: Float = 1
 
@@ -42,10 +44,11 @@ public struct Aligner: ~Copyable {
     ///   - visible: true where the template shows something, by its pixels: not what lies beside the frame's edge.
     ///   - start: where the template is thought to lie in the picture.
     ///   - rounds: of refinement.
+    ///   - enough: a round that moves no sample farther is the last, pixels.
     /// - Returns: nil where too little is visible, or flat, or the map runs wild.
     public mutating func align(
         _ picture: Span<UInt8>, to template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
-        from start: Affine, rounds: Int
+        from start: Affine, rounds: Int, enough: Float = 0
     ) -> Alignment? {
         guard prepare(picture, template, side, step, visible), let factor = Normal(slopes.span, count) else {
             return nil
@@ -64,6 +67,7 @@ public struct Aligner: ~Copyable {
                 tx: p[0] - (p[2] + p[4]), ty: p[1] - (p[3] + p[5]))
             guard abs(change.a - 1) < 0.5, abs(change.d - 1) < 0.5, let back = change.inverse else { return nil }
             map = map.after(back)
+            if abs(p[0]) + abs(p[2]) + abs(p[4]) < enough && abs(p[1]) + abs(p[3]) + abs(p[5]) < enough { break }
         }
         return Alignment(map: map, correlation: correlation)
     }
@@ -151,19 +155,20 @@ public struct Aligner: ~Copyable {
             let place = unsafe map(places.span[unchecked: i])
             // Written so that what is not a number counts as outside.
             guard place.x >= 0 && place.y >= 0 && place.x < last && place.y < last else { continue }
-            let (x, y) = (Int(place.x), Int(place.y))
-            let (wx, wy) = (place.x - Float(x), place.y - Float(y))
-            let at = y * side + x
-            let top = unsafe Float(picture[unchecked: at]) * (1 - wx) + Float(picture[unchecked: at + 1]) * wx
-            let below =
-                unsafe Float(picture[unchecked: at + side]) * (1 - wx) + Float(picture[unchecked: at + side + 1]) * wx
-            let value = top * (1 - wy) + below * wy
+            // Its low bits are the whole number below, got without a check.
+            let whole = pointwiseMax(place + (Self.unit - 0.5), Point(repeating: Self.unit))
+            let weight = place - (whole - Self.unit)
+            let at = Int(whole.y.bitPattern & 0x7f_ffff) &* side &+ Int(whole.x.bitPattern & 0x7f_ffff)
+            let left = unsafe Point(Float(picture[unchecked: at]), Float(picture[unchecked: at &+ side]))
+            let right = unsafe Point(Float(picture[unchecked: at &+ 1]), Float(picture[unchecked: at &+ side &+ 1]))
+            let both = left * (1 - weight.x) + right * weight.x
+            let value = both.x * (1 - weight.y) + both.y * weight.y
             let slope = unsafe slopes.span[unchecked: i]
             let template = slope[6]
             let difference = value - template
             sums.slopes += slope * max(-limit, min(limit, difference))
             sums.difference += abs(difference)
-            sums.seen += 1
+            sums.seen &+= 1
             sums.t += template
             sums.p += value
             sums.tt += template * template

@@ -122,13 +122,8 @@ extension CascadeProgram {
         _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ stage: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int, _ work: inout Int
     ) {
-        var scales = SIMD8<Float>(repeating: 0)
-        var alive = 0
-        for lane in 0..<width {
-            guard let scale = unsafe contrast(window + lane) else { continue }
-            scales[lane] = scale
-            alive |= 1 << lane
-        }
+        let (scales, judged) = unsafe contrasts(window)
+        var alive = judged & (1 << width - 1)
         var gained = SIMD8<Float>(repeating: 0)
         var index = 0
         while index < stageCount, alive.nonzeroBitCount >= fewest {
@@ -153,6 +148,16 @@ extension CascadeProgram {
         }
     }
 
+    /// `contrast` of eight neighbours, and the bits of those that are not flat.
+    private func contrasts(_ window: UnsafePointer<Int32>) -> (scales: SIMD8<Float>, judged: Int) {
+        let sum = unsafe SIMD8<Double>(Self.sums(window, corners))
+        let squares = unsafe SIMD8<UInt32>(truncatingIfNeeded: Self.sums(window + planeSize, corners))
+        let spread = area * SIMD8<Double>(squares) - sum * sum
+        // What is not a number, of a window that has no spread at all, is below nothing.
+        let scales = SIMD8<Float>(1 / spread.squareRoot())
+        return (scales, Self.bits((spread .> 0) .& (area * SIMD8<Double>(scales) .< 0.1)))
+    }
+
     private func report(
         _ lanes: Int, _ passed: Int32, _ margin: SIMD8<Float>, _ gained: SIMD8<Float>, _ x: Int, _ y: Int,
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
@@ -165,9 +170,8 @@ extension CascadeProgram {
 
     @inline(__always)
     private static func bits(_ mask: SIMDMask<SIMD8<Int64>>) -> Int {
-        var bits = 0
-        for lane in 0..<8 where mask[lane] { bits |= 1 << lane }
-        return bits
+        let lanes = SIMD8<Int64>(1, 2, 4, 8, 16, 32, 64, 128)
+        return Int(SIMD8<Int64>.zero.replacing(with: lanes, where: mask).wrappedSum())
     }
 
     @inline(__always)
@@ -176,17 +180,16 @@ extension CascadeProgram {
     }
 
     @inline(__always)
-    private static func sums(_ window: UnsafePointer<Int32>, _ at: SIMD4<Int32>) -> SIMD8<Float> {
-        let sum = unsafe load(window, at.x) &- load(window, at.y) &- load(window, at.z) &+ load(window, at.w)
-        return SIMD8<Float>(sum)
+    private static func sums(_ window: UnsafePointer<Int32>, _ at: SIMD4<Int32>) -> SIMD8<Int32> {
+        unsafe load(window, at.x) &- load(window, at.y) &- load(window, at.z) &+ load(window, at.w)
     }
 
     @inline(__always)
     private static func values(_ window: UnsafePointer<Int32>, _ node: UnsafePointer<HaarNode>) -> SIMD8<Float> {
         let weights = unsafe node.pointee.weights
-        var value = unsafe sums(window, node.pointee.first) * weights.x
-        value += unsafe sums(window, node.pointee.second) * weights.y
-        if weights.z != 0 { value += unsafe sums(window, node.pointee.third) * weights.z }
+        var value = unsafe SIMD8<Float>(sums(window, node.pointee.first)) * weights.x
+        value += unsafe SIMD8<Float>(sums(window, node.pointee.second)) * weights.y
+        if weights.z != 0 { value += unsafe SIMD8<Float>(sums(window, node.pointee.third)) * weights.z }
         return value
     }
 

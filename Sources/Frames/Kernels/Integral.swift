@@ -177,17 +177,23 @@
 
     /// Adds a row whose even columns come first.
     private func addSplit(row y: Int, _ now: UnsafeMutablePointer<UInt8>) {
-        let out = unsafe entries + (y + 1) * stride
-        let upper = unsafe out - stride
+        let even = unsafe entries + (y + 1) * stride
+        let odd = unsafe even + self.odd
+        let (above, planeSize, hasSquares) = (-stride, planeSize, planes == .squares)
         var (sum, square): (Int32, Int32) = (0, 0)
-        for x in 0..<width {
+        @inline(__always) func put(_ x: Int, at place: UnsafeMutablePointer<Int32>) {
             let value = unsafe Int32(now[x])
-            let at = place(x + 1)
             sum &+= value
             square &+= value &* value
-            unsafe out[at] = upper[at] &+ sum
-            if planes == .squares { unsafe out[at + planeSize] = upper[at + planeSize] &+ square }
+            unsafe place[0] = place[above] &+ sum
+            if hasSquares { unsafe place[planeSize] = place[planeSize &+ above] &+ square }
         }
+        // A sample's column is one more than its own: the first is an empty sum.
+        for pair in 0..<width / 2 {
+            unsafe put(2 &* pair, at: odd + pair)
+            unsafe put(2 &* pair &+ 1, at: even + pair + 1)
+        }
+        if width & 1 != 0 { unsafe put(width - 1, at: odd + width / 2) }
     }
 
     private func add(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {

@@ -63,8 +63,8 @@ public enum Trees {
                         let split = unsafe splits[start + node]
                         let first = unsafe Int32(pixels[Int(split & 511)])
                         let second = unsafe Int32(pixels[Int(split >> 9 & 511)])
-                        let right = first - second > Int32(bitPattern: split) >> 22 ? 0 : 1
-                        node = 2 * node + right
+                        let right = first &- second > Int32(bitPattern: split) >> 22 ? 0 : 1
+                        node = 2 &* node &+ right
                     }
                     unsafe rows[unchecked: tree] = UInt32(truncatingIfNeeded: start + node - words)
                 }

@@ -3,6 +3,9 @@ import Glibc
 /// A read-only view of a file's bytes, or of bytes of our own where there is no file. Unmapped with the value.
 @safe public struct MappedFile: ~Copyable, @unchecked Sendable {
     private let base: UnsafeMutableRawPointer
+    /// What was mapped: `base` may lie behind its first byte.
+    private let start: UnsafeMutableRawPointer
+    private let mapped: Int
     /// Bytes.
     public let count: Int
     /// When the file's contents last changed: nanoseconds since 1970; 0 where there is no file.
@@ -23,26 +26,41 @@ import Glibc
         guard let address = unsafe address, unsafe address != MAP_FAILED else {
             throw Problem(errno: errno, opening: path)
         }
-        unsafe base = address
+        unsafe (base, start) = (address, address)
+        mapped = Int(status.st_size)
         count = Int(status.st_size)
         modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
     }
 
-    /// Keeps a copy of `bytes`, on pages of its own.
+    /// Keeps a copy of `bytes`, on pages of its own: on large ones where there are enough bytes and the system has such
+    /// pages, for tables that are read here and there are then found without a walk through the page tables.
     public init(copying bytes: Span<UInt8>) throws(Problem) {
-        let address = unsafe mmap(nil, max(1, bytes.count), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-        guard let address = unsafe address, unsafe address != MAP_FAILED else {
+        let page = bytes.count < Self.largePage ? 1 : Self.largePage
+        let size = (max(1, bytes.count) + page - 1) & ~(page - 1)
+        let all = unsafe mmap(nil, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let all = unsafe all, unsafe all != MAP_FAILED else {
             throw Problem(.system, "no memory for a table of \(bytes.count) bytes")
+        }
+        let address = unsafe all.alignedUp(toMultipleOf: page)
+        if page > 1 {
+            // Refused, it is as before.
+            unsafe madvise(address, size, Self.adviseLargePages)
         }
         unsafe bytes.withUnsafeBytes { source in
             if let from = source.baseAddress { unsafe address.copyMemory(from: from, byteCount: source.count) }
         }
-        unsafe base = address
+        unsafe (base, start) = (address, all)
+        mapped = size + page
         count = bytes.count
         modified = 0
     }
 
-    deinit { unsafe munmap(base, max(1, count)) }
+    /// Of x86-64 and most others, bytes; others find no use in the advice.
+    private static let largePage = 2 << 20
+    /// MADV_HUGEPAGE of linux/mman.h, which Glibc's module leaves out.
+    private static let adviseLargePages: CInt = 14
+
+    deinit { unsafe munmap(start, mapped) }
 
     /// All of them, where they lie.
     public var bytes: Span<UInt8> {

@@ -117,7 +117,8 @@ private struct Cells {
             for row in 0..<rows {
                 let line = unsafe picture + max(0, min(origin.y + row, last.y)) * rowStride + first * pixelStride
                 let out = unsafe target + row * cellSide
-                for x in 0..<within { unsafe out[at + x] = line[x * pixelStride] }
+                let inside = unsafe out + at
+                for x in 0..<within { unsafe inside[x] = line[x &* pixelStride] }
                 for x in 0..<at { unsafe out[x] = out[at] }
                 for x in at + within..<max(at + within, columns) { unsafe out[x] = out[at + within - 1] }
             }
@@ -150,11 +151,13 @@ private struct Cells {
                             unsafe (cells + row * cellSide + start).update(from: above, count: many)
                             continue
                         }
-                        unsafe (sums + at).update(repeating: 0, count: within)
+                        let inside = unsafe sums + at
+                        unsafe inside.update(repeating: 0, count: within)
                         for y in stride(from: 0, to: factor, by: rowStep) {
                             let pictureRow = max(0, min(top + y, last.y))
                             let line = unsafe picture + pictureRow * rowStride + first * pixelStride
-                            for x in 0..<within { unsafe sums[at + x] &+= UInt16(line[x * pixelStride]) }
+                            // Without a check in it, this loop is done many samples at a time.
+                            for x in 0..<within { unsafe inside[x] &+= UInt16(line[x &* pixelStride]) }
                         }
                         for x in 0..<at { unsafe sums[x] = sums[at] }
                         for x in at + within..<max(at + within, width) { unsafe sums[x] = sums[at + within - 1] }
@@ -177,10 +180,21 @@ private struct Cells {
         _ sums: UnsafePointer<UInt16>, _ factor: Int, _ count: Int, _ weight: UInt32,
         into out: UnsafeMutablePointer<UInt8>
     ) {
-        for cell in 0..<count {
+        var cell = 0
+        // Pairs are added eight at a time.
+        while factor == 2, cell + 8 <= count {
+            let pairs = unsafe UnsafeRawPointer(sums + 2 * cell).loadUnaligned(as: SIMD8<UInt32>.self)
+            let sum = (pairs & 0xffff) &+ (pairs &>> 16)
+            unsafe UnsafeMutableRawPointer(out + cell).storeBytes(
+                of: SIMD8<UInt8>(truncatingIfNeeded: (sum &+ 2) &>> 2), as: SIMD8<UInt8>.self)
+            cell += 8
+        }
+        while cell < count {
             var sum: UInt32 = 0
-            for i in 0..<factor { unsafe sum &+= UInt32(sums[cell * factor + i]) }
-            unsafe out[cell] = UInt8(truncatingIfNeeded: min(255, (UInt64(sum) * UInt64(weight) + 1 << 23) >> 24))
+            for i in 0..<factor { unsafe sum &+= UInt32(sums[cell &* factor &+ i]) }
+            // 255 at the most: the weight is rounded by half of a 2^24th, and a cell has far fewer samples than 2^16.
+            unsafe out[cell] = UInt8(truncatingIfNeeded: (sum &* weight &+ 1 << 23) &>> 24)
+            cell += 1
         }
     }
 
@@ -214,19 +228,66 @@ private struct Cells {
             for row in 0..<tile.height {
                 var (x, y) = (start.x + row * down.x, start.y + row * down.y)
                 let out = unsafe patch + row * patchStride
-                for column in 0..<tile.width {
-                    let p = unsafe cells + (y >> 16) * cellSide + (x >> 16)
-                    let (wx, wy) = (UInt32(truncatingIfNeeded: x >> 8) & 255, UInt32(truncatingIfNeeded: y >> 8) & 255)
-                    // The upper pixel in the low half, the lower one in the high half.
-                    let left = unsafe UInt32(p[0]) | UInt32(p[cellSide]) << 16
-                    let next = unsafe UInt32(p[1]) | UInt32(p[cellSide + 1]) << 16
-                    let both = left &* (256 &- wx) &+ next &* wx
-                    let sum = (both & 0xffff) &* (256 &- wy) &+ (both >> 16) &* wy &+ 32768
-                    unsafe out[column] = UInt8(truncatingIfNeeded: sum >> 16)
+                var column = 0
+                while column + 8 <= tile.width {
+                    let values = unsafe Self.blend(Four(cells, &x, &y, right), Four(cells, &x, &y, right))
+                    unsafe UnsafeMutableRawPointer(out + column).storeBytes(
+                        of: SIMD8<UInt8>(truncatingIfNeeded: values), as: SIMD8<UInt8>.self)
+                    column += 8
+                }
+                while column < tile.width {
+                    let four = unsafe Four(cells, &x, &y, (0, 0))
+                    unsafe out[column] = UInt8(truncatingIfNeeded: four.values[0])
                     x += right.x
                     y += right.y
+                    column += 1
                 }
             }
+        }
+    }
+
+    @inline(__always)
+    private static func blend(_ first: Four, _ second: Four) -> SIMD8<UInt16> {
+        let (a, b) = (first.values, second.values)
+        return SIMD8(truncatingIfNeeded: SIMD8<UInt32>(lowHalf: a, highHalf: b))
+    }
+}
+
+/// Four pixels of a patch in one row: the cells about each, and where it lies between them.
+private struct Four {
+    /// The upper left, upper right, lower left and lower right cell, from the lowest byte up.
+    private var cells = SIMD4<UInt32>()
+    /// Weights of the right and of the lower cells, 0 to 255 of 256.
+    private var across: SIMD4<UInt32>
+    private var along: SIMD4<UInt32>
+
+    /// - Parameters:
+    ///   - x: of the first pixel, in cells of 16.16 fixed point; moves on by four pixels.
+    ///   - right: from one pixel to the next.
+    @inline(__always)
+    init(_ picture: UnsafePointer<UInt8>, _ x: inout Int, _ y: inout Int, _ right: (x: Int, y: Int)) {
+        let steps = SIMD4<UInt32>(0, 1, 2, 3)
+        let first = SIMD2<UInt32>(UInt32(truncatingIfNeeded: x), UInt32(truncatingIfNeeded: y))
+        across = (first.x &+ steps &* UInt32(truncatingIfNeeded: right.x)) &>> 8 & 255
+        along = (first.y &+ steps &* UInt32(truncatingIfNeeded: right.y)) &>> 8 & 255
+        for lane in 0..<4 {
+            let cell = unsafe UnsafeRawPointer(picture + ((y &>> 16) &* cellSide &+ x &>> 16))
+            let upper = unsafe UInt32(cell.loadUnaligned(as: UInt16.self))
+            let lower = unsafe UInt32(cell.loadUnaligned(fromByteOffset: cellSide, as: UInt16.self))
+            cells[lane] = upper | lower &<< 16
+            x &+= right.x
+            y &+= right.y
+        }
+    }
+
+    var values: SIMD4<UInt32> {
+        @inline(__always) get {
+            let pairs = unsafe unsafeBitCast(cells, to: SIMD8<UInt16>.self)
+            let weight = unsafe unsafeBitCast(across | across &<< 16, to: SIMD8<UInt16>.self)
+            // At most 255 * 256, in 16 bits.
+            let both = unsafe unsafeBitCast(
+                (pairs & 255) &* (256 &- weight) &+ (pairs &>> 8) &* weight, to: SIMD4<UInt32>.self)
+            return ((both & 0xffff) &* (256 &- along) &+ (both &>> 16) &* along &+ 32768) &>> 16
         }
     }
 }

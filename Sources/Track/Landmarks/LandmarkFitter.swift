@@ -26,8 +26,8 @@ public struct LandmarkFitter: ~Copyable {
         let (model, levels) = (model, model.file.levels)
         var shape = model.meanShape
         for level in 0..<levels {
-            guard let turn = model.frame.similarity(to: shape) else { return nil }
-            sample(model.tables, picture, box, shape, turn: (Double(turn.a), Double(turn.b)), level: level)
+            guard let turn = model.frame.similarity(to: shape.span) else { return nil }
+            sample(model.tables, picture, box, shape.span, turn: (Double(turn.a), Double(turn.b)), level: level)
             correct(model.tables, &shape, level: level)
         }
         return box(shape)
@@ -65,7 +65,7 @@ public struct LandmarkFitter: ~Copyable {
 
     /// Reads the level's pixels, each placed relative to a landmark of the current shape.
     private mutating func sample(
-        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ shape: borrowing Face.Landmarks,
+        _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ shape: Span<Point>,
         turn: (a: Double, b: Double), level: Int
     ) {
         let file = model.file

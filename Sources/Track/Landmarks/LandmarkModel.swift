@@ -12,7 +12,8 @@ public final class LandmarkModel: Sendable {
     let frame: ReferenceFrame
 
     /// Opens the model through its compact file in `cache`, which is made where it is missing, old or damaged. Where it
-    /// cannot be written the model works from memory.
+    /// cannot be written the model is converted each time. Fits read a copy in memory: each touches thousands of places
+    /// in it, and on large pages they are found sooner (docs/tracker.md).
     /// - Parameters:
     ///   - path: a dlib model of 68 points.
     ///   - cache: a directory of ours, made when missing; nil: no cache.
@@ -23,7 +24,7 @@ public final class LandmarkModel: Sendable {
         if let kept, let tables = try? MappedFile(path: kept), let file = LandmarkFile(tables),
             file.sourceSize == source.size, file.sourceModified == source.modified
         {
-            self.init(tables: tables, file: file)
+            self.init(tables: try MappedFile(copying: tables.bytes), file: file)
             return
         }
         let bytes = try LandmarkConverter.convert(path)
@@ -31,11 +32,6 @@ public final class LandmarkModel: Sendable {
             do throws(Problem) {
                 try MappedFile.makeDirectory(cache)
                 try MappedFile.write(bytes.span, to: kept)
-                let tables = try MappedFile(path: kept)
-                if let file = LandmarkFile(tables) {
-                    self.init(tables: tables, file: file)
-                    return
-                }
             } catch {
                 // A full or read-only disk costs the next start half a second, and this one nothing.
             }
@@ -70,7 +66,7 @@ public final class LandmarkModel: Sendable {
     /// The box in which the mean shape lies nearest to these points (least squares): where to start from a shape that
     /// is known, the last frame's. nil where the points are all one or not finite.
     public func box(around shape: borrowing Face.Landmarks) -> Affine? {
-        guard let turn = frame.similarity(to: shape), turn.a * turn.a + turn.b * turn.b > 1e-12 else { return nil }
+        guard let turn = frame.similarity(to: shape.span), turn.a * turn.a + turn.b * turn.b > 1e-12 else { return nil }
         var box = Affine(a: turn.a, b: -turn.b, c: turn.b, d: turn.a, tx: 0, ty: 0)
         let shift = turn.mean - box.linear(frame.mean)
         (box.tx, box.ty) = (shift.x, shift.y)
@@ -80,7 +76,7 @@ public final class LandmarkModel: Sendable {
 
 /// The mean shape, ready for finding the similarity that takes it nearest to another (Umeyama, "Least-squares
 /// estimation of transformation parameters between two point patterns", 1991, in its closed form for the plane).
-struct ReferenceFrame: Sendable {
+struct ReferenceFrame: ~Copyable, Sendable {
     let mean: Point
     /// The points less their mean, divided by the sum of their squared lengths.
     private let weights: Face.Landmarks
@@ -101,7 +97,7 @@ struct ReferenceFrame: Sendable {
     }
 
     /// The map `(a, -b; b, a)` about the means, and the other shape's mean; nil where that is not finite.
-    func similarity(to shape: borrowing Face.Landmarks) -> (a: Float, b: Float, mean: Point)? {
+    borrowing func similarity(to shape: Span<Point>) -> (a: Float, b: Float, mean: Point)? {
         var (a, b, sum) = (0.0, 0.0, SIMD2<Double>())
         for i in 0..<68 {
             // The weights add up to nothing, so the other shape's mean need not be taken off first.
