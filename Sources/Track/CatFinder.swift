@@ -85,7 +85,7 @@ public struct CatFinder: ~Copyable {
     ///   - people: where no cat is.
     ///   - nextID: the next new face's name; taken by a cat that is found.
     mutating func search(
-        _ luma: borrowing LumaView, _ motion: borrowing Motion, known: Span<Rect>, besides people: [Track],
+        _ luma: borrowing LumaView, _ motion: borrowing FrameMotion, known: Span<Rect>, besides people: [Track],
         at seconds: Double, _ nextID: inout Int
     ) {
         if sizesLeft == 0 {

@@ -117,7 +117,7 @@ struct Sweep: Sendable {
     /// The most urgent slice.
     /// - Parameter known: boxes of the faces that are known, pixels.
     /// - Returns: nil where known faces cover everything.
-    mutating func advance(_ motion: borrowing Motion, known: Span<Rect>) -> Region? {
+    mutating func advance(_ motion: borrowing FrameMotion, known: Span<Rect>) -> Region? {
         var (best, urgency) = (-1, Float(0))
         slices += 1
         for i in regions.indices {

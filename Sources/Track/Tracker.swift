@@ -47,7 +47,7 @@ public struct Tracker: ~Copyable {
     private var eye: Looker
     private var tracks: [Track] = []
     private var sweep: Sweep?
-    private var motion: Motion?
+    private var motion: FrameMotion?
     /// What may be a face, the next to be looked at first.
     private var suspects: [Suspect] = []
     private var isSuspectsTurn = false
@@ -229,7 +229,7 @@ public struct Tracker: ~Copyable {
         guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
         sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
-        motion = Motion(width: luma.width, height: luma.height)
+        motion = FrameMotion(width: luma.width, height: luma.height)
         cats?.restart(width: luma.width, height: luma.height)
         forgetAll()
     }
@@ -376,7 +376,7 @@ public struct Tracker: ~Copyable {
     }
 
     private static func searchCats(
-        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing Motion?, _ known: borrowing [Rect],
+        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect],
         besides people: [Track], at seconds: Double, _ nextID: inout Int
     ) {
         switch motion {
@@ -386,12 +386,12 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    private static func look(_ motion: inout Motion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]) {
+    private static func look(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]) {
         motion?.look(luma, known: known.span)
     }
 
     private static func advance(
-        _ sweep: inout Sweep?, _ motion: borrowing Motion?, _ known: borrowing [Rect]
+        _ sweep: inout Sweep?, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect]
     ) -> Region? {
         switch motion {
         case .some(let motion): sweep?.advance(motion, known: known.span)

@@ -21,7 +21,7 @@ private func wall(_ width: Int, _ height: Int, square: PixelRect? = nil, noise: 
     return picture
 }
 
-extension Motion {
+extension FrameMotion {
     /// For tests: compares a picture.
     fileprivate mutating func look(_ picture: Gray, known: [Rect] = []) {
         look(
@@ -35,7 +35,7 @@ struct MotionTests {
     private let whole = Rect(x: 0, y: 0, width: 640, height: 360)
 
     @Test func `the first frame shows no motion, nor does a second that is alike`() {
-        var motion = Motion(width: 640, height: 360)
+        var motion = FrameMotion(width: 640, height: 360)
         for _ in 0..<2 {
             motion.look(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 200, height: 200)))
             #expect(motion.share == 0 && motion.share(of: whole) == 0)
@@ -43,7 +43,7 @@ struct MotionTests {
     }
 
     @Test func `a square that moved counts where it was and where it is, and there alone`() {
-        var motion = Motion(width: 640, height: 360)
+        var motion = FrameMotion(width: 640, height: 360)
         motion.look(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 96, height: 96)))
         motion.look(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
         #expect(motion.share(of: Rect(x: 60, y: 60, width: 96, height: 96)) == 1)
@@ -62,7 +62,7 @@ struct MotionTests {
     }
 
     @Test func `a rectangle beside the frame, empty or huge, has the share of what lies inside`() {
-        var motion = Motion(width: 640, height: 360)
+        var motion = FrameMotion(width: 640, height: 360)
         motion.look(wall(640, 360))
         motion.look(wall(640, 360, square: PixelRect(x: 0, y: 0, width: 640, height: 360)))
         #expect(motion.share == 1)
@@ -84,14 +84,14 @@ struct MotionTests {
             ("beside the shoulders", PixelRect(x: 36, y: 252, width: 60, height: 60), false),
         ]
         for (name, place, isExplained) in places {
-            var motion = Motion(width: 640, height: 360)
+            var motion = FrameMotion(width: 640, height: 360)
             motion.look(wall(640, 360), known: [face])
             motion.look(wall(640, 360, square: place), known: [face])
             #expect((motion.share == 0) == isExplained, "\(name)")
         }
         // With nobody known all of it counts.
         for (name, place, _) in places {
-            var motion = Motion(width: 640, height: 360)
+            var motion = FrameMotion(width: 640, height: 360)
             motion.look(wall(640, 360))
             motion.look(wall(640, 360, square: place))
             #expect(motion.share > 0, "\(name)")
@@ -99,7 +99,7 @@ struct MotionTests {
     }
 
     @Test func `a camera's noise is no motion, a change of light by a tenth is`() {
-        var motion = Motion(width: 640, height: 360)
+        var motion = FrameMotion(width: 640, height: 360)
         for frame in 0..<6 {
             // As large as a webcam's in a dim room: a standard deviation of four steps.
             motion.look(wall(640, 360, noise: 7, seed: UInt64(frame + 1)))
@@ -113,7 +113,7 @@ struct MotionTests {
 
     @Test(arguments: [(641, 363), (50, 37), (1283, 719), (9, 300), (300, 9), (1000, 8), (3, 2), (1, 1)])
     func `frames whose sides are no multiples of a cell are compared too`(width: Int, height: Int) {
-        var motion = Motion(width: width, height: height)
+        var motion = FrameMotion(width: width, height: height)
         motion.look(wall(width, height))
         #expect(motion.share == 0)
         motion.look(wall(width, height, square: PixelRect(x: 0, y: 0, width: width, height: height)))

@@ -6,14 +6,14 @@ import Testing
 /// A sweep of frames that are shown to it.
 private struct Scene: ~Copyable {
     var sweep: Sweep
-    var motion: Motion
+    var motion: FrameMotion
     let width: Int
     let height: Int
 
     init(_ width: Int, _ height: Int, smallest: Float, rolls: [Float] = [0, 40, -40]) {
         (self.width, self.height) = (width, height)
         sweep = Sweep(width: width, height: height, smallest: smallest, rolls: rolls)
-        motion = Motion(width: width, height: height)
+        motion = FrameMotion(width: width, height: height)
         look()
     }
 

@@ -1,7 +1,7 @@
 import Frames
 
 /// Where the frame changed, cell by cell: what enters moves, so it is looked for there first.
-public struct Motion: ~Copyable {
+public struct FrameMotion: ~Copyable {
     /// Side of a cell, pixels, for a frame whose longer side is 1280: some 2000 cells for every frame size.
     private static let cell = 24
     /// Samples of a cell that are compared, across and down.
@@ -88,6 +88,3 @@ public struct Motion: ~Copyable {
         return Float(moved) / Float((right - left) * (bottom - top))
     }
 }
-
-/// The name outside of this module.
-public typealias FrameMotion = Motion
