@@ -30,7 +30,7 @@ struct RunCommand: ParsableCommand {
         let settings = session.configuration
         let (sourceSpec, sinkSpecs, notes) = session.choose(
             source: source ?? settings.source, sinks: sinks.isEmpty ? settings.sinks : sinks)
-        notes.forEach(tell)
+        for note in notes { tell(note) }
 
         let signals = try Signals()
         // Somebody looks at it, or may: then it is never without a picture, and can be told what to do.
