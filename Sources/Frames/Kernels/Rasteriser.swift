@@ -187,12 +187,16 @@ public struct Grain: Sendable {
                             let y = vertices[first].position.y
                             let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
                             guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
-                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
                             // Before anything is taken off: a corner then lies at the same place for all its triangles,
                             // and whatever piece of the frame is drawn.
-                            a.position = snapped(a.position) - origin
-                            b.position = snapped(b.position) - origin
-                            c.position = snapped(c.position) - origin
+                            let p = snapped(vertices[first].position) - origin
+                            let (q, r) = (
+                                snapped(vertices[second].position) - origin, snapped(vertices[third].position) - origin
+                            )
+                            // Half of them face away.
+                            guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
+                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
+                            (a.position, b.position, c.position) = (p, q, r)
                             target.draw(a, b, c, ink, depth: 0)
                         }
                     }
@@ -270,7 +274,8 @@ private protocol Ink {
     static var isPierced: Bool { get }
     static var isTextured: Bool { get }
     /// The premultiplied word at a place of a triangle.
-    func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32
+    /// - Parameter texture: its first two lanes count.
+    func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
 }
 
 extension Ink {
@@ -337,7 +342,7 @@ private func pack(_ color: SIMD4<Float>) -> UInt32 {
 
 private struct Plain: Ink {
     let black: SIMD4<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         pack(color + black) | 0xff00_0000
     }
 }
@@ -346,7 +351,7 @@ private struct Glass: Ink {
     let black: SIMD4<Float>
     let opacity: Float
     static var writesDepth: Bool { false }
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // Not above white, for a premultiplied colour is never above its alpha.
         var shown = least(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
@@ -360,13 +365,12 @@ private struct Glass: Ink {
     let samples: UnsafePointer<UInt8>
     let sizeLog: Int
     let scale: Float
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
-        // The sample it lies in, since levels are about as fine as pixels; wrapped. The offset keeps the numbers positive
-        // and leaves them 1/128 of a sample.
-        let place = texture * scale + 65_536
-        let (u, v) = (Int(truncatingIfNeeded: Int32(place.x)), Int(truncatingIfNeeded: Int32(place.y)))
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        // The sample it lies in, since levels are about as fine as pixels; wrapped.
+        let place = whole(texture * scale - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
         let mask = 1 << sizeLog - 1
-        let gain = unsafe Float(samples[(v & mask) << sizeLog | u & mask]) * (1 / 128)
+        let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
         return pack(color * gain + black) | 0xff00_0000
     }
 }
@@ -380,25 +384,27 @@ private struct Glass: Ink {
     let height: Int
     let scale: Float
     let shift: SIMD2<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
         guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
-        let (u, v) = (Int32(s * 256), Int32(t * 256))
-        let at = Int(v >> 8) * width + Int(u >> 8)
-        let (fu, fv) = (Float(u & 255) / 256, Float(v & 255) / 256)
-        let (a, b) = unsafe (unpack(pixels[at]), unpack(pixels[at + 1]))
-        let (c, d) = unsafe (unpack(pixels[at + width]), unpack(pixels[at + width + 1]))
-        let mixed = (a * (1 - fu) + b * fu) * (1 - fv) + (c * (1 - fu) + d * fu) * fv
+        // In 1/256 of a pixel, rounded down.
+        let place = whole(SIMD4(s, t, 0, 0) * 256 - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
+        let at = unsafe UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8))
+        // Four neighbours, weighted: two by two from above to below, then from left to right. 256 a + (b - a) w lies
+        // within 16 bits; that a step on the way may not does no harm.
+        let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
+        let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
+        let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
+        let (left, right) = (rows.lowHalf, rows.highHalf)
+        let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
+        // A whole number below 2^23 beside that one's bits is a float.
+        let mixed =
+            unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
+            - 8_388_608
         // Premultiplied: what is constant in a colour is scaled by alpha.
-        let alpha = mixed.w / 255
-        let constant = black * alpha
-        var lit = (mixed - constant) * color.w + constant
-        lit.w = mixed.w
-        return pack(lit)
-    }
-
-    @inline(__always) private func unpack(_ word: UInt32) -> SIMD4<Float> {
-        SIMD4(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255), Float(word >> 24))
+        let constant = black * (mixed.w * (1 / 255))
+        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
     }
 }
 
@@ -496,7 +502,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         /// before they begin.
         /// - Parameter last: the last column that is asked for, at most 2^20.
         @inline(__always)
-        func columns(row: Float, last: Float) -> (begin: Int, end: Int, full: Int, fullEnd: Int) {
+        func columns(row: Float, last: Int) -> (begin: Int, end: Int, full: Int, fullEnd: Int) {
             let middle = value + stepY * row
             let (outer, inner) = (middle + spread, middle - spread)
             let begins = outer * leftward + leftShift
@@ -509,9 +515,15 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let highs = least(
                 least(SIMD4(ends.x, fullEnds.x, 0, 0), SIMD4(ends.y, fullEnds.y, 0, 0)),
                 SIMD4(ends.z, fullEnds.z, 0, 0))
-            let low = whole(least(most(lows, .zero), SIMD4(repeating: last + 1)))
-            let high = whole(least(most(highs, SIMD4(repeating: -1)), SIMD4(repeating: last)))
-            return (Int(low.x), Int(high.x), Int(low.y), Int(high.y))
+            // As in `whole`; what is too large for that stays large, and what is too small stays below 0, for the bits of
+            // floats rise with them.
+            let all = unsafe unsafeBitCast(
+                SIMD4(lows.x, lows.y, highs.x, highs.y) + 12_582_912, to: SIMD4<Int32>.self)
+            let zero = 0x4b40_0000
+            return (
+                max(0, Int(all.x) &- zero), min(last, Int(all.z) &- zero), max(0, Int(all.y) &- zero),
+                min(last, Int(all.w) &- zero)
+            )
         }
     }
 
@@ -566,7 +578,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             sampleY * edges.stepY.z + sampleX * edges.stepX.z
         )
         var drawn = (begin: right &+ 1, end: left)
-        let columns = Float(right &- left)
+        let columns = right &- left
         for y in 0...bottom &- top {
             let fy = Float(y)
             let (begin, end, full, fullEnd) = edges.columns(row: fy, last: columns)
@@ -596,7 +608,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
                     if short(shown) != 0 {
                         let bounded = I.isTextured ? least(most(texture, textureLow), textureHigh) : texture
-                        let word = ink.word(least(most(shade, lowest), highest), bounded.lowHalf)
+                        let word = ink.word(least(most(shade, lowest), highest), bounded)
                         mix(ink, word, shown, z, at)
                     }
                     x &+= 1
@@ -622,10 +634,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 let shown = signs(isNearer(z, at, hiding &+ x))
                 let some = short(shown)
                 if some == UInt32.max && !I.isPierced && I.writesDepth {
-                    unsafe color[at] = SIMD4(repeating: ink.word(shade, texture.lowHalf))
+                    unsafe color[at] = SIMD4(repeating: ink.word(shade, texture))
                     unsafe depth[at] = z
                 } else if some != 0 {
-                    mix(ink, ink.word(shade, texture.lowHalf), shown, z, at)
+                    mix(ink, ink.word(shade, texture), shown, z, at)
                 }
                 x &+= 1
                 z += zx
