@@ -390,21 +390,25 @@ private struct Glass: Ink {
         // In 1/256 of a pixel, rounded down.
         let place = whole(SIMD4(s, t, 0, 0) * 256 - 0.5)
         let (u, v) = (Int(place.x), Int(place.y))
-        let at = unsafe UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8))
-        // Four neighbours, weighted: two by two from above to below, then from left to right. 256 a + (b - a) w lies
-        // within 16 bits; that a step on the way may not does no harm.
+        let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
+        // Premultiplied: what is constant in a colour is scaled by alpha.
+        let constant = black * (mixed.w * (1 / 255))
+        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
+    }
+
+    /// Four neighbours, weighted by 256ths: two by two from above to below, then from left to right. By itself: within
+    /// something larger the compiler calls the vectors' own functions.
+    @inline(never)
+    private func mixed(_ at: UnsafeRawPointer, _ u: Int, _ v: Int) -> SIMD4<Float> {
         let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
         let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
+        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
         let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
         let (left, right) = (rows.lowHalf, rows.highHalf)
         let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
         // A whole number below 2^23 beside that one's bits is a float.
-        let mixed =
-            unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
+        return unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
             - 8_388_608
-        // Premultiplied: what is constant in a colour is scaled by alpha.
-        let constant = black * (mixed.w * (1 / 255))
-        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
     }
 }
 
