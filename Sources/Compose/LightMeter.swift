@@ -39,8 +39,10 @@ struct RoomLook: Sendable {
     private static let across = 28
     /// Chroma within this of the picture's mean is taken for a grey thing under coloured light.
     private static let nearGrey: Float = 26
-    /// Light of a stronger colour is not believed: a red wall is likelier.
-    private static let strongest: Float = 14
+    /// Light of a stronger colour is not believed, in U and in V: a red wall is likelier.
+    private static let strongest: Float = 10
+    /// The same towards green and purple, which light seldom is.
+    private static let strongestPurple: Float = 2
 
     /// A room's light is not told from its walls' colours with certainty: so much of what seems to be cast is taken.
     private static let belief: Float = 0.6
@@ -71,8 +73,10 @@ struct RoomLook: Sendable {
         highlight = Float(levels.share(0.95)) / 255
         // Where little is near grey, there is little to go by.
         let mean = sum / (weight + 0.05 * Float(max(levels.count, 1))) * Self.belief
-        let length = mean.length
-        cast = length > Self.strongest ? mean * (Self.strongest / length) : mean
+        // Lamps and sky go from amber to blue: U falls as V rises. What is green or purple is a wall, or a camera that errs.
+        let amber = max(-Self.strongest, min(Self.strongest, (mean.y - mean.x) / 2))
+        let purple = max(-Self.strongestPurple, min(Self.strongestPurple, (mean.x + mean.y) / 2))
+        cast = SIMD2(purple - amber, purple + amber)
     }
 
     /// With the hair, and the neck.

@@ -63,8 +63,10 @@ struct LightTests {
     @Test func `coloured light casts its colour, the skin's own does not`() {
         let white = look(picture(light: 0.9, skin: 0.5)).light.cast
         let warm = look(picture(light: 0.9, skin: 0.5, cast: [-16, 10])).light.cast
-        print("cast: white light \(white), warm light \(warm)")
+        let green = look(picture(light: 0.9, skin: 0.5, cast: [-14, -14])).light.cast
+        print("cast: white light \(white), warm light \(warm), green walls \(green)")
         #expect(white.length < 2 && warm.x < -5 && warm.y > 3)
+        #expect(green.length < 4, "white beards must not turn green")
     }
 
     @Test func `what is measured settles in half a second and does not flicker`() {

@@ -193,14 +193,62 @@ struct SpriteTests {
         #expect(told > 20)
     }
 
-    @Test func `pins that cannot hold art are refused`() throws {
+    @Test(arguments: [
+        ([[0, 0], [10, 0], [20, 0], [30, 0]], "one line"), ([[5, 5], [5, 5]], "on one another"),
+        ([[0, 0], [10, 10], [20, 20]], "one line"), ([[7, 7], [7, 7], [7, 7]], "on one another"),
+    ])
+    func `pins that cannot hold art are refused`(_ places: [[Int]], _ reason: String) throws {
         let atelier = try Atelier()
         _ = try atelier.png("a.png", [0, 0, 0, 255])
-        let line = (0..<4).map { #"{"art": [\#($0 * 10), 0], "face": "nose"}"# }.joined(separator: ", ")
+        let pins = places.map { #"{"art": \#($0), "face": "nose"}"# }.joined(separator: ", ")
         let problem = try #require(throws: Problem.self) {
-            try atelier.layer(#"{"kind": "sprite", "art": "a.png", "pins": [\#(line)]}"#)
+            try atelier.layer(#"{"kind": "sprite", "art": "a.png", "pins": [\#(pins)]}"#)
         }
-        #expect(problem.description.contains("one line"), "\(problem.description)")
+        #expect(problem.description.contains(reason), "\(problem.description)")
+    }
+
+    @Test func `motion that a layer could not show is refused`() throws {
+        let atelier = try Atelier()
+        _ = try atelier.png("a.png", [0, 0, 0, 255])
+        let swing = #""motion": {"swing": {"frequency": 2}}"#
+        let pins = #""pins": [{"art": [0, 0], "face": "right_eye"}, {"art": [40, 0], "face": "left_eye"}]"#
+        for (text, reason) in [
+            (#"{"kind": "treatment", "way": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#, "'frames'"),
+            (#"{"kind": "treatment", "way": "blur", \#(swing)}"#, "'swing'"),
+            (#"{"kind": "sprite", "art": "a.png", \#(pins), \#(swing)}"#, "2 pins"),
+        ] {
+            let problem = try #require(throws: Problem.self) { try atelier.layer(text) }
+            #expect(problem.description.contains(reason), "\(problem.description)")
+        }
+    }
+
+    @Test func `a sprite on one pin swings about it when the head is thrown aside`() throws {
+        let atelier = try Atelier()
+        // Its pin is at the middle of its upper edge.
+        _ = try atelier.png("tongue.png", width: 8, height: 60, [0, 0, 0, 255])
+        let text =
+            #"{"kind": "sprite", "art": "tongue.png", "eyeDistance": 80, "light": 0,"#
+            + #" "pins": [{"art": [4, 0], "face": "nose"}], "motion": {"swing": {"frequency": 2, "limit": 40}}}"#
+        var dresser = Dresser(masks: [try atelier.mask(text)], seed: 1)
+        var canvas = Canvas(layout)
+        /// Of the dark art's lower end, pixels right of the nose.
+        var aside: [Float] = []
+        for i in 0..<20 {
+            let shift = Point(Float(min(i, 6)) * 5, 0)
+            let face = head.moved(by: Affine(a: 1, b: 0, c: 0, d: 1, tx: shift.x, ty: shift.y))
+            canvas.frame.fill(y: 200, u: 128, v: 128)
+            dresser.dress(&canvas, [face], placement: .identity, at: Double(i) / 30)
+            let nose = Anchor.nose.position(on: face)
+            let row = Int(nose.y) + 25
+            let dark = (0..<320).filter { canvas.frame.bytes[row * 320 + $0] < 60 }
+            guard !dark.isEmpty else { continue }
+            aside.append(Float(dark.reduce(0, +)) / Float(dark.count) - nose.x)
+        }
+        print("the tongue's lower part lies \(aside.map { $0.rounded() }) pixels beside the nose")
+        #expect(aside.count == 20)
+        #expect(abs(aside[0]) < 2)
+        #expect((aside.min() ?? 0) < -2.5, "it lags behind a head that moves right")
+        #expect((aside.suffix(13).max() ?? 0) > 2.5, "and swings over when it stops")
     }
 
     @Test func `a bent sprite with lips and light allocates nothing once warm`() throws {

@@ -371,6 +371,49 @@ struct RasteriserTests {
         #expect(fast.region == Self.region)
     }
 
+    @Test func `a shadow falls softly on skin beside what casts it, and on nothing else`() {
+        var fast = Rasteriser()
+        var tile = Tile()
+        // Narrower than whole runs; skin on the left, nothing on the right.
+        let region = PixelRect(x: 20, y: 20, width: 90, height: 60)
+        let (edge, brim) = (Float(60), Float(40))
+        func corner(_ x: Float, _ y: Float, _ z: Float) -> RasterVertex {
+            RasterVertex(position: [x, y, z, 0], color: [100, 0, 0, 1], texture: .zero)
+        }
+        let skin = [corner(0, 0, -0.1), corner(edge, 0, -0.1), corner(edge, 100, -0.1), corner(0, 100, -0.1)]
+        let hat = [corner(0, 0, -0.2), corner(200, 0, -0.2), corner(200, brim, -0.2), corner(0, brim, -0.2)]
+        let two: [UInt16] = [0, 1, 2, 0, 2, 3]
+        _ = tile.begin(region, width: 400, height: 300)
+        fast.begin(region, range: .limited)
+        fast.occlude(skin.span, two.span)
+        fast.select(0..<region.height)
+        fast.draw(hat.span, two.span, faces: .front, .plain)
+        fast.resolve(into: &tile)
+        let drawn = (0..<tile.readPixels.count).map { tile.readPixels[$0] }
+        fast.castShadow(in: &tile, offset: [0, 6], blur: 8, strength: 0.5, range: .limited)
+        let (words, stride) = (tile.readPixels, tile.stride)
+        var column: [UInt32] = []
+        for y in 0..<region.height {
+            for x in 0..<stride {
+                let (word, before) = (words[y * stride + x], drawn[y * stride + x])
+                let isSkin = Float(region.x + x) < edge - 1
+                if x >= region.width || Float(region.x + x) > edge + 1 || before >> 24 == 255 {
+                    #expect(word == before, "(\(x), \(y))")
+                } else if isSkin, before == 0 {
+                    // Black of that alpha, as it lies in premultiplied words.
+                    let alpha = word >> 24
+                    let chroma = Int(alpha) * 128 / 255
+                    #expect(word & 255 == alpha * 16 / 255)
+                    #expect(abs(Int(word >> 8 & 255) - chroma) <= 1 && abs(Int(word >> 16 & 255) - chroma) <= 1)
+                    if x == 16 { column.append(alpha) }
+                }
+            }
+        }
+        print("the shadow under a brim, downward: \(column)")
+        #expect((60...128).contains(column.first ?? 0) && (column.last ?? 99) < 8)
+        #expect(zip(column, column.dropFirst()).allSatisfy { $0 >= $1 && $0 - $1 < 16 }, "it has no edge")
+    }
+
     @Test func `once warm it asks for no memory`() {
         var dice = Dice(4)
         let (corners, triangles) = Self.mesh(.large, count: 30, &dice)

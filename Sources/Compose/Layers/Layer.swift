@@ -37,6 +37,12 @@ public struct WornLayer: Sendable {
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
         style = try LayerStyle(&fields, target)
+        guard kind == "sprite" || style.motion.pictures.isEmpty else {
+            throw fields.wrong("motion", "has 'frames' in a \(kind) layer", allowed: "frames in sprite layers alone")
+        }
+        guard ["sprite", "solid"].contains(kind) || style.motion.swing == nil else {
+            throw fields.wrong("motion", "has 'swing' in a \(kind) layer", allowed: "swing in sprite and solid layers")
+        }
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
         case "sprite": content = .face(try Sprite(&fields, parts))

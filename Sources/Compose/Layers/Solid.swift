@@ -6,9 +6,16 @@ import Track
 struct Solid: Layer {
     /// Triangles of one material.
     struct Piece: Sendable {
-        var mesh = Mesh()
+        let mesh: Mesh
         let material: Material
         let build: Build
+        /// Head units for each of the picture's sides, where it is stretched most.
+        let stretch: SIMD2<Float>
+
+        init(mesh: Mesh, material: Material, build: Build) {
+            (self.mesh, self.material, self.build) = (mesh, material, build)
+            stretch = material.picture == nil ? .zero : mesh.stretch
+        }
 
         enum Build {
             /// Closed: seen from outside alone.
@@ -27,6 +34,8 @@ struct Solid: Layer {
     private let pivot: SIMD3<Float>
     /// 0...1
     private let shadow: Float
+    /// Blades on what faces away by more than 30 degrees are hidden by it.
+    private static let beyond: Float = 0.5
 
     /// - Throws: `Problem` with file and line.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
@@ -75,7 +84,13 @@ struct Solid: Layer {
                     place += (swing(place - pivot) + pivot - place) * vertex.swing
                     normal = normalized(normal + (swing(normal) - normal) * vertex.swing)
                 }
-                let corner = corner(vertex, view(place), view.turned(normal), piece, lighting)
+                let facing = view.turned(normal)
+                if piece.build == .fur && facing.z > Self.beyond {
+                    // All three of a blade's corners: what has no area is not drawn.
+                    canvas.solids.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
+                    continue
+                }
+                let corner = corner(vertex, view(place), facing, piece, lighting)
                 low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
                 high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
                 canvas.solids.corners.append(corner)
@@ -148,9 +163,10 @@ struct Solid: Layer {
         if material.opacity < 1 { return .glass(opacity: material.opacity) }
         if let picture = material.picture {
             let finest = picture.levels[0]
-            let size = piece.mesh.vertices.last?.along ?? [1, 1]
-            let level = picture.level(
-                forScale: finest.density * scale * max(size.x, size.y) / Float(finest.stamp.width))
+            // Without the transparent pixels round it.
+            let (width, height) = (Float(finest.stamp.width - 2), Float(finest.stamp.height - 2))
+            let stretch = max(piece.stretch.x / max(width, 1), piece.stretch.y / max(height, 1))
+            let level = picture.level(forScale: finest.density * scale * stretch)
             let shrink = level.density / finest.density
             return .picture(
                 level.stamp, shrink: shrink,

@@ -48,6 +48,14 @@ struct Sprite: Layer {
         guard (1...Self.mostPins).contains(pins.count) else {
             throw fields.wrong("pins", "has \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
         }
+        guard Self.canHold(pins) else {
+            throw fields.wrong(
+                "pins", "has pins that lie on one another, or three on one line", allowed: "pins apart from each other")
+        }
+        guard pins.count == 1 || parts.style.motion.swing == nil else {
+            throw fields.wrong(
+                "motion", "has 'swing' for art on \(pins.count) pins", allowed: "one pin, about which it swings")
+        }
         let wantsDistance = pins.count == 1
         let distance = try fields.number("eyeDistance", in: 1...10_000, default: wantsDistance ? nil : 100)
         eyeDistance = Float(distance)
@@ -72,6 +80,19 @@ struct Sprite: Layer {
                 durations: moving.isEmpty ? [1] : moving.map(\.milliseconds), repetition ?? .forever)
         }
         bend = pins.count > 3 || lips == .through ? try Self.bend(pictures, pins, fields) : nil
+    }
+
+    /// Whether two or three pins say where art lies; more are looked at when it is bent.
+    private static func canHold(_ pins: [Pin]) -> Bool {
+        switch pins.count {
+        case 2: (pins[1].art - pins[0].art).length > 1e-3
+        case 3:
+            Affine(
+                a: pins[1].art.x - pins[0].art.x, b: pins[2].art.x - pins[0].art.x, c: pins[1].art.y - pins[0].art.y,
+                d: pins[2].art.y - pins[0].art.y, tx: 0, ty: 0
+            ).inverse != nil
+        default: true
+        }
     }
 
     /// A grid over all of the pictures.
@@ -107,16 +128,18 @@ struct Sprite: Layer {
         let art = pictures[timeline.picture(at: look.time)]
         let paint = look.paint(under: wearer.light)
         guard bend == nil else {
-            drawBent(art, on: &canvas, wearer.face, paint)
+            drawBent(art, on: &canvas, wearer.face, paint, look.swing.x)
             return
         }
-        guard let map = placement(on: wearer.face) else { return }
+        guard let map = placement(on: wearer.face, swing: look.swing.x) else { return }
         let level = art.level(forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         blend(level.stamp, by: map.after(toArt), paint, onto: &canvas.frame)
     }
 
-    private func drawBent(_ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint) {
+    private func drawBent(
+        _ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint, _ swing: Float
+    ) {
         guard let bend else { return }
         var places = [25 of Point](repeating: .zero)
         if pins.count > 3 {
@@ -124,7 +147,7 @@ struct Sprite: Layer {
             for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
             for i in 0..<Bend.corners { places[i] = bend.place(i, seen) }
         } else {
-            guard let map = placement(on: face) else { return }
+            guard let map = placement(on: face, swing: swing) else { return }
             for i in 0..<Bend.corners { places[i] = map(bend.grid[i]) }
         }
         var (low, high) = (places[0], places[0])
@@ -152,11 +175,12 @@ struct Sprite: Layer {
     }
 
     /// From art units to the face's pixels; nil where the pins fall together.
-    func placement(on face: borrowing Face) -> Affine? {
+    /// - Parameter swing: degrees, clockwise, about a single pin.
+    func placement(on face: borrowing Face, swing: Float = 0) -> Affine? {
         let first = pins[0].face.position(on: face)
         switch pins.count {
         case 1:
-            let angle = radians(face.pose.roll)
+            let angle = radians(face.pose.roll + swing)
             let map = Affine(scale: face.head.scale / eyeDistance, angle: angle, origin: .zero)
             return shifted(map, first)
         case 2:

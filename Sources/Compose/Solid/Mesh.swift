@@ -110,6 +110,22 @@ struct Mesh: Sendable {
         for i in vertices.indices { vertices[i].normal = normalized(vertices[i].normal) }
     }
 
+    /// Units for each side of a picture that lies on it, across and down, where it is stretched most.
+    var stretch: SIMD2<Float> {
+        var most = SIMD2<Float>.zero
+        for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+            let (a, b, c) = (
+                vertices[Int(triangles[i])], vertices[Int(triangles[i + 1])], vertices[Int(triangles[i + 2])]
+            )
+            let (u, v) = (b.part - a.part, c.part - a.part)
+            let area = u.x * v.y - u.y * v.x
+            guard abs(area) > 1e-9 else { continue }
+            let (p, q) = (b.position - a.position, c.position - a.position)
+            most = pointwiseMax(most, SIMD2(norm(p * v.y - q * u.y), norm(q * u.x - p * v.x)) / abs(area))
+        }
+        return most
+    }
+
     /// Moves all points, and the normals by the map's inverse transpose.
     mutating func transform(_ map: SolidMap) {
         for i in vertices.indices {

@@ -31,37 +31,45 @@ extension Rasteriser {
             Self.blur(&scratch, into: &shadow, lines: across, length: down, step: across, line: 1, radius)
         }
         let gain = UInt32(strength * 256)
-        let black: UInt32 = range == .full ? 0 : 16
+        let black: UInt16 = range == .full ? 0 : 16
         var words = tile.pixels
         unsafe words.withUnsafeMutableBufferPointer { words in
-            for j in 0..<down - 1 {
-                for i in 0..<across - 1 {
-                    let at = j * across + i
-                    // Cell (i, j) has its middle at the pixel (8 i, 8 j).
-                    let corners: SIMD4<UInt32> =
-                        [
-                            UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
-                            UInt32(shadow[at + across + 1]),
-                        ] &* gain
-                    guard corners != .zero else { continue }
-                    for y in j * Self.cell..<min(height, (j + 1) * Self.cell) {
-                        let fv = UInt32(y & 7)
-                        let left = corners.x * (8 - fv) + corners.z * fv
-                        let right = corners.y * (8 - fv) + corners.w * fv
-                        let hiding = (y + 1) * (width + 2) + 1
-                        for x in i * Self.cell..<min(width, (i + 1) * Self.cell) {
+            unsafe occluders.withUnsafeBufferPointer { occluders in
+                guard let words = words.baseAddress, let occluders = occluders.baseAddress else { return }
+                for j in 0..<down - 1 {
+                    for i in 0..<across - 1 {
+                        let at = j * across + i
+                        // Cell (i, j) has its middle at the pixel (8 i, 8 j).
+                        let corners =
+                            SIMD4(
+                                UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
+                                UInt32(shadow[at + across + 1])) &* gain
+                        let x = i * Self.cell
+                        guard corners != .zero, x < width else { continue }
+                        // The tile's rows have room for whole cells.
+                        let inside = Self.lanes(below: width - x)
+                        for y in j * Self.cell..<min(height, (j + 1) * Self.cell) {
+                            let fv = UInt32(truncatingIfNeeded: y & 7)
+                            let left = (corners.x &* (8 &- fv) &+ corners.z &* fv) >> 6
+                            let right = (corners.y &* (8 &- fv) &+ corners.w &* fv) >> 6
                             // Only skin that is seen is darkened.
-                            guard occluders[hiding + x] < .infinity else { continue }
-                            let word = unsafe words[y * rowWords + x]
-                            guard word >> 24 < 255 else { continue }
-                            let fu = UInt32(x & 7)
-                            let dark = (left * (8 - fu) + right * fu) >> 14
-                            unsafe words[y * rowWords + x] = over(word, dark, black)
+                            let skin = unsafe UnsafeRawPointer(occluders + ((y + 1) * (width + 2) + 1 + x))
+                            let word = unsafe UnsafeMutableRawPointer(words + (y * rowWords + x))
+                            unsafe darken(
+                                word, UInt16(truncatingIfNeeded: left), UInt16(truncatingIfNeeded: right), black,
+                                where: isFinite(skin) & inside)
                         }
                     }
                 }
             }
         }
+    }
+
+    /// All bits of the first lanes.
+    private static func lanes(below count: Int) -> SIMD8<UInt16> {
+        var lanes = SIMD8<UInt16>()
+        for i in 0..<min(8, count) { lanes[i] = .max }
+        return lanes
     }
 
     /// How much of each cell is covered, by four of its pixels, moved to where its shadow falls.
@@ -102,11 +110,34 @@ extension Rasteriser {
     }
 }
 
-/// A word over black of an alpha.
+/// All bits of the lanes of eight numbers that are not infinite.
 @inline(__always)
-private func over(_ word: UInt32, _ dark: UInt32, _ black: UInt32) -> UInt32 {
-    let alpha = dark &* (255 &- word >> 24) / 255
-    let luma = (word & 255) &+ black &* alpha / 255
-    let chroma = (alpha &* 128 &+ 127) / 255
-    return luma | (word & 0x00ff_ff00) &+ (chroma << 8 | chroma << 16) | (word >> 24 &+ alpha) << 24
+private func isFinite(_ numbers: UnsafeRawPointer) -> SIMD8<UInt16> {
+    let bits = unsafe numbers.loadUnaligned(as: SIMD8<Int32>.self)
+    // A finite number's bits are less than infinity's, or its sign makes them negative.
+    let below = (bits | (bits &- 0x7f80_0000)) &>> 31
+    return SIMD8<UInt16>(truncatingIfNeeded: below)
 }
+
+/// Lays eight words over black, whose alpha goes in 256ths from `left` / 8 to `right` / 8.
+@inline(never)
+private func darken(
+    _ words: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
+) {
+    guard mask != .zero else { return }
+    let run = unsafe words.loadUnaligned(as: SIMD16<UInt16>.self)
+    let (low, high) = (run.evenHalf, run.oddHalf)
+    let column = SIMD8<UInt16>(0, 1, 2, 3, 4, 5, 6, 7)
+    let dark = (((8 &- column) &* left &+ column &* right) &>> 8) & mask
+    let alpha = parts(dark &* (255 &- high &>> 8))
+    let chroma = parts(alpha &* 128 &+ 127)
+    var changed = SIMD16<UInt16>()
+    // No sum is more than its channel's 255, for colours are premultiplied.
+    changed.evenHalf = low &+ parts(alpha &* black) &+ chroma &<< 8
+    changed.oddHalf = high &+ chroma &+ alpha &<< 8
+    unsafe words.storeBytes(of: changed, as: SIMD16<UInt16>.self)
+}
+
+/// Divided by 255, rounded down; of up to 65024.
+@inline(__always)
+private func parts(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> { (product &+ 1 &+ product &>> 8) &>> 8 }

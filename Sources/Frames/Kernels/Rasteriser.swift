@@ -187,12 +187,16 @@ public struct Grain: Sendable {
                             let y = vertices[first].position.y
                             let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
                             guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
-                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
                             // Before anything is taken off: a corner then lies at the same place for all its triangles,
                             // and whatever piece of the frame is drawn.
-                            a.position = snapped(a.position) - origin
-                            b.position = snapped(b.position) - origin
-                            c.position = snapped(c.position) - origin
+                            let p = snapped(vertices[first].position) - origin
+                            let (q, r) = (
+                                snapped(vertices[second].position) - origin, snapped(vertices[third].position) - origin
+                            )
+                            // Half of them face away.
+                            guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
+                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
+                            (a.position, b.position, c.position) = (p, q, r)
                             target.draw(a, b, c, ink, depth: 0)
                         }
                     }
@@ -270,7 +274,8 @@ private protocol Ink {
     static var isPierced: Bool { get }
     static var isTextured: Bool { get }
     /// The premultiplied word at a place of a triangle.
-    func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32
+    /// - Parameter texture: its first two lanes count.
+    func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
 }
 
 extension Ink {
@@ -285,19 +290,47 @@ private func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.rep
 @inline(__always)
 private func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
 
-/// The second where the mask is set. By its bits: the library's own way takes lane by lane.
 @inline(__always)
-private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMDMask<SIMD4<Int32>>) -> SIMD4<UInt32> {
-    let bits = unsafe unsafeBitCast(mask, to: SIMD4<UInt32>.self)
-    return (a & ~bits) | (b & bits)
+private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, to: SIMD4<UInt32>.self) }
+
+/// All bits of the lanes whose highest one is set, as it is in negative numbers. Masks are made and used by their bits
+/// throughout: of the library's own the compiler makes several times as many instructions.
+@inline(__always)
+private func signs(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
+    unsafe unsafeBitCast(unsafeBitCast(a, to: SIMD4<Int32>.self) &>> 31, to: SIMD4<UInt32>.self)
+}
+
+/// A byte for each lane of a mask.
+@inline(__always)
+private func short(_ mask: SIMD4<UInt32>) -> UInt32 {
+    unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: mask), to: UInt32.self)
+}
+
+/// The second where the mask is set.
+@inline(__always)
+private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
+    (a & ~mask) | (b & mask)
 }
 
 @inline(__always)
-private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMDMask<SIMD4<Int32>>) -> SIMD4<Float> {
-    unsafe unsafeBitCast(
-        chosen(unsafeBitCast(a, to: SIMD4<UInt32>.self), unsafeBitCast(b, to: SIMD4<UInt32>.self), mask),
-        to: SIMD4<Float>.self)
+private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMD4<UInt32>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(chosen(bits(a), bits(b), mask), to: SIMD4<Float>.self)
 }
+
+/// Without the sign.
+@inline(__always)
+private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(bits(a) & 0x7fff_ffff, to: SIMD4<Float>.self)
+}
+
+/// The nearest whole numbers, of up to 2^21.
+@inline(__always)
+private func whole(_ a: SIMD4<Float>) -> SIMD4<Int32> {
+    unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
+}
+
+@inline(__always)
+private func wide(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
 
 /// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
 @inline(__always)
@@ -309,7 +342,7 @@ private func pack(_ color: SIMD4<Float>) -> UInt32 {
 
 private struct Plain: Ink {
     let black: SIMD4<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         pack(color + black) | 0xff00_0000
     }
 }
@@ -318,7 +351,7 @@ private struct Glass: Ink {
     let black: SIMD4<Float>
     let opacity: Float
     static var writesDepth: Bool { false }
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // Not above white, for a premultiplied colour is never above its alpha.
         var shown = least(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
@@ -332,13 +365,12 @@ private struct Glass: Ink {
     let samples: UnsafePointer<UInt8>
     let sizeLog: Int
     let scale: Float
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
-        // The sample it lies in, since levels are about as fine as pixels; wrapped. The offset keeps the numbers positive
-        // and leaves them 1/128 of a sample.
-        let place = texture * scale + 65_536
-        let (u, v) = (Int(truncatingIfNeeded: Int32(place.x)), Int(truncatingIfNeeded: Int32(place.y)))
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        // The sample it lies in, since levels are about as fine as pixels; wrapped.
+        let place = whole(texture * scale - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
         let mask = 1 << sizeLog - 1
-        let gain = unsafe Float(samples[(v & mask) << sizeLog | u & mask]) * (1 / 128)
+        let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
         return pack(color * gain + black) | 0xff00_0000
     }
 }
@@ -352,31 +384,38 @@ private struct Glass: Ink {
     let height: Int
     let scale: Float
     let shift: SIMD2<Float>
-    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD2<Float>) -> UInt32 {
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
         guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
-        let (u, v) = (Int32(s * 256), Int32(t * 256))
-        let at = Int(v >> 8) * width + Int(u >> 8)
-        let (fu, fv) = (Float(u & 255) / 256, Float(v & 255) / 256)
-        let (a, b) = unsafe (unpack(pixels[at]), unpack(pixels[at + 1]))
-        let (c, d) = unsafe (unpack(pixels[at + width]), unpack(pixels[at + width + 1]))
-        let mixed = (a * (1 - fu) + b * fu) * (1 - fv) + (c * (1 - fu) + d * fu) * fv
+        // In 1/256 of a pixel, rounded down.
+        let place = whole(SIMD4(s, t, 0, 0) * 256 - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
+        let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
         // Premultiplied: what is constant in a colour is scaled by alpha.
-        let alpha = mixed.w / 255
-        let constant = black * alpha
-        var lit = (mixed - constant) * color.w + constant
-        lit.w = mixed.w
-        return pack(lit)
+        let constant = black * (mixed.w * (1 / 255))
+        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
     }
 
-    @inline(__always) private func unpack(_ word: UInt32) -> SIMD4<Float> {
-        SIMD4(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255), Float(word >> 24))
+    /// Four neighbours, weighted by 256ths: two by two from above to below, then from left to right. By itself: within
+    /// something larger the compiler calls the vectors' own functions.
+    @inline(never)
+    private func mixed(_ at: UnsafeRawPointer, _ u: Int, _ v: Int) -> SIMD4<Float> {
+        let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
+        let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
+        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
+        let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
+        let (left, right) = (rows.lowHalf, rows.highHalf)
+        let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
+        // A whole number below 2^23 beside that one's bits is a float.
+        return unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
+            - 8_388_608
     }
 }
 
-/// A sample's place within its pixel, 1/16 pixel from the centre: a grid turned so that no two share a row or column.
-private var sampleX: SIMD4<Float> { [-0.125, 0.375, -0.375, 0.125] }
-private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
+/// A sample's place within its pixel, from the centre: a grid turned so that no two share a row or column. Made from its
+/// parts: a literal would be an array that is made and read each time.
+private var sampleX: SIMD4<Float> { SIMD4(-0.125, 0.375, -0.375, 0.125) }
+private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
 
 @safe private struct Target {
     let depth: UnsafeMutablePointer<SIMD4<Float>>
@@ -418,45 +457,77 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
             texture: (a.texture + b.texture) / 2)
     }
 
-    /// One edge: its function's steps, and its value at the samples of the pixel where the walk begins. Whole numbers
-    /// throughout, in units of 1/256 pixel's area; triangles are small enough for floats to hold them exactly.
-    private struct Edge {
-        let stepX: Float
-        let stepY: Float
+    /// A triangle's three edges, one a lane; the last lane is not used. Edge functions are whole numbers, in units of
+    /// 1/256 pixel's area, and positive inside; triangles are small enough for floats to hold them exactly.
+    private struct Edges {
+        let stepX: SIMD4<Float>
+        let stepY: SIMD4<Float>
+        /// At the centre of the pixel where the walk begins.
         let value: SIMD4<Float>
-        /// The largest and the smallest of the four; the same samples have them in every pixel.
-        let high: Float
-        let low: Float
-        private let columnsPerValue: Float
+        /// How much larger it is at one of the four samples, and smaller at another; the same ones in every pixel.
+        let spread: SIMD4<Float>
+        /// Columns for each unit of the functions, of edges on the left and of those on the right; 0 for the others.
+        let leftward: SIMD4<Float>
+        let rightward: SIMD4<Float>
+        /// What an edge's column is set off by: to round it to a whole one, and beyond all columns for edges of the other
+        /// side.
+        let leftShift: SIMD4<Float>
+        let rightShift: SIMD4<Float>
 
-        /// From (x0, y0) to (x1, y1), in 1/16 pixel from the pixel where the walk begins; positive on its right.
+        /// Columns by which a result may be off, for the quotient is rounded.
+        static let hair: Float = 0.01
+        /// Beyond all columns.
+        private static let far: Float = 1e6
+
+        /// From (x, y) to (nextX, nextY) lane by lane, in 1/16 pixel from the pixel where the walk begins.
         @inline(__always)
-        init(_ x0: Float, _ y0: Float, _ x1: Float, _ y1: Float) {
-            let (dx, dy) = (x1 - x0, y1 - y0)
+        init(_ x: SIMD4<Float>, _ y: SIMD4<Float>, _ nextX: SIMD4<Float>, _ nextY: SIMD4<Float>) {
+            let (dx, dy) = (nextX - x, nextY - y)
             (stepX, stepY) = (dy * -16, dx * 16)
+            let (zero, one) = (SIMD4<Float>(repeating: 0), SIMD4<Float>(repeating: 1))
             // Clockwise with y downward: a top edge goes right, a left edge goes up. A sample on any other edge is out.
-            let owns = dy < 0 || (dy == 0 && dx > 0)
-            let constant = dy * x0 - dx * y0 - (owns ? 0 : 1)
-            value = sampleY * (dx * 16) - sampleX * (dy * 16) + constant
-            let spread = max(abs(dx * 6 - dy * 2), abs(dx * 2 + dy * 6))
-            (high, low) = (constant + spread, constant - spread)
-            columnsPerValue = stepX == 0 ? 0 : 1 / stepX
+            let (goesUp, goesDown) = (signs(bits(dy)), signs(bits(zero - dy)))
+            let isLevel = ~(goesUp | goesDown)
+            let owns = goesUp | (isLevel & signs(bits(zero - dx)))
+            value = dy * x - dx * y - chosen(one, zero, owns)
+            spread = most(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
+            // A level edge leaves all columns or none.
+            let isLeft = ~goesDown
+            let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
+            leftward = chosen(zero, columns, isLeft)
+            rightward = chosen(columns, zero, isLeft)
+            // Rounding down and adding one, by rounding to the nearest.
+            leftShift = chosen(SIMD4(repeating: -Self.far), SIMD4(repeating: 0.5 - Self.hair), isLeft)
+            rightShift = chosen(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
         }
 
-        /// Keeps the columns in which a sample lies inside.
-        /// - Parameters:
-        ///   - value: the sample's in column 0.
-        ///   - hair: columns by which the result is made wider, for the quotient is rounded.
+        /// The columns of a row from the first to the last one in which no edge has all four samples outside: one piece,
+        /// since each edge gives a half line; then those in which all samples lie inside of all edges. Empty ones end
+        /// before they begin.
+        /// - Parameter last: the last column that is asked for, at most 2^20.
         @inline(__always)
-        func narrow(_ begin: inout Int, _ end: inout Int, _ value: Float, hair: Float) {
-            let zero = 0 - value * columnsPerValue
-            if stepX > 0 {
-                if zero - hair > Float(begin) { begin = Int(zero - hair) &+ 1 }
-            } else if stepX < 0 {
-                if zero + hair < Float(end) { end = zero + hair < 0 ? -1 : Int(zero + hair) }
-            } else if value < 0 {
-                end = -1
-            }
+        func columns(row: Float, last: Int) -> (begin: Int, end: Int, full: Int, fullEnd: Int) {
+            let middle = value + stepY * row
+            let (outer, inner) = (middle + spread, middle - spread)
+            let begins = outer * leftward + leftShift
+            let ends = outer * rightward + rightShift
+            let fulls = inner * leftward + (leftShift + 2 * Self.hair)
+            let fullEnds = inner * rightward + (rightShift - 2 * Self.hair)
+            let lows = most(
+                most(SIMD4(begins.x, fulls.x, 0, 0), SIMD4(begins.y, fulls.y, 0, 0)),
+                SIMD4(begins.z, fulls.z, 0, 0))
+            let highs = least(
+                least(SIMD4(ends.x, fullEnds.x, 0, 0), SIMD4(ends.y, fullEnds.y, 0, 0)),
+                SIMD4(ends.z, fullEnds.z, 0, 0))
+            // As in `whole`; what is too large for that stays large, and what is too small stays below 0, for the bits of
+            // floats rise with them.
+            let all = unsafe unsafeBitCast(
+                SIMD4(lows.x, lows.y, highs.x, highs.y) + 12_582_912, to: SIMD4<Int32>.self)
+            let zero = 0x4b40_0000
+            return (
+                max(0, Int(all.x) &- zero), min(last, Int(all.z) &- zero), max(0, Int(all.y) &- zero),
+                min(last, Int(all.w) &- zero)
+            )
         }
     }
 
@@ -476,8 +547,9 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         let (p, q, r) = (snapped(a.position) - origin, snapped(b.position) - origin, snapped(c.position) - origin)
         let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
         guard area > 0 else { return }
-        let (s, t, u) = (p * 16, q * 16, r * 16)
-        let (first, second, third) = (Edge(s.x, s.y, t.x, t.y), Edge(t.x, t.y, u.x, u.y), Edge(u.x, u.y, s.x, s.y))
+        let edges = Edges(
+            SIMD4(p.x, q.x, r.x, 0) * 16, SIMD4(p.y, q.y, r.y, 0) * 16, SIMD4(q.x, r.x, p.x, 0) * 16,
+            SIMD4(q.y, r.y, p.y, 0) * 16)
 
         // Planes through the corners' values, where the corners are drawn: slopes are bounded by the least area.
         let inverse = 1 / area
@@ -485,63 +557,73 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         let (vx, vy) = ((p.y - q.y) * inverse, (q.x - p.x) * inverse)
         let (dq, dr) = (q.z - p.z, r.z - p.z)
         let (zx, zy) = (dq * ux + dr * vx, dq * uy + dr * vy)
-        let sampleZ =
-            sampleX * zx + sampleY * zy + (p.z - p.x * zx - p.y * zy)
+        let sampleZ = sampleX * zx + sampleY * zy + (p.z - p.x * zx - p.y * zy)
         let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
         let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
         let color0 = a.color - colorX * p.x - colorY * p.y
-        let (textureQ, textureR) = I.isTextured ? (b.texture - a.texture, c.texture - a.texture) : (.zero, .zero)
+        let (textureA, textureB, textureC) = (wide(a.texture), wide(b.texture), wide(c.texture))
+        let (textureQ, textureR) = I.isTextured ? (textureB - textureA, textureC - textureA) : (.zero, .zero)
         let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
-        let texture0 = a.texture - textureX * p.x - textureY * p.y
+        let texture0 = textureA - textureX * p.x - textureY * p.y
 
         // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
         let lowest = least(least(a.color, b.color), c.color)
         let highest = most(most(a.color, b.color), c.color)
-        let nearestZ = SIMD4(repeating: min(p.z, q.z, r.z))
-        let farthestZ = SIMD4(repeating: max(p.z, q.z, r.z))
-        let textureLow = pointwiseMin(pointwiseMin(a.texture, b.texture), c.texture)
-        let textureHigh = pointwiseMax(pointwiseMax(a.texture, b.texture), c.texture)
-        var drawn = (begin: right + 1, end: left)
-        let columns = right - left
-        for y in 0...bottom - top {
+        let (firstZ, secondZ, thirdZ) = (
+            SIMD4(repeating: p.z), SIMD4<Float>(repeating: q.z), SIMD4<Float>(repeating: r.z)
+        )
+        let nearestZ = least(least(firstZ, secondZ), thirdZ)
+        let farthestZ = most(most(firstZ, secondZ), thirdZ)
+        let textureLow = least(least(textureA, textureB), textureC)
+        let textureHigh = most(most(textureA, textureB), textureC)
+        // What an edge function is at the four samples, beyond what it is at the pixel's centre.
+        let (first, second, third) = (
+            sampleY * edges.stepY.x + sampleX * edges.stepX.x, sampleY * edges.stepY.y + sampleX * edges.stepX.y,
+            sampleY * edges.stepY.z + sampleX * edges.stepX.z
+        )
+        var drawn = (begin: right &+ 1, end: left)
+        let columns = right &- left
+        for y in 0...bottom &- top {
             let fy = Float(y)
-            let (step0, step1, step2) = (first.stepY * fy, second.stepY * fy, third.stepY * fy)
-            // The columns in which no edge has all four samples outside: one piece, since each edge gives a half line.
-            var (begin, end) = (0, columns)
-            first.narrow(&begin, &end, first.high + step0, hair: 0.01)
-            second.narrow(&begin, &end, second.high + step1, hair: 0.01)
-            third.narrow(&begin, &end, third.high + step2, hair: 0.01)
+            let (begin, end, full, fullEnd) = edges.columns(row: fy, last: columns)
             guard begin <= end else { continue }
-            // Those in which all samples lie inside of all edges.
-            var (full, fullEnd) = (begin, end)
-            first.narrow(&full, &fullEnd, first.low + step0, hair: -0.01)
-            second.narrow(&full, &fullEnd, second.low + step1, hair: -0.01)
-            third.narrow(&full, &fullEnd, third.low + step2, hair: -0.01)
-            if full > fullEnd { (full, fullEnd) = (end + 1, end) }
             drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
             let row = (y &+ top) &* width &+ left
             let hiding = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
             let rowZ = sampleZ + zy * fy
             let (rowShade, rowTexture) = (color0 + colorY * fy, texture0 + textureY * fy)
+            let middle = edges.value + edges.stepY * fy
 
-            // The row's ends, sample by sample.
-            var x = begin == full ? fullEnd &+ 1 : begin
+            // The row's ends, sample by sample: before its inside and after it.
+            var x = begin == full && full <= fullEnd ? fullEnd &+ 1 : begin
             while x <= end {
+                let stop = x < full && full <= fullEnd ? full &- 1 : end
                 let fx = Float(x)
-                let e0 = first.value + (step0 + first.stepX * fx)
-                let e1 = second.value + (step1 + second.stepX * fx)
-                let e2 = third.value + (step2 + third.stepX * fx)
-                let at = row &+ x
-                // Slivers are so steep that rounding alone would put them before what is near.
-                let z = least(most(rowZ + zx * fx, nearestZ), farthestZ)
-                let shown = (least(least(e0, e1), e2) .>= 0) .& (z .< nearest(at, hiding &+ x))
-                let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
-                x = x &+ 1 == full ? fullEnd &+ 1 : x &+ 1
-                guard bits.x | bits.y != 0 else { continue }
-                let shade = least(most(rowShade + colorX * fx, lowest), highest)
+                let start = middle + edges.stepX * fx
+                var (e0, e1, e2) = (first + start.x, second + start.y, third + start.z)
+                var slope = rowZ + zx * fx
+                var shade = rowShade + colorX * fx
                 var texture = rowTexture + textureX * fx
-                if I.isTextured { texture = pointwiseMin(pointwiseMax(texture, textureLow), textureHigh) }
-                mix(ink, ink.word(shade, texture), shown, z, at)
+                while x <= stop {
+                    let at = row &+ x
+                    // Slivers are so steep that rounding alone would put them before what is near.
+                    let z = least(most(slope, nearestZ), farthestZ)
+                    let outside = bits(e0) | bits(e1) | bits(e2)
+                    let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
+                    if short(shown) != 0 {
+                        let bounded = I.isTextured ? least(most(texture, textureLow), textureHigh) : texture
+                        let word = ink.word(least(most(shade, lowest), highest), bounded)
+                        mix(ink, word, shown, z, at)
+                    }
+                    x &+= 1
+                    e0 += edges.stepX.x
+                    e1 += edges.stepX.y
+                    e2 += edges.stepX.z
+                    slope += zx
+                    shade += colorX
+                    if I.isTextured { texture += textureX }
+                }
+                if stop != end { x = fullEnd &+ 1 }
             }
             guard full <= fullEnd else { continue }
 
@@ -550,19 +632,21 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
             var z = rowZ + zx * fx
             var shade = rowShade + colorX * fx
             var texture = rowTexture + textureX * fx
-            for x in full...fullEnd {
+            x = full
+            while x <= fullEnd {
                 let at = row &+ x
-                let shown = z .< nearest(at, hiding &+ x)
-                let bits = unsafe unsafeBitCast(shown, to: SIMD2<Int64>.self)
-                if bits.x & bits.y == -1 && !I.isPierced && I.writesDepth {
+                let shown = signs(isNearer(z, at, hiding &+ x))
+                let some = short(shown)
+                if some == UInt32.max && !I.isPierced && I.writesDepth {
                     unsafe color[at] = SIMD4(repeating: ink.word(shade, texture))
                     unsafe depth[at] = z
-                } else if bits.x | bits.y != 0 {
+                } else if some != 0 {
                     mix(ink, ink.word(shade, texture), shown, z, at)
                 }
+                x &+= 1
                 z += zx
                 shade += colorX
-                texture += textureX
+                if I.isTextured { texture += textureX }
             }
         }
         guard drawn.begin < drawn.end else { return }
@@ -572,24 +656,24 @@ private var sampleY: SIMD4<Float> { [-0.375, -0.125, 0.125, 0.375] }
         }
     }
 
-    /// The depths that a pixel's samples must lie before. Each sample looks at the occluders of the pixel next to its
-    /// side, so that their outlines, which have one sample a pixel, fade over three.
+    /// Whether samples lie before all that was drawn: the highest bits say it. Each sample looks at the occluders of the
+    /// pixel next to its side, so that their outlines, which have one sample a pixel, fade over three.
     @inline(__always)
-    private func nearest(_ at: Int, _ hiding: Int) -> SIMD4<Float> {
+    private func isNearer(_ z: SIMD4<Float>, _ at: Int, _ hiding: Int) -> SIMD4<UInt32> {
         let around = unsafe SIMD4(
             occluders[hiding &- width &- 2], occluders[hiding &+ 1], occluders[hiding &- 1],
             occluders[hiding &+ width &+ 2])
-        return unsafe least(depth[at], around)
+        return unsafe bits(z - depth[at]) & bits(z - around)
     }
 
     /// Lays a pixel's colour on those of its samples that are shown.
     @inline(__always)
-    private func mix<I: Ink>(_ ink: I, _ word: UInt32, _ shown: SIMDMask<SIMD4<Int32>>, _ z: SIMD4<Float>, _ at: Int) {
+    private func mix<I: Ink>(_ ink: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int) {
         var mask = shown
         if I.isPierced && word >> 24 < 255 {
             // Alpha to coverage: of four samples as many as the alpha says.
             guard word >> 24 >= 32 else { return }
-            mask = shown .& (SIMD4<UInt32>(32, 224, 96, 160) .<= word >> 24)
+            mask = shown & ~signs(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
             unsafe color[at] = chosen(color[at], SIMD4(repeating: opaque(word)), mask)
         } else if I.writesDepth {
             unsafe color[at] = chosen(color[at], SIMD4(repeating: word), mask)
