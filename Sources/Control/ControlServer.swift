@@ -16,7 +16,7 @@ public enum Wire {
     /// Lines of one client that are answered before the others have their turn.
     static let linesAtOnce = 16
     /// Seconds for a client that is dropped to read why.
-    static let farewell: UInt64 = 1
+    static let farewell: UInt64 = 10
 }
 
 /// What answers requests, beside the server.

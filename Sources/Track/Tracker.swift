@@ -376,7 +376,8 @@ public struct Tracker: ~Copyable {
     }
 
     private static func searchCats(
-        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect],
+        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?,
+        _ known: borrowing [Rect],
         besides people: [Track], at seconds: Double, _ nextID: inout Int
     ) {
         switch motion {
