@@ -26,15 +26,18 @@ test: build sample lint
 test-vm: build sample
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)
 
-# Changes packs until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
+# Changes packs, and requests of the control socket, until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
 # Tests/Fuzz/corpus what reached something new; what broke lies in .build-fuzz/.
 MINUTES ?= 5
 fuzzer := .build-fuzz/release/PackFuzzer
 fuzz:
 	@./setup build
 	GUISE_FUZZ=1 swift build -c release --product PackFuzzer --scratch-path .build-fuzz
-	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds
+	GUISE_FUZZ=1 swift build -c release --product RequestFuzzer --scratch-path .build-fuzz
+	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds .build-fuzz/requests
 	@for mask in Masks/*/; do cp $$mask/mask.json .build-fuzz/seeds/$$(basename $$mask).json; done
+	.build-fuzz/release/RequestFuzzer -max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -max_len=4096 \
+	    -print_final_stats=1 -artifact_prefix=.build-fuzz/request- .build-fuzz/requests Tests/Fuzz/requests
 	$(fuzzer) -max_total_time=$$(($(MINUTES) * 60)) -timeout=60 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
 	    -dict=Tests/Fuzz/keys.dict -artifact_prefix=.build-fuzz/ .build-fuzz/corpus Tests/Fuzz/corpus .build-fuzz/seeds
 	@rm -rf /dev/shm/guise-fuzz-*

@@ -102,7 +102,7 @@ let package = Package(
 // The fuzzer (make fuzz), and what it sees into: a build of its own, for all of it is compiled otherwise.
 if Context.environment["GUISE_FUZZ"] == "1" {
     let seen = SwiftSetting.unsafeFlags(["-sanitize=fuzzer"])
-    for target in package.targets where ["JSON", "Compose"].contains(target.name) {
+    for target in package.targets where ["JSON", "Compose", "Control"].contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [seen]
     }
     for target in package.targets where target.name == "CGLTF" {
@@ -113,5 +113,9 @@ if Context.environment["GUISE_FUZZ"] == "1" {
         .executableTarget(
             name: "PackFuzzer", dependencies: ["CFuzzer", "Compose", "Frames", "Track"], path: "Tests/Fuzz/PackFuzzer",
             swiftSettings: swiftSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+        .executableTarget(
+            name: "RequestFuzzer", dependencies: ["CFuzzer", "Control", "Frames", "JSON"],
+            path: "Tests/Fuzz/RequestFuzzer", swiftSettings: swiftSettings,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
     ]
 }
