@@ -44,6 +44,18 @@ final class Daemon: Answering {
     /// What the camera calls itself, or why there is none; told by the keeper's thread.
     func note(camera description: String) { camera.withLock { $0 = description } }
 
+    /// The same for one that was opened; told to the log where it is another than before.
+    func opened(_ description: String) {
+        note(camera: description)
+        let isNew = lastOpened.withLock { last in
+            defer { last = description }
+            return last != description
+        }
+        if isNew { tell("source: \(description)") }
+    }
+
+    private let lastOpened = Mutex("")
+
     /// Tells the log, and those who listen.
     func say(_ line: String) {
         tell("guise: \(line)", .warning)

@@ -77,7 +77,7 @@ struct RunCommand: ParsableCommand {
         let cameras = CameraMemory()
         let keeper = try SourceKeeper(wake: board.bell) { wanted in
             let source = try cameras.open(wanted, session)
-            daemon.note(camera: source.description)
+            daemon.opened(source.description)
             return source
         } failed: { problem in
             daemon.say("\(problem)")
