@@ -79,6 +79,8 @@ struct RunCommand: ParsableCommand {
             let source = try cameras.open(wanted, session)
             daemon.note(camera: source.description)
             return source
+        } closing: {
+            cameras.lookAgain()
         } failed: { problem in
             daemon.say("\(problem)")
             daemon.note(camera: problem.what)
