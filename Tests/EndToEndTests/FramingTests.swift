@@ -115,6 +115,25 @@ extension EndToEnd {
             #expect(running.wait().code == 0)
         }
 
+        @Test func `a mirror and a zoom show no face that a mask is to hide`() throws {
+            let clip = workshop.path("gone.mkv")
+            // The face comes after a second, the picture moves past it, and it is hidden from four to six.
+            try workshop.shell(
+                """
+                ffmpeg -v error -loop 1 -i '\(Package.sample)' -t 8 -r 15 -vf "scale=400:400,pad=1280:720:300:200:gray,\
+                crop=1000:562:20*t:80,scale=1280:720,\
+                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,4,6)'" -c:v ffv1 '\(clip)'
+                """)
+            let view = "{\"mirror\": true, \"zoom\": \"face\"}"
+            let config = try workshop.write("{\"masks\": [\"pixelate\"], \"view\": \(view)}", "view.json")
+            let outcome = try workshop.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
+            try #require(outcome.code == 0, "\(outcome)")
+            let lines = try Tracked.lines(workshop.shell("'\(Program.path)' track out.mkv --json"))
+            #expect(lines.count >= 110)
+            let seen = lines.filter { $0.faces.contains { $0.state == "tracked" } }
+            #expect(seen.isEmpty, "a face was seen in \(seen.count) of \(lines.count) frames")
+        }
+
         @Test func `a small face is zoomed to, and its mask goes with it`() throws {
             let small = workshop.path("small.mkv")
             try workshop.shell(
