@@ -36,3 +36,23 @@ int cvision_warp(struct cvision_plane source, struct cvision_plane target, const
 } catch (...) {
     return fail(error, error_size, "unknown failure");
 }
+
+int cvision_turn(struct cvision_plane source, struct cvision_plane target, int quarters, int mirror, char *error,
+                 size_t error_size) try {
+    cv::Mat out = mat(target);
+    // A transposition or none, then left and right changed over, above and below, both or none.
+    const bool isAcross = quarters == 1 || quarters == 3;
+    const bool isUpsideDown = quarters >= 2;
+    const bool isReversed = (quarters == 1 || quarters == 2) != (mirror != 0);
+    if (isAcross) cv::transpose(mat(source), out);
+    const cv::Mat from = isAcross ? out : mat(source);
+    if (isReversed || isUpsideDown)
+        cv::flip(from, out, isReversed && isUpsideDown ? -1 : isReversed ? 1 : 0);
+    else if (!isAcross)
+        from.copyTo(out);
+    return 0;
+} catch (const std::exception &e) {
+    return fail(error, error_size, e.what());
+} catch (...) {
+    return fail(error, error_size, "unknown failure");
+}

@@ -33,6 +33,13 @@ public struct Camera: FrameSource, ~Copyable {
     /// Seconds without a frame after which a camera counts as lost. Slow ones need two to start.
     static let patience = 5.0
 
+    /// "/dev/video0".
+    public var path: String { ring.device.path }
+    /// Brightness and the like, as they are set now.
+    public var settings: [ControlSetting] { ring.device.settings }
+    /// Sets some of them.
+    public func set(_ settings: [ControlSetting]) { ring.device.set(settings) }
+
     /// Readable when a frame is there.
     public var descriptor: CInt? { ring.device.descriptor }
     /// Frames that were short, marked as broken, or did not decode.

@@ -91,7 +91,7 @@ public struct Dresser: ~Copyable {
         // A clock that went back, or far ahead, tells no time.
         let elapsed = self.time.map { time - $0 } ?? 0
         self.time = time
-        look(at: canvas, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
+        look(at: canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         var index = 0
         for mask in masks {
             for layer in mask.layers {
@@ -102,8 +102,9 @@ public struct Dresser: ~Copyable {
     }
 
     /// Measures light and doing of all, before anything is drawn on the frame.
-    private mutating func look(at canvas: borrowing Canvas, elapsed: Float) {
+    private mutating func look(at canvas: borrowing Canvas, _ placement: Affine, elapsed: Float) {
         guard !scene.wearers.isEmpty else { return }
+        let back = placement.inverse ?? .identity
         for i in scene.wearers.indices { scene.wearers[i].slot = slot(of: scene.wearers[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
         let room: RoomLook
@@ -116,8 +117,10 @@ public struct Dresser: ~Copyable {
         let height = Float(canvas.frame.layout.height)
         for i in scene.wearers.indices {
             let slot = scene.wearers[i].slot
-            people[slot].look(scene.wearers[i].face, pixels, room, height: height, elapsed: elapsed)
-            scene.wearers[i].face.head = people[slot].steady(scene.wearers[i].face.head, elapsed: elapsed)
+            // How the head moved is seen in the source's frame: a zoom moves nobody.
+            let head = scene.wearers[i].face.head.moved(by: back)
+            people[slot].look(scene.wearers[i].face, head, pixels, room, height: height, elapsed: elapsed)
+            scene.wearers[i].face.head = people[slot].steady(head, elapsed: elapsed).moved(by: placement)
             scene.wearers[i].light = people[slot].meter.light
             scene.wearers[i].skin = people[slot].meter.skin
         }
@@ -238,15 +241,16 @@ private struct Person: Sendable {
     private static let inertia: Float = 0.06
 
     mutating func look(
-        _ face: borrowing Face, _ pixels: borrowing PixelReader, _ room: RoomLook, height: Float, elapsed: Float
+        _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ room: RoomLook, height: Float,
+        elapsed: Float
     ) {
         if face.state == .tracked { meter.update(FaceLook(pixels, face, room), elapsed: elapsed) }
         expression.update(face, elapsed: elapsed, height: height)
-        let now = face.head(Self.pivot)
+        let now = head(Self.pivot)
         let pose = face.pose
         let leans = SIMD2(radians(pose.roll), radians(-pose.pitch))
         if let top, elapsed > 0 {
-            let across = (now.x - top.x) / max(face.head.scale, 1) / elapsed
+            let across = (now.x - top.x) / max(head.scale, 1) / elapsed
             let back = (lean.y - leans.y) / elapsed * Self.nodRadius
             // A face that is found elsewhere was not thrown there.
             let isThrown = abs(across) > 40

@@ -19,7 +19,7 @@ public struct FaceCover: ~Copyable {
     /// A face that was covered and is no longer known.
     private struct Missing {
         var id = 0
-        /// Round the head, pixels of the canvas.
+        /// Round the head, pixels of the frame that was searched.
         var place = Rect(x: 0, y: 0, width: 0, height: 0)
         var since = 0.0
     }
@@ -28,12 +28,13 @@ public struct FaceCover: ~Copyable {
     private var known: [Missing] = []
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
-    /// Of each cell of the mosaic: when something moved there last, seconds.
+    /// Of each cell of the frame that was searched: when something moved there last, seconds.
     private var moved: [Double] = []
+    /// Of the frame that was searched, pixels.
     private var size = (width: 0, height: 0)
     private var last: Double?
 
-    /// A cell of the mosaic, as a part of the picture's longer side: a face that fills the picture has six across.
+    /// A cell, of the mosaic too, as a part of the picture's longer side: a face that fills the picture has six across.
     private static let cell: Float = 1 / 28
     /// The place of a lost face is covered for so long, seconds, while the tracker looks for it there; then comes the card.
     private static let patience = 1.5
@@ -73,27 +74,27 @@ public struct FaceCover: ~Copyable {
     public mutating func cover(
         _ canvas: inout Canvas, faces: [Face], placement: Affine, hasSearchedAll: Bool, at time: Double
     ) -> Bool {
-        let layout = canvas.frame.layout
-        if size != (layout.width, layout.height) || last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
-        size = (layout.width, layout.height)
+        if last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
         last = time
-        follow(faces, placement, at: time)
+        follow(faces, at: time)
         let isUnsure = mark(at: time)
-        if isUnsure || !missing.isEmpty { lay(onto: &canvas, at: time) }
+        if isUnsure || !missing.isEmpty { lay(onto: &canvas, placement, at: time) }
         let isAlone = faces.isEmpty
         let isLong = missing.contains { time - $0.since > Self.patience }
         return hasSearchedAll && !(isAlone && (missing.isEmpty || isLong))
     }
 
-    /// Looks for what moves, before the frame is dressed: masks move too.
-    public mutating func look(_ luma: borrowing LumaView, faces: [Face], placement: Affine) {
+    /// Looks for what moves in the frame that was searched: masks move too, and a zoom moves everything.
+    public mutating func look(_ luma: borrowing LumaView, faces: [Face]) {
+        if size != (luma.width, luma.height) { reset() }
+        size = (luma.width, luma.height)
         if motion == nil {
             motion = FrameMotion(width: luma.width, height: luma.height)
             let side = Self.side(luma.width, luma.height)
             moved = Array(repeating: -.infinity, count: (luma.width / side + 1) * (luma.height / side + 1))
         }
         boxes.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Self.most) { boxes.append(Self.box(face, placement)) }
+        for face in faces.prefix(Self.most) { boxes.append(face.box) }
         Self.look(&motion, luma, boxes)
     }
 
@@ -104,15 +105,8 @@ public struct FaceCover: ~Copyable {
 
     private static func side(_ width: Int, _ height: Int) -> Int { max(8, Int(Float(max(width, height)) * cell) & ~1) }
 
-    /// Of brows to chin, pixels of the canvas.
-    private static func box(_ face: borrowing Face, _ placement: Affine) -> Rect {
-        let corner = Point(face.box.x, face.box.y)
-        let (a, b) = (placement(corner), placement(corner + Point(face.box.width, face.box.height)))
-        return Rect(x: min(a.x, b.x), y: min(a.y, b.y), width: abs(b.x - a.x), height: abs(b.y - a.y))
-    }
-
     /// Who was lost, and who is back.
-    private mutating func follow(_ faces: [Face], _ placement: Affine, at time: Double) {
+    private mutating func follow(_ faces: [Face], at time: Double) {
         for before in known where missing.count < Self.most {
             var isThere = false
             for face in faces where face.id == before.id { isThere = true }
@@ -122,7 +116,7 @@ public struct FaceCover: ~Copyable {
         }
         known.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.most) {
-            let outline = HeadOutline(face.moved(by: placement))
+            let outline = HeadOutline(face)
             let half = outline.halfSize
             let place = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
@@ -162,24 +156,34 @@ public struct FaceCover: ~Copyable {
         return isAny
     }
 
-    private mutating func lay(onto canvas: inout Canvas, at time: Double) {
+    private mutating func lay(onto canvas: inout Canvas, _ placement: Affine, at time: Double) {
+        guard let back = placement.inverse else { return }
+        let layout = canvas.frame.layout
+        let tile = Self.side(layout.width, layout.height)
+        canvas.effects.mosaic.measure(
+            canvas.frame, origin: .zero, side: Float(tile), columns: layout.width / tile + 1,
+            rows: layout.height / tile + 1)
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
-        canvas.effects.mosaic.measure(
-            canvas.frame, origin: .zero, side: Float(side), columns: columns, rows: rows)
         let (moved, missing) = (moved, missing)
         canvas.effects.mosaic.fade { column, row in
+            let corner = Point(Float(column * tile), Float(row * tile))
+            let (low, high) = (back(corner), back(corner + Point(repeating: Float(tile - 1))))
+            func cell(_ position: Float, _ step: Int, _ count: Int) -> Int {
+                max(0, min(Int((position / Float(side)).rounded(.down)) + step, count - 1))
+            }
             // Its neighbours too: what moves is larger than what of it changed.
-            for y in max(0, row - 1)...min(rows - 1, row + 1) {
-                for x in max(0, column - 1)...min(columns - 1, column + 1)
+            for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
+                for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
                 where time - moved[y * columns + x] < Self.unrest { return 255 }
             }
-            let middle = Point(Float(column * side + side / 2), Float(row * side + side / 2))
+            let middle = (low + high) / 2
             for lost in missing {
                 let reach = (1 + Float(time - lost.since) * Self.growth) / 2
                 let away = middle - lost.place.center
-                let border = Float(side) / 2
-                if abs(away.x) < lost.place.width * reach + border, abs(away.y) < lost.place.height * reach + border {
+                let border = (high - low) / 2
+                if abs(away.x) < lost.place.width * reach + border.x, abs(away.y) < lost.place.height * reach + border.y
+                {
                     return 255
                 }
             }

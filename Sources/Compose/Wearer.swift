@@ -64,13 +64,20 @@ public struct Look: Sendable {
 
 extension Face {
     /// The same face in a picture that was scaled and shifted.
-    /// - Parameter map: without rotation, as a fitter's.
+    /// - Parameter map: without rotation and mirroring, as a fitter's.
     func moved(by map: Affine) -> Face {
         var face = self
         for i in 0..<68 { face.landmarks[i] = map(landmarks[i]) }
         let corner = map(Point(box.x, box.y))
         face.box = Rect(x: corner.x, y: corner.y, width: box.width * map.a, height: box.height * map.d)
-        face.head = HeadPlacement(x: head.x * map.a, y: head.y * map.d, origin: map(head.origin))
+        face.head = head.moved(by: map)
         return face
+    }
+}
+
+extension HeadPlacement {
+    /// The same head in a picture that was scaled and shifted.
+    func moved(by map: Affine) -> HeadPlacement {
+        HeadPlacement(x: x * map.a, y: y * map.d, origin: map(origin))
     }
 }

@@ -28,6 +28,11 @@ public struct Rect: Equatable, Sendable {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
+    /// The same rectangle in whole pixels, by its edges.
+    public init(_ pixels: PixelRect) {
+        self.init(x: Float(pixels.x), y: Float(pixels.y), width: Float(pixels.width), height: Float(pixels.height))
+    }
+
     /// Where the diagonals cross.
     public var center: Point { Point(x + width / 2, y + height / 2) }
     /// Square pixels.

@@ -129,16 +129,24 @@ public struct Fields {
         }
     }
 
-    /// A list of exactly `count` numbers.
-    public mutating func numbers(_ key: String, count: Int) throws -> [Double] {
-        let wanted = "a list of \(count) numbers"
-        guard let member = member(key) else { throw missing(key, wanted: wanted) }
+    /// A list of exactly `count` numbers, each within a range; without `fallback` the key must be there.
+    public mutating func numbers(
+        _ key: String, count: Int, in range: ClosedRange<Double>? = nil, default fallback: [Double]? = nil
+    ) throws -> [Double] {
+        let wanted = "a list of \(count) numbers" + (range.map { " from \(text($0))" } ?? "")
+        guard let member = member(key) else {
+            guard let fallback else { throw missing(key, wanted: wanted) }
+            return fallback
+        }
         guard case .array(let elements) = member.value.value, elements.count == count else {
             throw wrong(member, member.value.kindName, allowed: wanted)
         }
         return try elements.map {
             guard case .number(let value) = $0.value else {
                 throw wrong(member, "a list with \($0.kindName)", allowed: wanted)
+            }
+            guard range?.contains(value) ?? true else {
+                throw wrong(member, "a list with \(plain(value))", allowed: wanted)
             }
             return value
         }

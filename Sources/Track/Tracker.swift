@@ -106,6 +106,9 @@ public struct Tracker: ~Copyable {
         eye.makeRoom(faces: new.most)
     }
 
+    /// Forgets all faces and where was looked: the next frame shows everything elsewhere.
+    public mutating func restart() { (sweep, lastTime) = (nil, nil) }
+
     /// Begins without any face.
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
     public init(_ looker: consuming Looker, cats: consuming CatFinder? = nil, settings: Settings = Settings()) {

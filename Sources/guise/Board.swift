@@ -20,6 +20,8 @@ struct Settings: Sendable {
     var faces = Tracker.Settings()
     /// Nil: as masks say.
     var onLostFace: LostFace?
+    /// How the picture is shown.
+    var view = Framing()
     var recorder: Recorder?
 }
 

@@ -1,11 +1,23 @@
 import Capture
 import Frames
 import Synchronization
+import V4L2
 
 /// Finds a camera again that was unplugged: by its name and place, not by its number, which may be another one's by then.
+/// Its brightness and the like are then what the user had set before; otherwise nobody here touches them.
 final class CameraMemory: Sendable {
+    private struct Known {
+        let identity: Camera.Identity
+        /// Where it was last.
+        let path: String
+        /// Another one after it was unplugged: its node was made anew.
+        let mark: FileMark?
+        /// As they were last seen.
+        var settings: [ControlSetting]
+    }
+
     /// By what was asked for.
-    private let known = Mutex<[String: Camera.Identity]>([:])
+    private let known = Mutex<[String: Known]>([:])
 
     /// - Throws: `missing` where the camera is not there, and what `openSource` throws.
     func open(_ wanted: SourceKeeper.Wanted, _ session: Session) throws -> any FrameSource & ~Copyable {
@@ -13,7 +25,8 @@ final class CameraMemory: Sendable {
             return try session.openSource(wanted.source, loop: true)
         }
         var path: String? = wanted.source == "camera" ? nil : wanted.source
-        if let identity = known.withLock({ $0[wanted.source] }) {
+        let before = known.withLock { $0[wanted.source] }
+        if let identity = before?.identity {
             // Who wants any camera is given another one; who wants this one waits for it.
             guard identity.path != nil || path == nil else {
                 throw Problem(
@@ -23,8 +36,22 @@ final class CameraMemory: Sendable {
         }
         let size = wanted.camera
         let camera = try Camera(path: path, width: size.width, height: size.height, rate: size.rate)
-        let identity = camera.identity
-        known.withLock { $0[wanted.source] = identity }
+        let mark = FileMark(camera.path)
+        if let before, before.identity == camera.identity, before.mark != mark {
+            camera.set(ControlSetting.lost(of: before.settings, now: camera.settings))
+        }
+        let now = Known(identity: camera.identity, path: camera.path, mark: mark, settings: camera.settings)
+        known.withLock { $0[wanted.source] = now }
         return camera
+    }
+
+    /// A camera is about to be closed: how it is set may have been changed since it was opened.
+    func lookAgain() {
+        for (source, camera) in known.withLock({ $0 }) where camera.mark == FileMark(camera.path) {
+            // One that is gone for good, with its node still there, keeps what was seen before.
+            guard let device = try? Device(path: camera.path) else { continue }
+            let settings = device.settings
+            if !settings.isEmpty { known.withLock { $0[source]?.settings = settings } }
+        }
     }
 }

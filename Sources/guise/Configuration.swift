@@ -32,6 +32,8 @@ struct Configuration: Equatable {
     var camera = Picture()
     /// When the camera is open.
     var when = CameraUse.watched
+    /// How the picture is shown.
+    var view = Framing()
     /// What every output gets, whatever the camera gives.
     var output = Picture()
     var faces = Tracker.Settings()
@@ -61,6 +63,9 @@ struct Configuration: Equatable {
         self.camera = try Self.picture(&camera, step: 1)
         when = try camera.choice("when", default: standard.when)
         try camera.finish()
+        var view = try fields.object("view")
+        self.view = try Self.framing(&view)
+        try view.finish()
         var output = try fields.object("output")
         self.output = try Self.picture(&output, step: 2)
         try output.finish()
@@ -78,6 +83,22 @@ struct Configuration: Equatable {
         port = try page.integer("port", in: 0...65535, default: standard.port)
         try page.finish()
         try fields.finish()
+    }
+
+    private static func framing(_ object: inout Fields) throws -> Framing {
+        var framing = Framing()
+        framing.isMirrored = try object.bool("mirror", default: framing.isMirrored)
+        let turns = Framing.Turn.allCases.map { "\($0.rawValue)" }.joined(separator: ", ")
+        let degrees = try object.number("rotate", in: -360...360, default: Double(framing.turn.rawValue))
+        guard let turn = Int(exactly: degrees).flatMap(Framing.Turn.init) else {
+            throw object.wrong("rotate", "\(degrees)", allowed: turns)
+        }
+        framing.turn = turn
+        let crop = try object.numbers("crop", count: 4, in: 0...Framing.mostCrop, default: [0, 0, 0, 0])
+        framing.crop = SIMD4(crop)
+        framing.zoom = try object.choice("zoom", default: framing.zoom)
+        framing.most = try object.number("most", in: 1...3, default: framing.most)
+        return framing
     }
 
     /// - Parameter step: sizes must be multiples of it; loopbacks take even sizes only.

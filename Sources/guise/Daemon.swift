@@ -295,6 +295,7 @@ final class Daemon: Answering {
             settings.camera = new.camera
             settings.faces = new.faces
             settings.onLostFace = new.onLostFace
+            settings.view = new.view
             if new.source != old.source, new.source != "auto" { settings.source = new.source }
         }
         var later: [String] = []

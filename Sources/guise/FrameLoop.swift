@@ -117,6 +117,7 @@ struct FrameLoop: ~Copyable {
                 settings = news
                 pipeline.tracker.change(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
+                pipeline.change(settings.view)
             }
             let now = monotonicTime()
             look(at: now)

@@ -3,7 +3,7 @@ import Frames
 import Capture
 import Track
 
-/// A frame's way from the source's picture to the dressed one: track -> compose. What comes before is the source, what
+/// A frame's way from the source's picture to the dressed one: turn -> track -> fit -> compose. What comes before is the source, what
 /// comes after the sinks.
 struct Pipeline: ~Copyable {
     /// CPU time of one frame, by stage, nanoseconds of this thread.
@@ -17,6 +17,11 @@ struct Pipeline: ~Copyable {
     var tracker: Tracker
     private(set) var canvas: Canvas
     private(set) var cost = Cost()
+    private var framing = Framing()
+    /// Nil where the picture is shown as it comes.
+    private var turner: Turner?
+    /// Nil: not zoomed.
+    private var zoom: FaceZoom?
     private var fitter: Fitter?
     private var wasCovered = false
     private var dresser: Dresser
@@ -45,21 +50,64 @@ struct Pipeline: ~Copyable {
         self.room = room
     }
 
+    /// Shows the picture otherwise from the next frame on.
+    mutating func change(_ new: Framing) {
+        guard new != framing else { return }
+        if (new.turn, new.isMirrored) != (framing.turn, framing.isMirrored) {
+            // Everybody is elsewhere then.
+            tracker.restart()
+            cover.reset()
+            turner = nil
+        }
+        framing = new
+        fitter = nil
+        zoom = nil
+    }
+
     /// Tracks the frame's faces and leaves the dressed frame in `canvas`: each pose is drawn on the very frame that it
     /// was measured on.
     /// - Parameter whole: searches the whole picture at once: for photos.
     mutating func dress(_ view: borrowing FrameView, at time: FrameTime, whole: Bool = false) throws {
+        guard !framing.isUpright else {
+            try dress(upright: view, at: time, whole, turned: 0)
+            return
+        }
+        let start = threadTime()
+        if turner?.input != view.layout {
+            turner = Turner(from: view.layout, turn: framing.turn, isMirrored: framing.isMirrored)
+        }
+        // Taken out for the call: a part of this value may not be lent to another one otherwise.
+        guard var taken = turner.take() else { return }
+        do {
+            try taken.turn(view)
+            try dress(upright: taken.frame.view, at: time, whole, turned: threadTime() - start)
+        } catch {
+            turner = consume taken
+            throw error
+        }
+        turner = consume taken
+    }
+
+    /// - Parameter turned: what turning the picture cost, nanoseconds.
+    private mutating func dress(
+        upright view: borrowing FrameView, at time: FrameTime, _ whole: Bool, turned: UInt64
+    ) throws {
         let start = threadTime()
         if whole { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
-        if fitter?.input != view.layout { fitter = Fitter(from: view.layout, to: canvas.frame.layout) }
+        if fitter?.input != view.layout {
+            let (part, isZoomed) = (framing.part(of: view.layout), framing.zoom == .face)
+            fitter = Fitter(from: view.layout, to: canvas.frame.layout, part: part, canMove: isZoomed)
+            zoom = isZoomed ? FaceZoom(in: part, most: framing.most) : nil
+        }
+        if let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         let placement = fitter?.map ?? .identity
         let isCovered = (onLostFace ?? dresser.onLostFace) == .cover
-        if isCovered { Self.look(&cover, canvas, tracker.faces, placement) }
+        if isCovered { cover.look(view.luma, faces: tracker.faces) }
         dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
         mayBeSeen = true
         if isCovered {
@@ -72,13 +120,8 @@ struct Pipeline: ~Copyable {
             wasCovered = false
         }
         cost = Cost(
-            search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime, fit: fitted - tracked,
+            search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
+            fit: turned + fitted - tracked,
             compose: threadTime() - fitted)
-    }
-
-    // Parts of one value are lent apart from each other only as arguments.
-    private static func look(_ cover: inout FaceCover, _ canvas: borrowing Canvas, _ faces: [Face], _ placement: Affine)
-    {
-        cover.look(canvas.frame.view.luma, faces: faces, placement: placement)
     }
 }

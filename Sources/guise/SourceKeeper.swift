@@ -33,6 +33,7 @@ final class SourceKeeper: Sendable {
     private let desk = Mutex(Desk())
     private let isReady = Atomic<Bool>(false)
     private let open: @Sendable (Wanted) throws -> any FrameSource & ~Copyable
+    private let closing: @Sendable () -> Void
     private let failed: @Sendable (Problem) -> Void
 
     /// Seconds between tries; the last goes on.
@@ -42,13 +43,14 @@ final class SourceKeeper: Sendable {
 
     /// - Parameters:
     ///   - wake: rung when a source is ready.
+    ///   - closing: called before a source is closed, on the thread.
     ///   - failed: is told each new reason, on the thread.
     init(
         wake: Bell, open: @escaping @Sendable (Wanted) throws -> any FrameSource & ~Copyable,
-        failed: @escaping @Sendable (Problem) -> Void
+        closing: @escaping @Sendable () -> Void, failed: @escaping @Sendable (Problem) -> Void
     ) throws {
         bell = try Bell()
-        (self.wake, self.open, self.failed) = (wake, open, failed)
+        (self.wake, self.open, self.closing, self.failed) = (wake, open, closing, failed)
         let thread = Thread { [self] in work() }
         thread.name = "camera"
         thread.start()
@@ -111,6 +113,7 @@ final class SourceKeeper: Sendable {
                 return (desk.isServed ? nil : desk.wanted, desk.isOpen, desk.wish)
             }
             // Outside of the lock.
+            if spent != nil { closing() }
             Self.close(spent.take())
             guard isOpen else { return }
             if current != wish { (wish, tries, told) = (current, 0, nil) }

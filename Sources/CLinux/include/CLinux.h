@@ -30,6 +30,9 @@ static const unsigned long clinux_streamoff = VIDIOC_STREAMOFF;
 static const unsigned long clinux_subscribe_event = VIDIOC_SUBSCRIBE_EVENT;
 static const unsigned long clinux_unsubscribe_event = VIDIOC_UNSUBSCRIBE_EVENT;
 static const unsigned long clinux_dqevent = VIDIOC_DQEVENT;
+static const unsigned long clinux_queryctrl = VIDIOC_QUERYCTRL;
+static const unsigned long clinux_g_ctrl = VIDIOC_G_CTRL;
+static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);

@@ -57,6 +57,11 @@ int cvision_resize(struct cvision_plane source, struct cvision_plane target, cha
 int cvision_warp(struct cvision_plane source, struct cvision_plane target, const double map[6], int keep, char *error,
                  size_t error_size);
 
+/// Turns a plane clockwise by quarters (0 to 3), then reverses its rows where `mirror` is not 0. The target has the size
+/// that comes of it. Returns 0 or -1.
+int cvision_turn(struct cvision_plane source, struct cvision_plane target, int quarters, int mirror, char *error,
+                 size_t error_size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -67,7 +67,7 @@ struct RunCommand: ParsableCommand {
 
         var first = Settings()
         (first.when, first.camera, first.faces) = (settings.when, settings.camera, settings.faces)
-        first.onLostFace = settings.onLostFace
+        (first.onLostFace, first.view) = (settings.onLostFace, settings.view)
         if isKept { first.source = sourceSpec }
         let board = try Board(first)
         let cards = Cards(canvas)
@@ -79,6 +79,8 @@ struct RunCommand: ParsableCommand {
             let source = try cameras.open(wanted, session)
             daemon.opened(source.description)
             return source
+        } closing: {
+            cameras.lookAgain()
         } failed: { problem in
             daemon.say("\(problem)")
             daemon.note(camera: problem.what)
