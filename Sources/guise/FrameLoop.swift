@@ -1,6 +1,7 @@
 import CLinux
 import Capture
 import Compose
+import Control
 import Frames
 import Glibc
 import Publish
@@ -121,7 +122,7 @@ struct FrameLoop: ~Copyable {
             }
             let now = monotonicTime()
             look(at: now)
-            try choose(at: now)
+            try choose(at: now, &pipeline)
             guard try wait(at: now) else { return }
             switch try take(&pipeline) {
             case .end: return
@@ -167,7 +168,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Opens and closes the camera.
-    private mutating func choose(at now: UInt64) throws {
+    private mutating func choose(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isKept else { return }
         let isNeeded =
             settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
@@ -182,6 +183,7 @@ struct FrameLoop: ~Copyable {
         }
         if source == nil, let fresh = around.keeper.take() {
             source = consume fresh
+            pipeline.restart()
             (arrived, published) = (now, min(published, now))
             pulse.camera = .open
         }
@@ -331,10 +333,18 @@ struct FrameLoop: ~Copyable {
         figures.publish.add(nanoseconds: publish)
     }
 
-    private func publish(_ view: borrowing FrameView) throws {
+    /// - Parameter isCard: who wants a picture waits for one.
+    private func publish(_ view: borrowing FrameView, isCard: Bool = false) throws {
         for output in outputs { try output.publish(view) }
         settings.recorder?.offer(view)
-        if around.board.isOrdered { Album.fill(around.board.takeOrders(), view) }
+        guard around.board.isOrdered else { return }
+        if !isCard {
+            Album.fill(around.board.takeOrders(), view)
+        } else if pulse.camera == .lost {
+            for order in around.board.takeOrders() {
+                order.reply(.failure(Refusal(.notNow, "there is no picture: the camera is not there, or in use")))
+            }
+        }
     }
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
@@ -352,7 +362,7 @@ struct FrameLoop: ~Copyable {
             try giveGuardsTheirCard()
             let kind: Cards.Kind =
                 settings.isPaused ? .paused : pulse.camera == .lost ? .problem : isLate ? .hidden : .idle
-            try around.cards.with(kind) { try publish($0) }
+            try around.cards.with(kind) { try publish($0, isCard: true) }
         }
         pulse.filled += 1
         published = now

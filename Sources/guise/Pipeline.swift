@@ -50,13 +50,18 @@ struct Pipeline: ~Copyable {
         self.room = room
     }
 
+    /// Another source: nobody is where they were.
+    mutating func restart() {
+        tracker.restart()
+        cover.reset()
+    }
+
     /// Shows the picture otherwise from the next frame on.
     mutating func change(_ new: Framing) {
         guard new != framing else { return }
         if (new.turn, new.isMirrored) != (framing.turn, framing.isMirrored) {
             // Everybody is elsewhere then.
-            tracker.restart()
-            cover.reset()
+            restart()
             turner = nil
         }
         framing = new
