@@ -26,7 +26,7 @@ final class Cards: Sendable {
     /// Draws those whose words are known. Takes some tens of milliseconds.
     func drawAll() {
         draw(.idle, "Guise", "The camera opens when somebody watches.")
-        draw(.paused, "Paused", "`guise resume` shows the picture again.")
+        draw(.paused, "Paused", "The camera is closed.")
         draw(.hidden, "One moment", "The face is out of sight. The picture is back when it is found and covered.")
         draw(.stopped, "Guise has stopped", "")
     }
