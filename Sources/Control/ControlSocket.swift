@@ -47,7 +47,7 @@ public struct Listener: ~Copyable, Sendable {
                 let holder = Self.peer(of: other).map { processName($0.process) } ?? "another program"
                 close(lock)
                 throw Problem(
-                    .busy, "could not listen at \(path): \(holder) does",
+                    .busy, "could not listen at \(path): \(holder) already does",
                     cure: "use that one (`guise status`), or stop it (`guise stop`, "
                         + "`systemctl --user stop guise.socket guise.service`)")
             }
@@ -116,7 +116,7 @@ public struct Listener: ~Copyable, Sendable {
                 pid_t(String(decoding: $0, as: UTF8.self).filter(\.isNumber))
             }
             throw Problem(
-                .busy, "could not listen at \(path): \(holder.map(processName) ?? "another guise") does",
+                .busy, "could not listen at \(path): \(holder.map(processName) ?? "another guise") already does",
                 cure: "use that one (`guise status`), or stop it first (`guise stop`)")
         }
         _ = ftruncate(descriptor, 0)

@@ -159,7 +159,7 @@ extension EndToEnd {
             let stage = try Stage()
             let pid = stage.running.process.processIdentifier
             let second = try stage.guise("run", "--source", "sample", "--sink", "null")
-            #expect(second.code == 1 && second.errors.contains("(\(pid)) does"), "\(second)")
+            #expect(second.code == 1 && second.errors.contains("(\(pid)) already does"), "\(second)")
             kill(pid, SIGKILL)
             _ = stage.running.wait()
             #expect(try stage.guise("status").code == 3)

@@ -219,8 +219,16 @@ extension EndToEnd {
             let ahead = seen.filter { abs($0.worn.pose.yaw) < 10 && abs($0.worn.pose.pitch) < 10 }.map(off)
             guard ahead.count >= 10 else { return [] }
             let own = SIMD2(Placement.median(ahead.map(\.x)), Placement.median(ahead.map(\.y)))
-            return seen.filter { abs($0.tracked.pose.yaw) > Placement.turned && isWhole($0) }
-                .map { (off($0) - own).length }
+            // What is asked here is whether a turn moves the hat. What is steadied lags by a part of a frame where the
+            // whole picture is panned, which is another thing: such frames are not counted.
+            func isCalm(_ i: Int) -> Bool {
+                guard i > 0 else { return false }
+                let way = (seen[i].eyes.right + seen[i].eyes.left - seen[i - 1].eyes.right - seen[i - 1].eyes.left) / 2
+                return way.length < 0.1 * seen[i].eyeDistance
+            }
+            return seen.indices
+                .filter { abs(seen[$0].tracked.pose.yaw) > Placement.turned && isWhole(seen[$0]) && isCalm($0) }
+                .map { (off(seen[$0]) - own).length }
         }
     }
 }

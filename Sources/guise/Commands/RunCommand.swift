@@ -35,7 +35,7 @@ struct RunCommand: ParsableCommand {
         let signals = try Signals()
         // Somebody looks at it, or may: then it is never without a picture, and can be told what to do.
         let isLive = !sinkSpecs.allSatisfy(Self.isFile)
-        var listener = isLive ? try Self.listen() : nil
+        var listening = isLive ? try Self.listen() : Listening()
         let isShown = sinkSpecs.contains { Self.isDevice($0) || $0 == "page" }
         let isKept = isShown && (sourceSpec == "camera" || Self.isDevice(sourceSpec))
         let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: loop)
@@ -61,6 +61,7 @@ struct RunCommand: ParsableCommand {
             outputs.append(output)
             tell("\(title) -> \(output.description)")
         }
+        if let absence = listening.absence { tell("guise: it cannot be controlled: \(absence)", .warning) }
         // Loaded before the first frame: no face is shown undressed.
         let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks, for: canvas)
         var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
@@ -88,7 +89,7 @@ struct RunCommand: ParsableCommand {
         }
         if isLive { Thread.detachNewThread { cards.drawAll() } }
         var server: ControlServer?
-        if let listener = listener.take() { server = try ControlServer(listener, daemon) }
+        if let listener = listening.listener.take() { server = try ControlServer(listener, daemon) }
         room.open()
         daemon.watchConfiguration()
         defer {
@@ -119,12 +120,17 @@ struct RunCommand: ParsableCommand {
     }
 
     /// Where there is no place for a socket, guise runs without; where another one listens, not at all.
-    private static func listen() throws -> Listener? {
-        do throws(Problem) { return try Listener() } catch {
+    private static func listen() throws -> Listening {
+        do throws(Problem) { return Listening(listener: try Listener(), absence: nil) } catch {
             guard error.kind == .missing else { throw error }
-            tell("guise: it cannot be controlled: \(error)", .warning)
-            return nil
+            return Listening(listener: nil, absence: error)
         }
+    }
+
+    private struct Listening: ~Copyable {
+        var listener: Listener?
+        /// Why there is none.
+        var absence: Problem?
     }
 
     private static func isDevice(_ spec: String) -> Bool { spec == "loopback" || spec.hasPrefix("/dev/video") }
