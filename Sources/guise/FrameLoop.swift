@@ -58,7 +58,7 @@ struct FrameLoop: ~Copyable {
     /// Nanoseconds from one frame to the next.
     private let interval: UInt64
     /// A file's frames are held back to its own times.
-    private let isPaced: Bool
+    private var isPaced: Bool
 
     private var source: (any FrameSource & ~Copyable)?
     /// Opened by the keeper, and again when it is lost.
@@ -182,9 +182,11 @@ struct FrameLoop: ~Copyable {
             pulse.camera = want == nil ? .closed : .opening
         }
         if source == nil, let fresh = around.keeper.take() {
+            // What stands for a camera goes at a camera's pace.
+            (isPaced, started) = (!fresh.isLive, now)
             source = consume fresh
             pipeline.restart()
-            (arrived, published) = (now, min(published, now))
+            arrived = now
             pulse.camera = .open
         }
         if source == nil, want != nil { pulse.camera = around.keeper.problem == nil ? .opening : .lost }
@@ -199,9 +201,13 @@ struct FrameLoop: ~Copyable {
 
     /// Waits until there may be something to do. False: a signal wants the end.
     private func wait(at now: UInt64) throws -> Bool {
-        let gap = isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap
-        let due = published + gap
-        var timeout = due > now ? Int((due - now) / 1_000_000) + 1 : 0
+        // Some who watch are heard by asking again alone.
+        var left = Self.gap
+        if fillsGaps {
+            let due = published + fillGap
+            left = due > now ? min(due - now, left) : 0
+        }
+        var timeout = left > 0 ? Int(left / 1_000_000) + 1 : 0
         var descriptor: CInt = -1
         switch source {
         case .some(let source):
@@ -232,6 +238,12 @@ struct FrameLoop: ~Copyable {
 
     /// True where the source's own picture is to be seen.
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
+    /// True where something is published though the source gives nothing: a file's sinks wait for it.
+    private var fillsGaps: Bool { isKept || !isShowing }
+    /// True where that is the last frame.
+    private var isLate: Bool { source != nil && isShowing || settings.isFrozen && pulse.frames > 0 }
+    /// From what was published last to that, nanoseconds.
+    private var fillGap: UInt64 { isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap }
 
     /// Hears the signals that came.
     private func isEnded() -> Bool {
@@ -349,13 +361,8 @@ struct FrameLoop: ~Copyable {
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
     private mutating func fill(_ pipeline: borrowing Pipeline) throws {
-        guard isKept || !isShowing else {
-            return
-        }
         let now = monotonicTime()
-        let isLate = source != nil && isShowing || settings.isFrozen && pulse.frames > 0
-        let gap = isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap
-        guard now >= published + gap else { return }
+        guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, pulse.frames > 0, pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view)
         } else {

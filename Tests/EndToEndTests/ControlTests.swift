@@ -155,6 +155,26 @@ extension EndToEnd {
             _ = try stage.end()
         }
 
+        @Test func `while nobody watches it costs next to nothing`() throws {
+            let workshop = try Workshop()
+            workshop.runtime = workshop.path("run")
+            try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+            let config = try workshop.write(#"{"page": {"port": 0}}"#, "idle.json")
+            let running = try Running(
+                ["run", "--config", config, "--source", "camera", "--sink", "page"], in: workshop)
+            #expect(running.waits(for: "-> page"))
+            // The start, and the drawing of cards, are over after some seconds; a figure covers one.
+            Thread.sleep(forTimeInterval: 6)
+            let outcome = try workshop.guise("status", "--json")
+            let idle = try JSON(Array(outcome.out.utf8), file: "status")
+            let share = try #require(idle["cpu"]?["process"]?.number)
+            print("idle: \(share) % of a core")
+            #expect(idle["camera"]?.string == "closed" && idle["watched"]?.bool == false)
+            #expect(share < 3, "\(share) % of a core")
+            _ = try workshop.guise("stop")
+            #expect(running.wait().code == 0)
+        }
+
         @Test func `a second guise says who is there, and SIGKILL leaves nothing in the way`() throws {
             let stage = try Stage()
             let pid = stage.running.process.processIdentifier
