@@ -23,6 +23,12 @@ struct Settings: Sendable {
     /// How the picture is shown.
     var view = Framing()
     var recorder: Recorder?
+
+    /// Takes over what a configuration says of them.
+    mutating func adopt(_ configuration: Configuration) {
+        (when, camera, faces) = (configuration.when, configuration.camera, configuration.faces)
+        (onLostFace, view) = (configuration.onLostFace, configuration.view)
+    }
 }
 
 /// When the camera is open.

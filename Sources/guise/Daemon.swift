@@ -108,11 +108,12 @@ final class Daemon: Answering {
         case .clear: return wear([])
         case .set(let mask?, let key, let value): return try set(mask, key, value)
         case .set(nil, let key, let value):
-            let changed = try configuration.withLock { text in
-                text = try text.setting(key, value)
-                return text
-            }
-            let notes = adopt(changed.value)
+            let notes = adopt(
+                try configuration.withLock { text in
+                    let old = text.value
+                    text = try text.setting(key, value)
+                    return (old, text.value)
+                })
             return JSON(["key": JSON(key), "value": value, "notes": JSON(notes)])
         case .pause: return change { $0.isPaused = true }
         case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
@@ -245,12 +246,9 @@ final class Daemon: Answering {
         let file = configuration.withLock { $0.file }
         let thread = Thread { [self] in
             var watch = FolderWatch(bell: isHungUp.descriptor)
-            // Where there is none yet, the first is taken.
+            let folders = file.map { [String($0[..<($0.lastIndex(of: "/") ?? $0.endIndex)])] } ?? []
             var mark = file.flatMap { FileMark($0) }
             while true {
-                let folders = [file].compactMap { $0 }.map { path in
-                    String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-                }
                 watch.set(files: folders, names: [])
                 let isAsked = watch.wait(quiet: 100) == .bell
                 let now = file.flatMap { FileMark($0) }
@@ -275,27 +273,22 @@ final class Daemon: Answering {
         let path = configuration.withLock { $0.file }
         guard let path else { return ["there is no configuration file: the defaults hold"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-        let isNew = configuration.withLock { text in
-            let isNew = text.value != fresh.value
-            text = fresh
-            return isNew
-        }
-        return isNew ? adopt(fresh.value) : []
+        return adopt(
+            configuration.withLock { text in
+                let old = text.value
+                text = fresh
+                return (old, fresh.value)
+            })
     }
 
     /// Makes a configuration hold, as far as that can be while frames flow.
-    private func adopt(_ new: Configuration) -> [String] {
-        let old = adopted.withLock { old in
-            defer { old = new }
-            return old ?? session.configuration
-        }
+    /// - Returns: what the user should know.
+    private func adopt(_ change: (old: Configuration, new: Configuration)) -> [String] {
+        let (old, new) = change
+        guard new != old else { return [] }
         if new.masks != old.masks { room.wear(new.masks.map { name in Wish(name) }) }
         board.change { settings in
-            settings.when = new.when
-            settings.camera = new.camera
-            settings.faces = new.faces
-            settings.onLostFace = new.onLostFace
-            settings.view = new.view
+            settings.adopt(new)
             if new.source != old.source, new.source != "auto" { settings.source = new.source }
         }
         var later: [String] = []
@@ -305,8 +298,6 @@ final class Daemon: Answering {
         if new.cats != old.cats { later.append("faces.cats") }
         return later.map { "'\($0)' takes effect at the next start" }
     }
-
-    private let adopted = Mutex<Configuration?>(nil)
 
     private func use(_ name: String) throws -> JSON {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }

@@ -67,8 +67,7 @@ struct RunCommand: ParsableCommand {
         var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
 
         var first = Settings()
-        (first.when, first.camera, first.faces) = (settings.when, settings.camera, settings.faces)
-        (first.onLostFace, first.view) = (settings.onLostFace, settings.view)
+        first.adopt(settings)
         if isKept { first.source = sourceSpec }
         let board = try Board(first)
         let cards = Cards(canvas)
