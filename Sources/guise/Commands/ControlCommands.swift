@@ -17,24 +17,40 @@ let controlCommands: [any ParsableCommand.Type] = [
     FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, UseCommand.self, StopCommand.self,
 ]
 
-/// A command that asks the daemon for one thing and shows its answer.
+/// A command that asks the daemon for one thing and shows its answer. Its name is the request's.
 protocol ControlCommand: ParsableCommand {
     /// What goes over the socket.
-    var request: JSON { get throws }
+    var request: JSON { get }
     /// What the user reads; nil: nothing.
     func words(_ answer: JSON) -> String?
 }
 
 extension ControlCommand {
+    /// The request without more.
+    static var verb: JSON { JSON(["request": JSON(configuration.commandName)]) }
+
+    var request: JSON { Self.verb }
+
     func run() throws {
         var client = try connect()
-        if let words = words(try client.ask(try request)) { print(plain(words)) }
+        if let words = words(try client.ask(request)) { print(plain(words)) }
     }
 
-    func words(_ answer: JSON) -> String? { nil }
+    /// What is worn after a change of it, where a file lies, which camera it is now, what takes effect later.
+    func words(_ answer: JSON) -> String? {
+        if answer["masks"] != nil { return wornWords(answer) }
+        if let notes = answer["notes"] { return notes.elements.compactMap(\.string).joined(separator: "; ") }
+        return answer["path"]?.string ?? answer["source"]?.string
+    }
+}
 
-    /// What is worn, after a change of it.
-    func worn(_ answer: JSON) -> String { wornWords(answer) }
+/// A command for one mask.
+protocol MaskCommand: ControlCommand {
+    var mask: MaskArgument { get }
+}
+
+extension MaskCommand {
+    var request: JSON { Self.verb.with("mask", JSON(mask.mask)) }
 }
 
 func wornWords(_ answer: JSON) -> String {
@@ -66,8 +82,6 @@ struct StatusCommand: ControlCommand {
     @Flag(help: "As one JSON object, as the socket gives it.")
     var json = false
 
-    var request: JSON { JSON(["request": "status"]) }
-
     func words(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
 
     func run() throws {
@@ -79,54 +93,36 @@ struct StatusCommand: ControlCommand {
     }
 }
 
-struct ShowCommand: ControlCommand {
+struct ShowCommand: MaskCommand {
     static let configuration = CommandConfiguration(commandName: "show", abstract: "Put a mask on.")
     @OptionGroup var mask: MaskArgument
-
-    var request: JSON { JSON(["request": "show", "mask": JSON(mask.mask)]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
-struct HideCommand: ControlCommand {
+struct HideCommand: MaskCommand {
     static let configuration = CommandConfiguration(commandName: "hide", abstract: "Take a mask off.")
     @OptionGroup var mask: MaskArgument
-
-    var request: JSON { JSON(["request": "hide", "mask": JSON(mask.mask)]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
-struct ToggleCommand: ControlCommand {
+struct ToggleCommand: MaskCommand {
     static let configuration = CommandConfiguration(commandName: "toggle", abstract: "Put a mask on, or off again.")
     @OptionGroup var mask: MaskArgument
-
-    var request: JSON { JSON(["request": "toggle", "mask": JSON(mask.mask)]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
-struct OnlyCommand: ControlCommand {
+struct OnlyCommand: MaskCommand {
     static let configuration = CommandConfiguration(commandName: "only", abstract: "Wear this mask and no other.")
     @OptionGroup var mask: MaskArgument
-
-    var request: JSON { JSON(["request": "only", "mask": JSON(mask.mask)]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
 struct NextCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "next", abstract: "Wear the next mask, by name.")
-    var request: JSON { JSON(["request": "next"]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
 struct PreviousCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "previous", abstract: "Wear the mask before, by name.")
-    var request: JSON { JSON(["request": "previous"]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
 struct ClearCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "clear", abstract: "Take all masks off.")
-    var request: JSON { JSON(["request": "clear"]) }
-    func words(_ answer: JSON) -> String? { worn(answer) }
 }
 
 struct SetCommand: ControlCommand {
@@ -150,34 +146,30 @@ struct SetCommand: ControlCommand {
         // A number, true, false, a list; else the word itself.
         let word = what.last ?? ""
         let value = (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
-        let target = what.count == 3 ? JSON(["request": "set", "mask": JSON(what[0])]) : JSON(["request": "set"])
+        let target = what.count == 3 ? Self.verb.with("mask", JSON(what[0])) : Self.verb
         return target.with("key", JSON(what[what.count - 2])).with("value", value)
-    }
-
-    func words(_ answer: JSON) -> String? {
-        answer["masks"] != nil ? worn(answer) : answer["notes"]?.elements.compactMap(\.string).joined(separator: "; ")
     }
 }
 
 struct PauseCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "pause", abstract: "Show a card, and close the camera.")
-    var request: JSON { JSON(["request": "pause"]) }
 }
 
 struct ResumeCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "resume", abstract: "End a pause or a freeze.")
-    var request: JSON { JSON(["request": "resume"]) }
 }
 
 struct FreezeCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "freeze", abstract: "Keep the last picture.")
-    var request: JSON { JSON(["request": "freeze"]) }
 }
 
-/// A path from the root, for the daemon has another folder than the shell.
-private func absolute(_ path: String) -> JSON {
-    JSON(URL(fileURLWithPath: path).standardizedFileURL.path)
+extension JSON {
+    /// A request with the file that it is about, if one was named: from the root, for the daemon has another folder than
+    /// the shell.
+    fileprivate func with(file: String?) -> JSON {
+        file.map { with("path", JSON(URL(fileURLWithPath: $0).standardizedFileURL.path)) } ?? self
+    }
 }
 
 struct SnapshotCommand: ControlCommand {
@@ -186,11 +178,7 @@ struct SnapshotCommand: ControlCommand {
     @Argument(help: "The file; else a new one in ~/Pictures/Guise.", completion: .file(extensions: ["png", "jpg"]))
     var path: String?
 
-    var request: JSON {
-        let request = JSON(["request": "snapshot"])
-        return path.map { request.with("path", absolute($0)) } ?? request
-    }
-    func words(_ answer: JSON) -> String? { answer["path"]?.string }
+    var request: JSON { Self.verb.with(file: path) }
 }
 
 struct RecordCommand: ControlCommand {
@@ -204,17 +192,11 @@ struct RecordCommand: ControlCommand {
         help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
 
-    var request: JSON {
-        let request = JSON(["request": "record", "action": JSON(action.rawValue)])
-        return path.map { request.with("path", absolute($0)) } ?? request
-    }
-    func words(_ answer: JSON) -> String? { answer["path"]?.string }
+    var request: JSON { Self.verb.with("action", JSON(action.rawValue)).with(file: path) }
 }
 
 struct ReloadCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "reload", abstract: "Read the configuration again.")
-    var request: JSON { JSON(["request": "reload"]) }
-    func words(_ answer: JSON) -> String? { answer["notes"]?.elements.compactMap(\.string).joined(separator: "; ") }
 }
 
 struct UseCommand: ControlCommand {
@@ -222,14 +204,12 @@ struct UseCommand: ControlCommand {
     @Argument(help: "Its name or node (`guise devices`), `auto`, or `sample`.")
     var device: String
 
-    var request: JSON { JSON(["request": "use", "device": JSON(device)]) }
-    func words(_ answer: JSON) -> String? { answer["source"]?.string }
+    var request: JSON { Self.verb.with("device", JSON(device)) }
 }
 
 struct StopCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "End guise; the device keeps a card.")
-    var request: JSON { JSON(["request": "stop"]) }
 }
 
 struct WatchCommand: ParsableCommand {
