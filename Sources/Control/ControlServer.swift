@@ -20,7 +20,7 @@ public enum Wire {
 }
 
 /// What answers requests, beside the server.
-public protocol Answering: AnyObject, Sendable {
+public protocol Answering: Sendable {
     /// Does what a verb asks for. Called by the server's thread, which must not wait: what takes its time is done
     /// elsewhere, and answered when it is done, from any thread, once.
     func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
@@ -54,7 +54,7 @@ public final class ControlServer: Sendable {
     public init(_ listener: consuming Listener, _ daemon: any Answering) throws {
         bell = try Bell()
         self.listener = Mutex(consume listener)
-        let thread = Thread { [self, weak daemon] in
+        let thread = Thread { [self] in
             if let listener = self.listener.withLock({ $0.take() }) { serve(listener, daemon) }
             ended.signal()
         }
@@ -76,12 +76,11 @@ public final class ControlServer: Sendable {
         ended.wait()
     }
 
-    private func serve(_ listener: consuming Listener, _ daemon: (any Answering)?) {
+    private func serve(_ listener: consuming Listener, _ daemon: any Answering) {
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
         var clients: [Client] = []
         var polled: [pollfd] = []
         var count = 0
-        weak let daemon = daemon
         while true {
             polled.removeAll(keepingCapacity: true)
             polled.append(pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0))
@@ -100,7 +99,7 @@ public final class ControlServer: Sendable {
                 mail.events.removeAll()
                 return (taken, mail.isOpen)
             }
-            if listened, let daemon { letters.events += daemon.news() }
+            if listened { letters.events += daemon.news() }
             for (topic, event) in letters.events {
                 let line = event.text
                 for i in clients.indices where clients[i].topics.contains(topic) { clients[i].say(line) }
@@ -143,7 +142,7 @@ public final class ControlServer: Sendable {
         }
     }
 
-    private func answer(_ client: inout Client, _ daemon: (any Answering)?) {
+    private func answer(_ client: inout Client, _ daemon: any Answering) {
         for _ in 0..<Wire.linesAtOnce {
             switch client.nextLine() {
             case nil: return
@@ -161,7 +160,7 @@ public final class ControlServer: Sendable {
                     if case .subscribe(let topics) = request.verb {
                         client.topics = Set(topics)
                         client.say(Self.done(id, JSON(["events": JSON(topics.map(\.rawValue))])))
-                    } else if let daemon {
+                    } else {
                         let (number, id) = (client.number, id)
                         daemon.answer(request.verb) { [weak self] result in self?.deliver(result, to: number, id) }
                     }
