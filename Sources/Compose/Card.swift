@@ -14,7 +14,7 @@ public enum Card {
     ///   - text: one or two sentences; may be empty.
     /// - Throws: `Problem` where it cannot be drawn; the frame is plain then.
     public static func draw(title: String, text: String, into frame: inout Frame) throws {
-        fill(&frame)
+        frame.fillAsCard()
         let layout = frame.layout
         let art = try Art(svg: svg(title, lines(of: text), layout), density: 1, range: layout.range)
         // The first pixel's centre is a whole number, its edge half a pixel before.
@@ -22,9 +22,6 @@ public enum Card {
         let place = Affine(a: 1, b: 0, c: 0, d: 1, tx: -0.5, ty: -0.5)
         blend(level.stamp, by: place.after(toArt), opacity: 1, onto: &frame)
     }
-
-    /// A card without words: a dark blue-grey, by BT.601.
-    public static func fill(_ frame: inout Frame) { frame.fill(y: 48, u: 138, v: 124) }
 
     /// A mask with two eyes, the title and the lines, in the middle of the picture.
     private static func svg(_ title: String, _ lines: [String], _ layout: FrameLayout) -> String {

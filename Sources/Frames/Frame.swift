@@ -40,6 +40,9 @@
         @_lifetime(borrow self) get { FrameView(layout: layout, bytes: bytes) }
     }
 
+    /// Paints the ground of all cards: a dark blue-grey, by BT.601.
+    public mutating func fillAsCard() { fill(y: 48, u: 138, v: 124) }
+
     /// Paints the whole frame in one colour, in the frame's own range.
     public mutating func fill(y: UInt8, u: UInt8, v: UInt8) {
         let layout = self.layout

@@ -71,7 +71,7 @@ public struct Loopback: FrameSink, ~Copyable {
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
         let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
         var plain = Frame(layout)
-        plain.fill(y: 48, u: 138, v: 124)
+        plain.fillAsCard()
         cardGuard.keep(plain.view)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
         readers = ReaderWatch(device)

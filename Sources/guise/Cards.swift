@@ -15,7 +15,7 @@ final class Cards: Sendable {
         self.layout = layout
         frames = InlineArray { _ in
             var frame = Frame(layout)
-            Card.fill(&frame)
+            frame.fillAsCard()
             return Mutex(frame)
         }
     }
