@@ -23,8 +23,9 @@ public struct Listener: ~Copyable, Sendable {
     let descriptor: CInt
     /// Nil: systemd's own.
     private let path: String?
-    /// Held as long as the daemon lives, so that two that start at once do not both take a dead one's socket away.
-    private let lock: CInt
+    /// Held as long as the daemon lives, so that two that start at once do not both take a dead one's socket away. Nil:
+    /// systemd sees to that.
+    private let lock: FileLock?
 
     /// The descriptor that systemd hands over begins here (sd_listen_fds(3)).
     private static let firstActivated: CInt = 3
@@ -33,39 +34,56 @@ public struct Listener: ~Copyable, Sendable {
     /// - Throws: `busy` that names who listens there, `missing`, or `system`.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
         if let activated = Self.activated(environment) {
-            (descriptor, path, lock) = (activated, nil, -1)
+            (descriptor, path) = (activated, nil)
+            lock = nil
             return
         }
         let path = try ControlSocket.path(environment: environment)
-        try Self.makeFolder(path)
-        let lock = try Self.lock("\(path).lock", for: path)
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+        try makeOwnFolder(folder)
+        // Whoever made it made it for others too.
+        guard unsafe chmod(folder, 0o700) == 0 else {
+            throw Problem(.system, "could not keep others out of \(folder): \(message(of: errno))")
+        }
+        let lock: FileLock
+        do throws(FileLock.Failure) {
+            lock = try FileLock("\(path).lock")
+        } catch {
+            switch error {
+            case .held(let holder): throw Self.busy(path, holder)
+            case .system(let code):
+                throw Problem(.system, "could not lock \(path).lock: \(message(of: code))", cure: "remove it")
+            }
+        }
         var made = unsafe clinux_local_listen(path)
         if made == -EADDRINUSE {
             let other = unsafe clinux_local_connect(path)
             if other >= 0 {
                 defer { close(other) }
                 let holder = Self.peer(of: other).map { processName($0.process) } ?? "another program"
-                close(lock)
-                throw Problem(
-                    .busy, "could not listen at \(path): \(holder) already does",
-                    cure: "use that one (`guise status`), or stop it (`guise stop`, "
-                        + "`systemctl --user stop guise.socket guise.service`)")
+                throw Self.busy(path, holder)
             }
             if unsafe unlink(path) == 0 { made = unsafe clinux_local_listen(path) }
         }
         guard made >= 0 else {
-            close(lock)
             throw Problem(
                 .system, "could not listen at \(path): \(message(of: -made))",
                 cure: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
         }
-        (descriptor, self.path, self.lock) = (made, path, lock)
+        (descriptor, self.path) = (made, path)
+        self.lock = consume lock
     }
 
     deinit {
         if let path { unsafe unlink(path) }
         close(descriptor)
-        if lock >= 0 { close(lock) }
+    }
+
+    private static func busy(_ path: String, _ holder: String) -> Problem {
+        Problem(
+            .busy, "could not listen at \(path): \(holder) already does",
+            cure: "use that one (`guise status`), or stop it (`guise stop`, "
+                + "`systemctl --user stop guise.socket guise.service`)")
     }
 
     /// Who is at the other end of a connection.
@@ -86,50 +104,4 @@ public struct Listener: ~Copyable, Sendable {
         _ = fcntl(found, F_SETFL, O_NONBLOCK)
         return found
     }
-
-    private static func makeFolder(_ path: String) throws(Problem) {
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-        var status = stat()
-        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
-            throw Problem(
-                .system, "could not make the folder \(folder): \(message(of: errno))",
-                cure: "set XDG_RUNTIME_DIR to a folder of this user")
-        }
-        guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == getuid(),
-            unsafe chmod(folder, 0o700) == 0
-        else {
-            throw Problem(
-                .system, "could not use the folder \(folder): it is not ours",
-                cure: "set XDG_RUNTIME_DIR to a folder of this user")
-        }
-    }
-
-    /// The kernel releases it when the daemon ends, however it ends.
-    private static func lock(_ file: String, for path: String) throws(Problem) -> CInt {
-        let descriptor = unsafe open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else {
-            throw Problem(.system, "could not open \(file): \(message(of: errno))", cure: "remove it")
-        }
-        guard clinux_flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
-            let holder = (try? contents(of: file, limit: 64)).flatMap {
-                pid_t(String(decoding: $0, as: UTF8.self).filter(\.isNumber))
-            }
-            throw Problem(
-                .busy, "could not listen at \(path): \(holder.map(processName) ?? "another guise") already does",
-                cure: "use that one (`guise status`), or stop it first (`guise stop`)")
-        }
-        _ = ftruncate(descriptor, 0)
-        let line = Array("\(getpid())\n".utf8)
-        _ = unsafe pwrite(descriptor, line, line.count, 0)
-        return descriptor
-    }
-}
-
-/// "guise (4711)".
-private func processName(_ process: pid_t) -> String {
-    let name = (try? contents(of: "/proc/\(process)/comm", limit: 64)).map {
-        String(decoding: $0, as: UTF8.self).filter { !$0.isNewline }
-    }
-    return "\(name ?? "a process") (\(process))"
 }

@@ -108,3 +108,32 @@ public struct FileMark: Equatable, Sendable {
         (seconds, nanoseconds) = isFolder ? (0, 0) : (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
 }
+
+/// Makes a folder for this user alone, or finds it made.
+/// - Throws: `system` where there is none, and none can be made, that belongs to this user and is no link: some parents
+///   belong to all.
+public func makeOwnFolder(_ folder: String) throws(Problem) {
+    let made = unsafe mkdir(folder, 0o700) == 0
+    let code = errno
+    var status = stat()
+    let isOurs = unsafe lstat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == getuid()
+    guard made || isOurs else {
+        throw Problem(
+            .system, "could not use the folder \(folder): \(code == EEXIST ? "it is not ours" : message(of: code))",
+            cure: "set XDG_RUNTIME_DIR to a folder of this user")
+    }
+}
+
+/// Of a small file, as the kernel's; nil where it cannot be read, or the line is empty.
+public func firstLine(ofFile path: String) -> String? {
+    guard let bytes = try? contents(of: path) else { return nil }
+    let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    return line.isEmpty ? nil : line
+}
+
+/// "firefox (1234)".
+/// - Parameter processes: where the kernel shows them.
+public func processName(_ id: CInt, processes: String = "/proc") -> String {
+    let name = firstLine(ofFile: "\(processes)/\(id)/comm")
+    return "\(name ?? "process") (\(id))"
+}

@@ -55,17 +55,4 @@ extension Device {
     }
 }
 
-/// "firefox (1234)".
-func processName(_ id: CInt, processes: String = "/proc") -> String {
-    let name = firstLine(ofFile: "\(processes)/\(id)/comm")
-    return "\(name ?? "process") (\(id))"
-}
-
-/// The first line of a small file such as those of sysfs; nil where it cannot be read or is empty.
-func firstLine(ofFile path: String) -> String? {
-    guard let data = FileManager.default.contents(atPath: path) else { return nil }
-    let line = String(decoding: data.prefix { $0 != 0x0a }, as: UTF8.self)
-    return line.isEmpty ? nil : line
-}
-
 func errorText(_ code: CInt) -> String { unsafe String(cString: strerror(code)) }
