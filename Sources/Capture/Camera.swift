@@ -27,11 +27,16 @@ public struct Camera: FrameSource, ~Copyable {
     /// Frames that did not decode; short and broken ones are counted by the ring.
     private var undecodable = 0
     private var clock = FrameClock()
+    /// The last frame and its time. Its buffer is the driver's again when the next one is here; drivers that have few
+    /// get it back at once.
+    private var last: (filled: BufferRing.Filled, time: FrameTime)?
     /// When a frame came, or the stream was started, by our own clock.
     private var lastSign: Double
 
     /// Seconds without a frame after which a camera counts as lost. Slow ones need two to start.
     static let patience = 5.0
+    /// With so many buffers one may be kept while the driver fills the others.
+    private static let spareBuffers = 3
 
     /// "/dev/video0".
     public var path: String { ring.device.path }
@@ -85,9 +90,9 @@ public struct Camera: FrameSource, ~Copyable {
             guard now - lastSign < Self.patience else { throw stalled }
             return .nothing
         }
-        defer { ring.giveBack(filled) }
-        let bytes = ring.bytes(of: filled)
-        guard try decoding.decode(bytes, into: &decoded) else {
+        giveBackLast()
+        guard try decoding.decode(ring.bytes(of: filled), into: &decoded) else {
+            ring.giveBack(filled)
             undecodable += 1
             // A camera whose every frame is damaged is as good as stalled.
             guard now - lastSign < Self.patience else { throw stalled }
@@ -96,13 +101,36 @@ public struct Camera: FrameSource, ~Copyable {
         var time = clock.stamp(filled.time ?? now)
         time.taken = filled.time ?? now
         lastSign = now
+        if !isNative { layout = decoded.layout }
+        last = (filled, time)
+        // What was decoded is a copy.
+        defer { if !isNative || ring.count < Self.spareBuffers { giveBackLast() } }
+        try lend(filled, time, to: body)
+        return .frame
+    }
+
+    /// Lends the last frame once more.
+    public mutating func withLastFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Bool {
+        guard let last else { return false }
+        try lend(last.filled, last.time, to: body)
+        return true
+    }
+
+    private func lend(
+        _ filled: BufferRing.Filled, _ time: FrameTime, to body: (borrowing FrameView, FrameTime) throws -> Void
+    ) throws {
         if isNative {
-            try body(FrameView(layout: layout, bytes: bytes), time)
+            try body(FrameView(layout: layout, bytes: ring.bytes(of: filled)), time)
         } else {
-            layout = decoded.layout
             try body(decoded.view, time)
         }
-        return .frame
+    }
+
+    private mutating func giveBackLast() {
+        if let last { ring.giveBack(last.filled) }
+        last = nil
     }
 
     private var stalled: Problem {

@@ -86,12 +86,24 @@ public struct Clip: FrameSource, ~Copyable {
     /// Waits until `withFrame` has something to do.
     public func wait() { decoder?.wait() }
 
-    private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
+    /// Lends the last frame once more, until the next one begins to come in.
+    public mutating func withLastFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Bool {
+        guard number > 0, filled == 0 || decoder == nil else { return false }
+        try body(frame.view, time(of: number - 1))
+        return true
+    }
+
+    private func time(of number: Int) -> FrameTime {
         // A photo has no rate; looped it stands for a camera of 30 frames a second.
-        let time = FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
+        FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
+    }
+
+    private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         number += 1
         numberInRun += 1
-        try body(frame.view, time)
+        try body(frame.view, time(of: number - 1))
     }
 
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {

@@ -23,6 +23,11 @@ public protocol FrameSource: ~Copyable, Sendable {
     /// - Throws: `Problem` of kind `gone` when the source ended by accident (unplugged, decoder killed), and what
     ///   `body` throws.
     mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival
+
+    /// Lends the last frame once more, as long as it is whole.
+    /// - Returns: false where it is no longer there; `body` was not called then.
+    /// - Throws: what `body` throws.
+    mutating func withLastFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Bool
 }
 
 /// When a frame was taken.

@@ -63,9 +63,17 @@ public struct Sample: FrameSource, ~Copyable {
         for plane in 0..<3 {
             try warp(portrait, into: &frame, plane, map, keep: true)
         }
-        defer { number += 1 }
-        try body(frame.view, FrameTime(number: number, seconds: Double(number) / 30))
-        return .frame
+        number += 1
+        return try withLastFrame(body) ? .frame : .nothing
+    }
+
+    /// Lends the last frame once more.
+    public mutating func withLastFrame(
+        _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
+    ) throws -> Bool {
+        guard number > 0 else { return false }
+        try body(frame.view, FrameTime(number: number - 1, seconds: Double(number - 1) / 30))
+        return true
     }
 
     /// From the portrait's pixels to the frame's, for one frame.

@@ -74,6 +74,9 @@ public final class DressingRoom: Sendable {
 
     // MARK: - for the frame loop
 
+    /// True where `news` has something.
+    public func hasNews(since seen: Int) -> Bool { generation.load(ordering: .acquiring) != seen }
+
     /// What is to be worn now, if that has changed.
     /// - Parameter seen: the caller's count of changes; 0 at first.
     public func news(since seen: inout Int) -> [Mask]? {
@@ -99,9 +102,10 @@ public final class DressingRoom: Sendable {
     // MARK: - the thread
 
     /// Begins to listen to wishes, and to watch the folders of what is worn.
-    public func open() {
+    /// - Parameter wake: rung when there is news.
+    public func open(waking wake: Bell? = nil) {
         guard let rails = rails.withLock({ $0.take() }) else { return }
-        let thread = Thread { [self] in work(rails) }
+        let thread = Thread { [self] in work(rails, wake) }
         thread.name = "dressing room"
         // As a main thread's: what reads strangers' files goes some levels deep.
         thread.stackSize = 8 << 20
@@ -114,7 +118,7 @@ public final class DressingRoom: Sendable {
         bell.ring()
     }
 
-    private func work(_ rails: consuming Rails) {
+    private func work(_ rails: consuming Rails, _ wake: Bell?) {
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
         var rails = rails
         var watch = FolderWatch(bell: bell.descriptor)
@@ -139,8 +143,12 @@ public final class DressingRoom: Sendable {
                 let masks = rails.masks
                 shelf.withLock { $0.fresh = masks }
                 generation.add(1, ordering: .releasing)
+                wake?.ring()
             }
             lines.forEach(tell)
+            // What may be wished for next is made ready meanwhile, piece by piece: a wish goes first.
+            while shelf.withLock({ $0.wishes == wishes && $0.isOpen }), rails.prepare() {}
+            guard shelf.withLock({ $0.wishes == wishes && $0.isOpen }) else { continue }
             watch.wait(quiet: Self.quiet)
         }
     }
@@ -160,8 +168,15 @@ struct Rails: Sendable {
     private let places: [String]
     private let target: ArtTarget
     private var rails: [Rail] = []
+    /// What was worn, or may be next, the newest last.
+    private var resting: [Rail] = []
+    /// Masks that could not be made ready, with their files' marks: not tried again as they are.
+    private var unready: [String: [FileMark]] = [:]
     /// Counts masks that were loaded.
     private var editions = 0
+
+    /// Masks kept ready beside what is worn: what a hot key is likely to ask for. Their art takes a megabyte each.
+    private static let mostResting = 6
 
     init(places: [String], target: ArtTarget) { (self.places, self.target) = (places, target) }
 
@@ -181,7 +196,7 @@ struct Rails: Sendable {
             let marks = wardrobe.marks(of: wish.mask)
             let same = rails.firstIndex { $0.wish.mask == wish.mask }
             // Each rail is taken once: the same mask may be worn twice.
-            let before = same.map { rails.remove(at: $0) }
+            let before = same.map { rails.remove(at: $0) } ?? rested(wish, marks)
             if var kept = before, kept.marks == marks, kept.wish.choices == wish.choices {
                 kept.wish = wish
                 kept.mask?.opacity = wish.opacity
@@ -190,9 +205,48 @@ struct Rails: Sendable {
             }
             now.append(load(wish, marks, wardrobe, before: before, &lines))
         }
+        for rail in rails { rest(rail) }
         rails = now
         Raster.rest()
         return lines
+    }
+
+    /// Loads one of the masks beside the one that was put on last, by name, where it is not at hand: `next` and
+    /// `previous` lead there.
+    /// - Returns: true where there may be more to do.
+    mutating func prepare() -> Bool {
+        guard let last = rails.last?.wish.mask else { return false }
+        let wardrobe = Wardrobe(places: places)
+        let names = wardrobe.names
+        guard let place = names.firstIndex(of: last) else { return false }
+        for step in [1, names.count - 1] {
+            let name = names[(place + step) % names.count]
+            let isThere = (rails + resting).contains { $0.wish.mask == name }
+            guard !isThere else { continue }
+            let marks = wardrobe.marks(of: name)
+            guard unready[name] != marks else { continue }
+            var lines: [String] = []
+            let rail = load(Wish(name), marks, wardrobe, before: nil, &lines)
+            // Told when somebody wants to wear it.
+            if rail.problem == nil { rest(rail) } else { unready[name] = marks }
+            Raster.rest()
+            return true
+        }
+        return false
+    }
+
+    private mutating func rest(_ rail: Rail) {
+        guard rail.problem == nil, rail.mask != nil else { return }
+        resting.removeAll { $0.wish.mask == rail.wish.mask }
+        resting.append(rail)
+        if resting.count > Self.mostResting { resting.removeFirst() }
+    }
+
+    /// What was kept of a mask, if it is what is wished for.
+    private mutating func rested(_ wish: Wish, _ marks: [FileMark]) -> Rail? {
+        guard let place = resting.firstIndex(where: { $0.wish.mask == wish.mask }) else { return nil }
+        let rail = resting.remove(at: place)
+        return rail.marks == marks && rail.wish.choices == wish.choices ? rail : nil
     }
 
     private mutating func load(

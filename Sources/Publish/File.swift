@@ -49,6 +49,9 @@ public struct FileSink: FrameSink, ~Copyable {
 
     deinit { if !isFinished { _ = unsafe unlink(part) } }
 
+    /// True.
+    public var keepsFrames: Bool { true }
+
     /// Takes one frame; waits while the encoder is busy. A photo is the first frame; later ones are let go.
     /// - Throws: `gone` when the encoder has ended (a full disk, mostly).
     public mutating func publish(_ frame: borrowing FrameView) throws {

@@ -14,6 +14,9 @@ public protocol FrameSink: ~Copyable {
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func isWatched(at now: UInt64) -> Bool?
 
+    /// True where each frame has its place in time, as in a file: none may be given twice.
+    var keepsFrames: Bool { get }
+
     /// What is left on a device should this process die before `finish`.
     mutating func keep(card: borrowing FrameView)
 
@@ -28,6 +31,8 @@ public protocol FrameSink: ~Copyable {
 extension FrameSink where Self: ~Copyable {
     /// None.
     public var watchEvents: (descriptor: CInt, events: Int16)? { nil }
+    /// Only the newest frame counts.
+    public var keepsFrames: Bool { false }
     /// Nothing is left anywhere.
     public mutating func keep(card: borrowing FrameView) {}
     /// Not known.

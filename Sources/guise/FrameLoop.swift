@@ -73,6 +73,8 @@ struct FrameLoop: ~Copyable {
     private var started: UInt64 = 0
     private var published: UInt64 = 0
     private var arrived: UInt64 = 0
+    /// Of a source that is held back to its own times: when its next frame is due.
+    private var next: UInt64 = 0
     private var lastWatched: UInt64 = 0
     private var lastSecond: UInt64 = 0
     private var framesThen = 0
@@ -83,6 +85,10 @@ struct FrameLoop: ~Copyable {
     private static let patience: UInt64 = 10
     /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
     private static let gap: UInt64 = 250_000_000
+    /// Polls wait whole milliseconds; what comes sooner is slept for, nanoseconds.
+    private static let shortest: UInt64 = 2_000_000
+    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long.
+    private static let soon: UInt64 = 4_000_000
     /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
     private static let behind: UInt64 = 500_000_000
     /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
@@ -124,6 +130,7 @@ struct FrameLoop: ~Copyable {
             look(at: now)
             try choose(at: now, &pipeline)
             guard try wait(at: now) else { return }
+            try redress(&pipeline)
             switch try take(&pipeline) {
             case .end: return
             case .frame: continue
@@ -183,7 +190,7 @@ struct FrameLoop: ~Copyable {
         }
         if source == nil, let fresh = around.keeper.take() {
             // What stands for a camera goes at a camera's pace.
-            (isPaced, started) = (!fresh.isLive, now)
+            (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
             pipeline.restart()
             arrived = now
@@ -199,6 +206,28 @@ struct FrameLoop: ~Copyable {
         if problem != nil { pulse.camera = .lost }
     }
 
+    /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
+    private mutating func redress(_ pipeline: inout Pipeline) throws {
+        guard isShowing, pulse.camera == .open, pulse.frames > 0, pipeline.hasNews,
+            monotonicTime() + Self.soon < arrived + interval, var taken = source.take()
+        else { return }
+        guard taken.isLive || isPaced else {
+            source = consume taken
+            return
+        }
+        var isToBeSeen = false
+        do {
+            let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.redress(view, at: time) }
+            if isWhole, isToBeSeen {
+                for output in outputs where output.isLive { try output.publish(pipeline.canvas.frame.view) }
+            }
+        } catch {
+            source = consume taken
+            throw error
+        }
+        source = consume taken
+    }
+
     /// Waits until there may be something to do. False: a signal wants the end.
     private func wait(at now: UInt64) throws -> Bool {
         // Some who watch are heard by asking again alone.
@@ -211,8 +240,10 @@ struct FrameLoop: ~Copyable {
         var descriptor: CInt = -1
         switch source {
         case .some(let source):
-            // A source without a descriptor always has a frame.
-            if isShowing || isKept {
+            if isShowing, !isDue(at: now) {
+                timeout = min(timeout, Int((next - now) / 1_000_000))
+            } else if isShowing || isKept {
+                // A source without a descriptor always has a frame.
                 if let own = source.descriptor { descriptor = own } else { timeout = 0 }
             }
         case .none: break
@@ -254,10 +285,13 @@ struct FrameLoop: ~Copyable {
         return ends
     }
 
+    /// False: the source's next frame is held back for a while, in which other things may be heard.
+    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.shortest >= next }
+
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
         // A file waits; a camera's frames go by.
-        guard isShowing || isKept, var taken = source.take() else { return .nothing }
+        guard isShowing || isKept, isDue(at: monotonicTime()), var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
@@ -288,6 +322,7 @@ struct FrameLoop: ~Copyable {
         let now = monotonicTime()
         let isEarly = source.isLive && now < published + interval * 3 / 4
         let cpu = threadTime()
+        let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
         var isDressed = false
         let arrival = try source.withFrame { view, time in
@@ -303,6 +338,7 @@ struct FrameLoop: ~Copyable {
                     isOver = true
                     return
                 }
+                next = came + gap
             } else if let taken = time.taken {
                 came = min(now, UInt64(taken * 1e9))
             }

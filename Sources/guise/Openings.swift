@@ -88,11 +88,14 @@ final class Output {
     private let isDirect: Bool
     let description: String
     let layout: FrameLayout
+    /// Only the newest frame counts: one may be given in between.
+    let isLive: Bool
 
     /// - Parameter canvas: the layout of the frames to come; nil: this sink's own.
     init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
         layout = sink.layout
         description = sink.description
+        isLive = !sink.keepsFrames
         isDirect = canvas == nil || canvas == sink.layout
         frame = Frame(isDirect ? FrameLayout(width: 1, height: 1, format: .gray) : sink.layout)
         if let canvas, !isDirect { fitter = Fitter(from: canvas, to: sink.layout) }

@@ -69,12 +69,33 @@ struct Pipeline: ~Copyable {
         zoom = nil
     }
 
+    /// True where other masks are to be worn than in the last frame.
+    var hasNews: Bool { room?.hasNews(since: seen) ?? false }
+
+    /// Dresses the last frame anew, as its faces were measured.
+    /// - Returns: false where that is not to be seen.
+    mutating func redress(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
+        // What covers lost faces learns from each frame once.
+        guard (onLostFace ?? dresser.onLostFace) == .show else { return false }
+        try dress(view, at: time, .again)
+        return (onLostFace ?? dresser.onLostFace) == .show && mayBeSeen
+    }
+
+    /// How a frame's faces are found.
+    enum Search {
+        /// Followed from frame to frame.
+        case following
+        /// In the whole picture at once: for photos.
+        case whole
+        /// They are as in the frame before, which is this one.
+        case again
+    }
+
     /// Tracks the frame's faces and leaves the dressed frame in `canvas`: each pose is drawn on the very frame that it
     /// was measured on.
-    /// - Parameter whole: searches the whole picture at once: for photos.
-    mutating func dress(_ view: borrowing FrameView, at time: FrameTime, whole: Bool = false) throws {
+    mutating func dress(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
         guard !framing.isUpright else {
-            try dress(upright: view, at: time, whole, turned: 0)
+            try dress(upright: view, at: time, search, turned: 0)
             return
         }
         let start = threadTime()
@@ -85,7 +106,7 @@ struct Pipeline: ~Copyable {
         guard var taken = turner.take() else { return }
         do {
             try taken.turn(view)
-            try dress(upright: taken.frame.view, at: time, whole, turned: threadTime() - start)
+            try dress(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
             turner = consume taken
             throw error
@@ -95,10 +116,14 @@ struct Pipeline: ~Copyable {
 
     /// - Parameter turned: what turning the picture cost, nanoseconds.
     private mutating func dress(
-        upright view: borrowing FrameView, at time: FrameTime, _ whole: Bool, turned: UInt64
+        upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
     ) throws {
         let start = threadTime()
-        if whole { tracker.searchWhole(view.luma) } else { tracker.update(view.luma, at: time.seconds) }
+        switch search {
+        case .following: tracker.update(view.luma, at: time.seconds)
+        case .whole: tracker.searchWhole(view.luma)
+        case .again: break
+        }
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
         if fitter?.input != view.layout {
@@ -106,7 +131,7 @@ struct Pipeline: ~Copyable {
             fitter = Fitter(from: view.layout, to: canvas.frame.layout, part: part, canMove: isZoomed)
             zoom = isZoomed ? FaceZoom(in: part, most: framing.most) : nil
         }
-        if let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
+        if search != .again, let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
@@ -124,6 +149,8 @@ struct Pipeline: ~Copyable {
             cover.reset()
             wasCovered = false
         }
+        // Of frames, not of what is done to one more than once.
+        guard search != .again else { return }
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
             fit: turned + fitted - tracked,

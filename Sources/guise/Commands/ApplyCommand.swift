@@ -27,7 +27,7 @@ struct ApplyCommand: ParsableCommand {
         var faces = 0
         loop: while true {
             let arrival = try clip.withFrame { view, time in
-                try pipeline.dress(view, at: time, whole: isPhoto)
+                try pipeline.dress(view, at: time, isPhoto ? .whole : .following)
                 faces += pipeline.tracker.faces.count
                 try sink.publish(pipeline.canvas.frame.view)
             }

@@ -89,7 +89,7 @@ struct RunCommand: ParsableCommand {
         if isLive { Thread.detachNewThread { cards.drawAll() } }
         var server: ControlServer?
         if let listener = listening.listener.take() { server = try ControlServer(listener, daemon) }
-        room.open()
+        room.open(waking: board.bell)
         daemon.watchConfiguration()
         defer {
             room.close()

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Looks at the virtual camera through headless Chromium: opens it, draws it, closes it, and all again.
+
+    browser.py GUISE SEEN W H PICTURES
+
+Writes what Chromium drew to SEEN, raw YUYV, PICTURES a round, and prints what was seen of the camera meanwhile. Needs no
+network: the page comes from this program.
+"""
+import http.server
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+GUISE, SEEN, WIDTH, HEIGHT, PICTURES = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
+NAME = "Guise Camera"
+ROUNDS = 2
+# Seconds: an emulated machine takes a minute to start a browser.
+PATIENCE = 600
+
+PAGE = """<!doctype html><meta charset="utf-8"><title>camera</title><video muted playsinline></video><script>
+const say = (what, body) => fetch('/' + what, {method: 'POST', body})
+const video = document.querySelector('video'), canvas = document.createElement('canvas')
+const frame = () => new Promise(done => video.requestVideoFrameCallback(done))
+async function round() {
+    // Names are told to those only who may open a camera.
+    const first = await navigator.mediaDevices.getUserMedia({video: true})
+    first.getTracks().forEach(track => track.stop())
+    const all = await navigator.mediaDevices.enumerateDevices()
+    await say('listed', all.filter(one => one.kind === 'videoinput').map(one => one.label).join('; '))
+    const ours = all.find(one => one.label.startsWith('NAME'))
+    const stream = await navigator.mediaDevices.getUserMedia({video: {deviceId: {exact: ours.deviceId}}})
+    video.srcObject = stream
+    await video.play()
+    const pen = canvas.getContext('2d', {willReadFrequently: true})
+    for (let i = 0; i < PICTURES;) {
+        await frame();
+        [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight]
+        pen.drawImage(video, 0, 0)
+        const answer = await say('picture', pen.getImageData(0, 0, canvas.width, canvas.height).data)
+        i += Number(await answer.text())
+    }
+    stream.getTracks().forEach(track => track.stop())
+    video.srcObject = null
+    await say('closed')
+}
+(async () => {
+    try { for (let i = 0; i < ROUNDS; i++) await round() } catch (error) { await say('failed', `${error.name}: ${error.message}`) }
+    await say('end')
+})()
+</script>""".replace("NAME", NAME).replace("PICTURES", str(PICTURES)).replace("ROUNDS", str(ROUNDS))
+
+ended = threading.Event()
+seen = open(SEEN, "wb")
+began = time.monotonic()
+
+
+def say(*words):
+    print(f"[{time.monotonic() - began:.0f} s]", *words, flush=True)
+
+
+def camera():
+    """What guise says of its camera: open, closed, ..."""
+    return json.loads(subprocess.run([GUISE, "status", "--json"], stdout=subprocess.PIPE, check=True).stdout)["camera"]
+
+
+def wait_for(state):
+    end = time.monotonic() + 60
+    while (now := camera()) != state and time.monotonic() < end:
+        time.sleep(0.5)
+    say("the camera is", now)
+
+
+def yuyv(rgba):
+    """Luma of the limited range, BT.601; no colour."""
+    red, green, blue = rgba[0::4], rgba[1::4], rgba[2::4]
+    result = bytearray(b"\x80") * (2 * len(red))
+    result[0::2] = bytes(16 + (66 * r + 129 * g + 25 * b + 128 >> 8) for r, g, b in zip(red, green, blue))
+    return result
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def reply(self, body=b"", kind="text/plain"):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.reply(PAGE.encode() if self.path == "/" else b"", "text/html")
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        counts = b"1"
+        if self.path == "/picture":
+            # The first pictures may still be the card that is shown while the camera is opened.
+            if camera() != "open":
+                counts = b"0"
+            elif len(body) != WIDTH * HEIGHT * 4:
+                say("a picture of another size:", len(body) // 4, "pixels")
+            else:
+                seen.write(yuyv(body))
+                say("picture")
+        else:
+            say(self.path[1:], body.decode())
+        if self.path == "/closed":
+            wait_for("closed")
+        if self.path == "/end":
+            ended.set()
+        self.reply(counts)
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+wait_for("closed")
+with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
+    options = (
+        "--headless=new --no-sandbox --disable-gpu --no-first-run --disable-extensions --disable-dev-shm-usage "
+        "--use-fake-ui-for-media-stream --autoplay-policy=no-user-gesture-required --disable-component-update "
+        "--disable-background-networking --disable-features=Translate,OptimizationHints,MediaRouter"
+    )
+    address = f"http://127.0.0.1:{server.server_port}/"
+    command = ["chromium", *options.split(), f"--user-data-dir={profile}", address]
+    browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    in_time = ended.wait(PATIENCE)
+    browser.terminate()
+    browser.wait()
+seen.close()
+sys.exit(0 if in_time else f"the browser was not done within {PATIENCE} s")
