@@ -153,6 +153,7 @@ struct FrameLoop: ~Copyable {
             pulse.rate = Double(pulse.frames - framesThen) / seconds
             pulse.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
             (lastSecond, framesThen, loadThen) = (now, pulse.frames, load)
+            giveGuardsTheirCard()
             around.board.tell(figures)
         }
         around.board.tell(pulse)
@@ -402,7 +403,6 @@ struct FrameLoop: ~Copyable {
         if isLate, !settings.isPaused, pulse.frames > 0, pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view)
         } else {
-            try giveGuardsTheirCard()
             let kind: Cards.Kind =
                 settings.isPaused ? .paused : pulse.camera == .lost ? .problem : isLate ? .hidden : .idle
             try around.cards.with(kind) { try publish($0, isCard: true) }
@@ -412,11 +412,11 @@ struct FrameLoop: ~Copyable {
         if pulse.filled == 1 { around.ready() }
     }
 
-    private mutating func giveGuardsTheirCard() throws {
+    private mutating func giveGuardsTheirCard() {
         let edition = around.cards.edition
         guard edition != cardEdition else { return }
         cardEdition = edition
-        try around.cards.with(.stopped) { card in
+        try? around.cards.with(.stopped) { card in
             for output in outputs { output.keep(card: card) }
         }
     }
