@@ -16,6 +16,22 @@ public enum ControlSocket {
         }
         return "\(folder)/guise/control.sock"
     }
+
+    /// Makes the folder of what one session's daemons leave for each other, for this user alone, and names it.
+    /// - Throws: `missing` without XDG_RUNTIME_DIR, `system` where the folder is not ours.
+    @discardableResult
+    public static func makeFolder(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(Problem) -> String {
+        let path = try path(environment: environment)
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+        try makeOwnFolder(folder)
+        // Whoever made it made it for others too.
+        guard unsafe chmod(folder, 0o700) == 0 else {
+            throw Problem(.system, "could not keep others out of \(folder): \(message(of: errno))")
+        }
+        return folder
+    }
 }
 
 /// The end at which a daemon listens. The socket is removed with the value, unless systemd made it.
@@ -39,12 +55,7 @@ public struct Listener: ~Copyable, Sendable {
             return
         }
         let path = try ControlSocket.path(environment: environment)
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-        try makeOwnFolder(folder)
-        // Whoever made it made it for others too.
-        guard unsafe chmod(folder, 0o700) == 0 else {
-            throw Problem(.system, "could not keep others out of \(folder): \(message(of: errno))")
-        }
+        try ControlSocket.makeFolder(environment: environment)
         let lock: FileLock
         do throws(FileLock.Failure) {
             lock = try FileLock("\(path).lock")
