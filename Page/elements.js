@@ -78,6 +78,12 @@ export function size(bytes) {
     return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
+/// With a capital at its beginning.
+export const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+/// "~/Pictures/Guise": a path as people of this computer write it.
+export const place = (path) => path.replace(/^\/home\/[^/]+/, "~");
+
 /// "1:05"
 export function clock(seconds) {
     const whole = Math.floor(seconds);

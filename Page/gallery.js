@@ -1,6 +1,6 @@
 // The gallery: every mask as a thumbnail, found by words and tags; a click puts it on or takes it off.
 
-import { $, announce, attempt, icon, make, toast } from "./elements.js";
+import { $, announce, attempt, capital, icon, make, toast } from "./elements.js";
 import * as wardrobe from "./wardrobe.js";
 
 /// Tags that are shown at once; the others come by "More".
@@ -65,7 +65,7 @@ function buildTags() {
     const shown = showsAllTags ? names : names.slice(0, tagsAtFirst);
     if (tag && !shown.includes(tag)) shown.push(tag);
     const chip = (name, label) => {
-        const button = make("button", { type: "button", "aria-pressed": String(name === tag), "data-tag": name }, label[0].toUpperCase() + label.slice(1));
+        const button = make("button", { type: "button", "aria-pressed": String(name === tag), "data-tag": name }, capital(label));
         button.onclick = () => {
             tag = tag === name ? "" : name;
             buildTags();

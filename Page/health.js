@@ -1,7 +1,7 @@
 // How guise does: the doctor's checks with their cures, and small curves of the last minute.
 
 import { ask, on } from "./connection.js";
-import { $, attempt, copyText, icon, make } from "./elements.js";
+import { $, attempt, capital, copyText, icon, make } from "./elements.js";
 
 // MARK: checks
 
@@ -33,17 +33,22 @@ export async function check() {
 function row(check) {
     const item = make(
         "li", { className: check.state }, icon(icons[check.state]),
-        make("div", {}, make("strong", {}, check.name, make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, check.says)));
-    if (check.cure && check.state !== "ok") {
-        const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the cure for ${check.name}`, title: "Copy" }, icon("copy"));
-        copy.onclick = () => attempt(copyText(command(check.cure)));
-        item.lastChild.append(make("div", { className: "cure" }, make("code", {}, check.cure), copy));
-    }
+        make("div", {}, make("strong", {}, capital(check.name), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.says)}.`)));
+    if (check.cure && check.state !== "ok") item.lastChild.append(...cure(check));
     return item;
 }
 
-/// "load it: sudo modprobe x": what is to be run stands behind the words.
-const command = (cure) => /: ((?:sudo |guise |make |systemctl ).*)$/.exec(cure)?.[1] ?? cure;
+/// "load it: sudo modprobe x": words, and behind them what is to be run.
+const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
+
+function cure(check) {
+    const [, words = "", line] = command.exec(check.cure) ?? [, check.cure];
+    const parts = words ? [make("p", { className: "do" }, `${capital(words)}${line ? ":" : "."}`)] : [];
+    if (!line) return parts;
+    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the cure for ${check.name}`, title: "Copy" }, icon("copy"));
+    copy.onclick = () => attempt(copyText(line));
+    return [...parts, make("div", { className: "cure" }, make("code", {}, line), copy)];
+}
 
 $("doctor-again").onclick = check;
 

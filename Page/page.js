@@ -53,9 +53,10 @@ let watch = {};
 function showPresence(now) {
     watch = { ...watch, ...now };
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
+    // `call`: a program reads the virtual camera; without one (null) only this page can watch.
+    const who = watch.call ? "A call is watching" : watch.watched ? "Only this page is watching" : "Nobody watches";
     const [kind, words] = watch.paused ? ["rest", "Paused: calls see a card"]
-        : watch.watched ? [watch.camera === "lost" ? "trouble" : "on", ["Watched", closed].filter(Boolean).join(": ")]
-        : ["rest", `Nobody watches${closed ? `: ${closed}` : ""}`];
+        : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
     $("presence").className = `presence ${kind}`;
     if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
 }
@@ -65,7 +66,7 @@ on("camera", showPresence);
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
 on("figures", async (event) => {
     const status = "paused" in event ? event : await ask("status").catch(() => ({}));
-    showPresence(status);
+    showPresence({ ...status, ...event });
     showStatus({ ...status, ...event });
 });
 

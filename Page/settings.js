@@ -1,7 +1,7 @@
 // Settings: the keys of the configuration as controls, the camera, and the configuration's file.
 
 import { ask, on } from "./connection.js";
-import { $, attempt, make, newest, press, toast } from "./elements.js";
+import { $, attempt, make, newest, place, press, toast } from "./elements.js";
 
 let values = {};
 let cameras = [];
@@ -90,7 +90,7 @@ function showCameras() {
     }));
 }
 
-const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} a second`;
+const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} fps`;
 
 /// Sizes and rates of the camera that is used, each once, the largest first.
 function showModes() {
@@ -127,9 +127,9 @@ on("camera", (event) => {
 $("config-save").onclick = async () => {
     const saved = await attempt(ask("save"));
     if (!saved) return;
-    $("config-file").textContent = saved.path;
+    $("config-file").textContent = place(saved.path);
     $("config-says").textContent = "Saved, with the masks you wear.";
-    toast(`Saved as ${saved.path.replace(/^\/home\/[^/]+/, "~")}`);
+    toast(`Saved as ${place(saved.path)}.`);
 };
 $("config-reload").onclick = async () => {
     const answer = await attempt(ask("reload"));
@@ -146,7 +146,7 @@ $("panel-settings").onsubmit = (event) => event.preventDefault();
 export async function refresh() {
     const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
     values = configuration.values;
-    $("config-file").textContent = configuration.file ?? "No file yet: the defaults hold";
+    $("config-file").textContent = configuration.file ? place(configuration.file) : "No file yet: the defaults hold";
     cameras = devices.devices.filter((device) => device.camera && !device.loopback);
     source = status.source ?? "";
     showCameras();

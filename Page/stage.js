@@ -1,7 +1,7 @@
 // The picture: live, before and after, marks, snapshots, recordings, pause and freeze.
 
 import { ask, on, state } from "./connection.js";
-import { $, announce, attempt, clock, copyPicture, icon, make, press, size, toast } from "./elements.js";
+import { $, announce, attempt, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
 
 let showsMarks = false;
 /// While a photo is shown, the live picture rests.
@@ -135,7 +135,8 @@ function keep(taken, kind) {
         $("snapshot").focus({ preventScroll: true });
     };
     $("taken").firstElementChild.prepend(item);
-    toast(`Saved as ${taken.path.replace(/^\/home\/[^/]+/, "~")}`);
+    const slash = taken.path.lastIndexOf("/");
+    toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
 }
 
 // MARK: pause, freeze, and what is shown over the picture
@@ -151,7 +152,7 @@ function showSettings(now) {
     press($("freeze"), status.frozen);
     $("pause").querySelector("use").setAttribute("href", status.paused ? "#i-play" : "#i-pause");
     $("pause").querySelector("span").textContent = status.paused ? "Resume" : "Pause";
-    const words = photo ? "Photo" : status.paused ? "Paused" : status.frozen ? "Frozen" : "";
+    const words = status.paused ? "Paused" : status.frozen ? "Frozen" : "";
     $("chip-state").textContent = words;
     $("chip-state").hidden = !words;
 }

@@ -1,7 +1,7 @@
 // What is worn, as a stack that can be put into another order, each mask with what it lets one set.
 
 import { ask } from "./connection.js";
-import { $, announce, attempt, calm, icon, make, newest, toast } from "./elements.js";
+import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
 import * as wardrobe from "./wardrobe.js";
 
 /// The rows by the masks' names. The uppermost mask is the first row, as in a drawing program.
@@ -114,13 +114,13 @@ function makeRow(name) {
 // MARK: what a mask lets one choose
 
 function makeField(mask, key, choice) {
-    const name = key[0].toUpperCase() + key.slice(1);
+    const name = capital(key);
     const send = newest((value) => ask("set", { mask, key, value }));
     if (choice.kind === "palette") {
         const buttons = choice.allowed.map((value) => {
             const input = make("input", { type: "radio", name: `${mask} ${key}`, value });
             input.onchange = () => send(value);
-            return make("label", {}, input, make("span", {}, value));
+            return make("label", {}, input, make("span", {}, capital(value)));
         });
         return {
             element: make("div", { className: "choice" }, make("span", {}, name), make("div", { className: "pills", role: "radiogroup", "aria-label": name }, ...buttons)),
