@@ -21,6 +21,7 @@ build:
 test: export GUISE_STRICT = 1
 test: export GUISE_BINARY = $(CURDIR)/$(guise)
 test: build sample lint
+	@./setup test
 	swift test --disable-xctest --no-parallel $(ARGS)
 
 test-vm: build sample

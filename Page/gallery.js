@@ -180,5 +180,6 @@ $("clear").onclick = async () => {
     const undo = make("button", { type: "button", className: "link" }, "Undo");
     undo.onclick = () => wardrobe.order(before);
     toast("All masks are off.", { actions: [undo] });
-    $("search").focus({ preventScroll: true });
+    // The button goes with the masks.
+    if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

@@ -15,7 +15,7 @@ wardrobe.onChange(() => {
         const hadFocus = row.item.contains(document.activeElement);
         row.item.remove();
         rows.delete(name);
-        if (hadFocus) ($("worn").querySelector(".grip") ?? $("search")).focus({ preventScroll: true });
+        if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
     }
     for (const mask of wardrobe.worn) {
         if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
