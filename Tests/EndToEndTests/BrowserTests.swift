@@ -63,10 +63,12 @@ extension EndToEnd {
 
             func look() throws -> [Double] { try browser.run("return look()").elements.compactMap(\.number) }
 
-    X
+            /// How much more there is of a colour than of another, of 255, in the mean of the picture.
             func mean(_ channel: Int, less other: Int) throws -> Double {
                 let pixels = try look()
-                return stride(from: 0, to: pixels.count, by: 3).reduce(0) { $0 + pixels[$1 + channel] - pixels[$1 + other] }
+                return stride(from: 0, to: pixels.count, by: 3).reduce(0) {
+                    $0 + pixels[$1 + channel] - pixels[$1 + other]
+                }
                     / Double(pixels.count / 3)
             }
 
@@ -172,7 +174,8 @@ extension EndToEnd {
             #expect(data.firstRange(of: Data("tEXt".utf8)) != nil && data.firstRange(of: Data("polaroid".utf8)) != nil)
             // The page gives it back as it lies there.
             let bytes = try stage.browser.number(
-                "fetch(document.querySelector('#taken a').href).then((answer) => answer.blob()).then((blob) => blob.size)")
+                "fetch(document.querySelector('#taken a').href).then((answer) => answer.blob()).then((blob) => blob.size)"
+            )
             #expect(Int(bytes) == data.count)
         }
 
@@ -193,10 +196,15 @@ extension EndToEnd {
 
         @Test func `strangers get no picture: no token, a wrong one, another origin`() throws {
             let stage = try Stage()
-            for path in ["", "stream", "stream?picture=before", "thumbnail?mask=santa&face=sample", "page.js", "?token=", "?token=wrong"] {
+            for path in [
+                "", "stream", "stream?picture=before", "thumbnail?mask=santa&face=sample", "page.js", "?token=",
+                "?token=wrong",
+            ] {
                 let answer = try stage.ask(path)
                 #expect(answer.code == 403, "\(path): \(answer.code)")
-                #expect(answer.headers["set-cookie"] == nil && answer.headers["content-type"]?.hasPrefix("text/html") == true)
+                #expect(
+                    answer.headers["set-cookie"] == nil
+                        && answer.headers["content-type"]?.hasPrefix("text/html") == true)
                 #expect(String(decoding: answer.body, as: UTF8.self).contains("guise page"))
             }
             // What the browser was given opens the page, and another site's name beside it shuts it.
@@ -240,7 +248,8 @@ extension EndToEnd {
         @Test func `guise may end and come back: the page waits, and goes on by itself`() throws {
             let stage = try Stage()
             try stage.restart(pause: 2)
-            #expect(stage.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
+            #expect(
+                stage.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
             let first = try stage.look()
             #expect(stage.comes { try difference(first, stage.look()) > 5 }, "the picture moves again")
             try stage.browser.click("[data-mask=crown]")
@@ -254,7 +263,9 @@ extension EndToEnd {
 
         @Test func `no width from 360 pixels on has to be scrolled sideways`() throws {
             let stage = try Stage(width: 360)
-            for mask in ["name-tag", "makeup-evening"] { try stage.browser.run("document.querySelector('[data-mask=\(mask)]').click()") }
+            for mask in ["name-tag", "makeup-evening"] {
+                try stage.browser.run("document.querySelector('[data-mask=\(mask)]').click()")
+            }
             #expect(stage.browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
             for width in [360, 620, 900, 1099, 1100, 1440, 2560] {
                 try stage.browser.resize(width: width, height: 800)
@@ -284,7 +295,9 @@ extension EndToEnd {
             try browser.stroke(Key.down)
             #expect(try browser.text("document.activeElement.dataset.mask") == "crown")
             // What has the focus is seen to have it.
-            #expect(try browser.text("getComputedStyle(document.activeElement.querySelector('img')).outlineStyle") == "solid")
+            #expect(
+                try browser.text("getComputedStyle(document.activeElement.querySelector('img')).outlineStyle")
+                    == "solid")
             try browser.stroke(Key.enter)
             #expect(stage.comes { try stage.worn == ["crown"] })
             try browser.stroke(Key.right, " ")
@@ -294,7 +307,8 @@ extension EndToEnd {
             try browser.stroke(Key.down)
             #expect(stage.comes { try stage.worn == ["flower-crown", "crown"] })
             #expect(browser.waits(for: "document.querySelector('#announcer').textContent.includes('2 of 2')"))
-            #expect(try browser.text("document.activeElement.className") == "grip", "the focus stays with what was moved")
+            #expect(
+                try browser.text("document.activeElement.className") == "grip", "the focus stays with what was moved")
             // Hot keys; they are letters where letters are written.
             try browser.stroke("0")
             #expect(stage.comes { try stage.worn == [] })
@@ -368,7 +382,9 @@ extension EndToEnd {
             let before = try memories()
             try use(seconds: Self.soak)
             let after = try memories()
-            print("after \(Int(Self.soak)) s: guise \(before.guise) to \(after.guise) MB, browser \(before.browser) to \(after.browser) MB")
+            print(
+                "after \(Int(Self.soak)) s: guise \(before.guise) to \(after.guise) MB, browser \(before.browser) to \(after.browser) MB"
+            )
             #expect(after.guise <= before.guise + Self.mostOfGuise)
             #expect(after.browser <= before.browser + Self.mostOfBrowser)
         }
