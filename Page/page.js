@@ -40,6 +40,12 @@ $("camera").onclick = () => {
     ($("cameras").querySelector("input:checked") ?? $("tab-settings")).focus();
 };
 
+document.querySelector(".skip").onclick = (event) => {
+    event.preventDefault();
+    choose($("tab-masks"));
+    $("search").focus();
+};
+
 // The curves lie below the picture where there is room, else with the checks.
 const isRoomy = matchMedia("(min-width: 1100px)");
 function place() { (isRoomy.matches ? $("figures-place") : $("panel-health")).append($("figures")); }

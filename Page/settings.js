@@ -140,7 +140,6 @@ $("config-reload").onclick = async () => {
 
 $("note").checked = localStorage.note === "on";
 $("note").onchange = () => { localStorage.note = $("note").checked ? "on" : "off"; };
-$("panel-settings").onsubmit = (event) => event.preventDefault();
 
 /// Asks for what holds now: other programs change it too.
 export async function refresh() {

@@ -102,6 +102,7 @@ function showRecording(now) {
     if (now?.problem && now.problem !== recording?.problem) toast(now.problem, { error: true });
     recording = now && { ...now, seen: performance.now() };
     press($("record"), recording);
+    document.title = recording ? "● Guise" : "Guise";
     $("record").setAttribute("aria-label", recording ? "Stop recording" : "Record");
     $("chip-recording").hidden = !recording;
     tick();
