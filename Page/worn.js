@@ -81,7 +81,8 @@ function makeRow(name) {
         item,
         update(mask) {
             const title = wardrobe.title(name);
-            label.textContent = title;
+            // A surprise gives each person a mask of their own, by the numbers that the marks show.
+            label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
             if (picture.getAttribute("src") !== wardrobe.thumbnail(name)) picture.src = wardrobe.thumbnail(name);
             grip.setAttribute("aria-label", `Move ${title}`);
             grip.title = "Drag, or press ↑ ↓";
