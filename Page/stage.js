@@ -166,7 +166,7 @@ export function showStatus(now) {
 }
 
 function showFaces(count) {
-    $("chip-faces").hidden = false;
+    $("chip-faces").hidden = Boolean(status.paused);
     $("chip-faces").textContent = count === 1 ? "1 face" : count ? `${count} faces` : "No face";
 }
 on("faces", (event) => showFaces(event.faces));
