@@ -33,8 +33,15 @@ export function toast(text, { error = false, actions = [] } = {}) {
     $("toasts").append(box);
     while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
     let timer = setTimeout(end, error ? 12000 : 5000);
-    box.onpointerenter = box.onfocus = () => clearTimeout(timer);
-    box.onpointerleave = () => { timer = setTimeout(end, 3000); };
+    const stay = () => clearTimeout(timer);
+    const go = () => {
+        stay();
+        timer = setTimeout(end, 3000);
+    };
+    box.onpointerenter = stay;
+    box.onpointerleave = go;
+    box.addEventListener("focusin", stay);
+    box.addEventListener("focusout", go);
 }
 
 /// Runs what may be refused, and says so. Gives nothing then.

@@ -328,7 +328,6 @@ extension EndToEnd {
         @Test func `a photo is dressed with what is worn, and again when that changes`() throws {
             let stage = try Stage()
             let drop = """
-                const [name, type] = arguments;
                 return fetch("/thumbnail?mask=tint&face=sample").then((answer) => answer.blob()).then((blob) => {
                     const files = new DataTransfer();
                     files.items.add(new File([blob], "me.jpg", {type: "image/jpeg"}));
