@@ -56,23 +56,24 @@ let package = Package(
             name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
             swiftSettings: hotSettings),
         .target(
-            name: "Publish",
+            name: "Publish", dependencies: ["Frames", "V4L2", "Capture", "CLinux"], swiftSettings: swiftSettings),
+        // Beside it.
+        .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
+        .target(
+            name: "Page",
             dependencies: [
-                "Frames", "V4L2", "Capture", "CLinux", "CArt",
+                "Frames", "JSON", "Control", "CLinux", "CArt",
                 .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
             swiftSettings: swiftSettings),
-        // Beside it.
-        .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Doctor", dependencies: ["Frames", "JSON", "V4L2", "Capture", "Track"], swiftSettings: swiftSettings),
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "Doctor", "CLinux",
-                "CVision",
-                "CAllocations",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "Page", "Doctor",
+                "CLinux", "CVision", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: swiftSettings),
@@ -89,6 +90,9 @@ let package = Package(
             name: "ComposeTests", dependencies: ["Frames", "JSON", "Capture", "Track", "Compose", "CAllocations"],
             swiftSettings: swiftSettings),
         .testTarget(name: "ControlTests", dependencies: ["Frames", "JSON", "Control"], swiftSettings: swiftSettings),
+        .testTarget(
+            name: "PageTests", dependencies: ["Page", "Frames", "JSON", "Control", "CAllocations"],
+            swiftSettings: swiftSettings),
         .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CVision"], swiftSettings: swiftSettings),
         .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Frames", "V4L2"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.

@@ -1,9 +1,17 @@
+#define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <errno.h>
 #include <libv4lconvert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 int clinux_flock(int descriptor, int operation) { return flock(descriptor, operation); }
+
+int clinux_memory_file(const char *name) {
+    const int descriptor = memfd_create(name, MFD_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
 
 struct clinux_converter {
     struct v4lconvert_data *data;

@@ -126,3 +126,11 @@ public struct Clip: FrameSource, ~Copyable {
         return .nothing
     }
 }
+
+extension Clip {
+    /// Lends the first picture of a photo or clip, once it is decoded.
+    public static func firstPicture(of path: String, _ body: (borrowing FrameView) throws -> Void) throws {
+        var clip = try Clip(path: path)
+        while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }
+    }
+}

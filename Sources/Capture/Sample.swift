@@ -36,13 +36,11 @@ public struct Sample: FrameSource, ~Copyable {
     /// - Parameter path: a portrait, as large as the frame or not; a head and shoulders look best.
     /// - Throws: what `Clip` throws for the file.
     public init(path: String, width: Int = 1280, height: Int = 720) throws {
-        var photo = try Clip(path: path)
-        var portrait = Frame(
-            FrameLayout(width: photo.layout.width, height: photo.layout.height, format: .i444, range: .limited))
-        var arrival = Arrival.nothing
-        while arrival == .nothing {
-            arrival = try photo.withFrame { view, _ in convert(view, into: &portrait) }
-            if arrival == .nothing { photo.wait() }
+        var portrait = Frame(FrameLayout(width: 1, height: 1, format: .i444))
+        try Clip.firstPicture(of: path) { view in
+            let size = view.layout
+            portrait = Frame(FrameLayout(width: size.width, height: size.height, format: .i444, range: .limited))
+            convert(view, into: &portrait)
         }
         let layout = FrameLayout(width: width, height: height, format: .i420)
         let background = try Self.background(of: portrait, layout)

@@ -95,7 +95,9 @@ public struct Dresser: ~Copyable {
         var index = 0
         for mask in masks {
             for layer in mask.layers {
-                draw(layer, index, on: &canvas, opacity: mask.opacity, elapsed: Float(max(0, min(elapsed, 1))))
+                draw(
+                    layer, index, on: &canvas, opacity: mask.opacity, turn: mask.turn,
+                    elapsed: Float(max(0, min(elapsed, 1))))
                 index += 1
             }
         }
@@ -155,16 +157,19 @@ public struct Dresser: ~Copyable {
         return free
     }
 
-    /// - Parameter opacity: of the whole mask, 0...1.
+    /// - Parameters:
+    ///   - opacity: of the whole mask, 0...1.
+    ///   - turn: whose mask it is.
     private mutating func draw(
-        _ layer: WornLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, elapsed: Float
+        _ layer: WornLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, turn: Turn?, elapsed: Float
     ) {
         switch layer.content {
         case .face(let content):
             for i in scene.wearers.indices {
                 let slot = scene.wearers[i].slot
                 let isDoing = layer.style.when.map { people[slot].expression[$0.doing] } ?? true
-                let isWorn = chooses(layer.style.on, i)
+                let isOwn = turn.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
+                let isWorn = isOwn && chooses(layer.style.on, i)
                 let state = index * Self.slots + slot
                 var look = states[state].look(
                     layer.style, isWorn: isWorn, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)

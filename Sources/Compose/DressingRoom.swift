@@ -11,6 +11,9 @@ public struct Wish: Equatable, Sendable {
     /// By the names that the mask's layers give to what may be chosen: colours ("#rrggbb"), texts, palettes.
     public var choices: [String: String] = [:]
 
+    /// Who wears it; nil: everybody.
+    public var turn: Turn?
+
     /// As its author made it.
     public init(_ mask: String) { self.mask = mask }
 }
@@ -132,11 +135,13 @@ public final class DressingRoom: Sendable {
                 if now == folders { break }
                 folders = now
             }
-            let before = rails.masks.map(\.edition)
-            let opacities = rails.masks.map(\.opacity)
+            let before = rails.masks
             let lines = rails.fulfil(wishes)
-            if rails.masks.map(\.edition) != before || rails.masks.map(\.opacity) != opacities {
-                let masks = rails.masks
+            let masks = rails.masks
+            let isSame = before.elementsEqual(masks) {
+                ($0.edition, $0.opacity, $0.turn) == ($1.edition, $1.opacity, $1.turn)
+            }
+            if !isSame {
                 shelf.withLock { $0.fresh = masks }
                 generation.add(1, ordering: .releasing)
             }
@@ -185,6 +190,7 @@ struct Rails: Sendable {
             if var kept = before, kept.marks == marks, kept.wish.choices == wish.choices {
                 kept.wish = wish
                 kept.mask?.opacity = wish.opacity
+                kept.mask?.turn = wish.turn
                 now.append(kept)
                 continue
             }
@@ -203,7 +209,7 @@ struct Rails: Sendable {
             target.choices = wish.choices
             var mask = try wardrobe.load(wish.mask, for: target)
             editions += 1
-            (mask.edition, mask.opacity) = (editions, wish.opacity)
+            (mask.edition, mask.opacity, mask.turn) = (editions, wish.opacity, wish.turn)
             if let before, before.marks != marks { lines.append("the mask '\(wish.mask)' is worn as it is now") }
             return Rail(wish: wish, marks: marks, mask: mask, problem: nil)
         } catch {
@@ -213,6 +219,7 @@ struct Rails: Sendable {
             }
             var old = before?.mask
             old?.opacity = wish.opacity
+            old?.turn = wish.turn
             return Rail(wish: wish, marks: marks, mask: old, problem: error)
         }
     }

@@ -20,8 +20,24 @@ public struct Mask: Sendable {
     public var onLostFace = LostFace.show
     /// Of the whole mask, 0...1: the user's, beside each layer's own.
     public var opacity: Float = 1
+    /// Whose it is among those who wear something; nil: everybody's.
+    public var turn: Turn?
     /// Which of all loadings of masks made this one: what is kept for a mask from frame to frame stays while this does.
     public var edition = 0
+}
+
+/// A mask for some people alone: of those who come, counted through, each so-manieth.
+public struct Turn: Equatable, Sendable {
+    /// From 0.
+    public let number: Int
+    /// How many take turns.
+    public let of: Int
+
+    /// - Precondition: `number` is less than `of`.
+    public init(_ number: Int, of: Int) {
+        precondition(number >= 0 && number < of, "a turn is one of several")
+        (self.number, self.of) = (number, of)
+    }
 }
 
 /// The masks that were found, by name. Nothing is drawn or decoded before a mask is loaded.
@@ -146,7 +162,7 @@ public struct Wardrobe: Sendable {
     }
 
     /// Tells whether a mask, or one that it includes, was edited.
-    func marks(of name: String) -> [FileMark] {
+    public func marks(of name: String) -> [FileMark] {
         family(of: name).flatMap { folder(of: $0).map { fileMarks(in: $0) } ?? [] }
     }
 }

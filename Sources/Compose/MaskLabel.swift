@@ -19,6 +19,15 @@ public enum Adjustable: Equatable, Sendable {
         }
     }
 
+    /// Its name in the control protocol.
+    public var kind: String {
+        switch self {
+        case .color: "color"
+        case .palette: "palette"
+        case .text: "text"
+        }
+    }
+
     /// What is allowed, for messages.
     public var words: String {
         switch self {
@@ -35,10 +44,16 @@ public struct MaskLabel: Equatable, Sendable {
     public let name: String
     /// For people.
     public let title: String
+    /// Who drew it; may be empty.
+    public let author: String
     /// Words to find it by.
     public let tags: [String]
     /// What may be chosen, by name.
     public let choices: [String: Adjustable]
+    /// What holds where nothing was chosen, by the same names.
+    public let defaults: [String: String]
+    /// Whether each may wear it alone: nothing of it is drawn on the whole picture, and it hides nobody.
+    public let isPersonal: Bool
 }
 
 extension Wardrobe {
@@ -48,22 +63,44 @@ extension Wardrobe {
     /// Nil where there is no such mask, or its description cannot be read.
     public func label(of name: String) -> MaskLabel? {
         guard let json = description(of: name) else { return nil }
-        var choices: [String: Adjustable] = [:]
+        var found = Found()
         for member in family(of: name) {
-            if let description = description(of: member) { Self.collect(&choices, from: description["layers"]) }
+            if let description = description(of: member) { found.collect(from: description) }
         }
         return MaskLabel(
-            name: name, title: json["title"]?.string ?? name, tags: json["tags"]?.elements.compactMap(\.string) ?? [],
-            choices: choices)
+            name: name, title: json["title"]?.string ?? name, author: json["author"]?.string ?? "",
+            tags: json["tags"]?.elements.compactMap(\.string) ?? [], choices: found.choices, defaults: found.defaults,
+            isPersonal: found.isPersonal)
     }
 
-    private static func collect(_ choices: inout [String: Adjustable], from layers: JSON?) {
-        for layer in layers?.elements ?? [] {
-            if let name = layer["tint"]?["name"]?.string { choices[name] = .color }
-            if case .object(let palettes)? = layer["palettes"]?.value, !palettes.isEmpty {
-                choices["palette"] = .palette(palettes.map(\.key).sorted())
+    /// What the descriptions of a mask and of those that it includes say.
+    private struct Found {
+        var choices: [String: Adjustable] = [:]
+        var defaults: [String: String] = [:]
+        var isPersonal = true
+
+        /// Kinds of layers that are drawn on the picture; a text is where it is not pinned to a face.
+        private static let wide = ["swap", "effect", "frame", "particles"]
+
+        mutating func collect(from description: JSON) {
+            if description["onLostFace"]?.string == LostFace.cover.rawValue { isPersonal = false }
+            for layer in description["layers"]?.elements ?? [] {
+                let kind = layer["kind"]?.string ?? ""
+                if let name = layer["tint"]?["name"]?.string {
+                    choices[name] = .color
+                    defaults[name] = layer["tint"]?["color"]?.string
+                }
+                if case .object(let palettes)? = layer["palettes"]?.value, !palettes.isEmpty {
+                    let names = palettes.map(\.key).sorted()
+                    choices["palette"] = .palette(names)
+                    defaults["palette"] = layer["palette"]?.string ?? names.first
+                }
+                if kind == "text" {
+                    choices["text"] = .text
+                    defaults["text"] = layer["text"]?.string
+                }
+                if Self.wide.contains(kind) || kind == "text" && layer["face"] == nil { isPersonal = false }
             }
-            if layer["kind"]?.string == "text" { choices["text"] = .text }
         }
     }
 }

@@ -35,6 +35,8 @@ public final class ControlServer: Sendable {
     private struct Mail {
         var answers: [(client: Int, line: String)] = []
         var events: [(topic: Topic, event: JSON)] = []
+        /// Descriptors of clients who came by `connect`.
+        var guests: [CInt] = []
         var isOpen = true
     }
 
@@ -51,11 +53,12 @@ public final class ControlServer: Sendable {
     private static let nice: CInt = 5
 
     /// Begins to listen.
-    public init(_ listener: consuming Listener, _ daemon: any Answering) throws {
+    /// - Parameter listener: nil: clients come by `connect` alone.
+    public init(_ listener: consuming Listener?, _ daemon: any Answering) throws {
         bell = try Bell()
         self.listener = Mutex(consume listener)
         let thread = Thread { [self] in
-            if let listener = self.listener.withLock({ $0.take() }) { serve(listener, daemon) }
+            serve(self.listener.withLock { $0.take() }, daemon)
             ended.signal()
         }
         thread.name = "control"
@@ -69,6 +72,28 @@ public final class ControlServer: Sendable {
         bell.ring()
     }
 
+    /// A client of this very process, with all that holds for others: the other end of its connection, not blocking.
+    /// - Throws: `system` where no descriptor is left, `gone` after the end.
+    public func connect() throws(Problem) -> CInt {
+        var ends: [2 of CInt] = [-1, -1]
+        var span = ends.mutableSpan
+        let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let made = unsafe span.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, kind, 0, $0.baseAddress) }
+        guard made == 0 else { throw Problem(.system, "no socket for a client: \(message(of: errno))") }
+        let (own, theirs) = (ends[0], ends[1])
+        let isOpen = mail.withLock { mail in
+            if mail.isOpen { mail.guests.append(own) }
+            return mail.isOpen
+        }
+        guard isOpen else {
+            Glibc.close(own)
+            Glibc.close(theirs)
+            throw Problem(.gone, "guise is ending")
+        }
+        bell.ring()
+        return theirs
+    }
+
     /// Sends what waits, and ends; returns when the socket is gone.
     public func close() {
         mail.withLock { $0.isOpen = false }
@@ -76,7 +101,12 @@ public final class ControlServer: Sendable {
         ended.wait()
     }
 
-    private func serve(_ listener: consuming Listener, _ daemon: any Answering) {
+    private func serve(_ listener: consuming Listener?, _ daemon: any Answering) {
+        let door =
+            switch listener {
+            case .some(let listener): listener.descriptor
+            case .none: CInt(-1)
+            }
         _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
         var clients: [Client] = []
         var polled: [pollfd] = []
@@ -84,7 +114,7 @@ public final class ControlServer: Sendable {
         while true {
             polled.removeAll(keepingCapacity: true)
             polled.append(pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0))
-            polled.append(pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0))
+            polled.append(pollfd(fd: door, events: Int16(POLLIN), revents: 0))
             for client in clients { polled.append(client.wanted) }
             let listened = clients.contains { !$0.topics.isEmpty }
             hasSubscribers.store(listened, ordering: .relaxed)
@@ -97,6 +127,7 @@ public final class ControlServer: Sendable {
                 let taken = mail
                 mail.answers.removeAll()
                 mail.events.removeAll()
+                mail.guests.removeAll()
                 return (taken, mail.isOpen)
             }
             if listened { letters.events += daemon.news() }
@@ -115,7 +146,8 @@ public final class ControlServer: Sendable {
             }
             for client in clients where client.isGone { client.hangUp() }
             clients.removeAll(where: \.isGone)
-            if polled[1].revents != 0 { welcome(&clients, &count, listener.descriptor) }
+            if polled[1].revents != 0 { welcome(&clients, &count, door) }
+            for descriptor in letters.guests { receive(descriptor, &clients, &count) }
             if !isOpen {
                 for client in clients { client.hangUp() }
                 return
@@ -127,19 +159,23 @@ public final class ControlServer: Sendable {
         while true {
             let descriptor = clinux_local_accept(listener)
             guard descriptor >= 0 else { return }
-            count += 1
-            var client = Client(descriptor, number: count)
             // The folder keeps others out already; root and a shared runtime folder are not kept out by it.
             guard let peer = Listener.peer(of: descriptor), peer.user == getuid() else {
-                client.hangUp()
+                Glibc.close(descriptor)
                 continue
             }
-            if clients.count >= Wire.mostClients {
-                client.refuse(nil, Refusal(.tooManyClients, "\(Wire.mostClients) clients are connected already"))
-                client.leave()
-            }
-            if clients.count < 2 * Wire.mostClients { clients.append(client) } else { client.hangUp() }
+            receive(descriptor, &clients, &count)
         }
+    }
+
+    private func receive(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
+        count += 1
+        var client = Client(descriptor, number: count)
+        if clients.count >= Wire.mostClients {
+            client.refuse(nil, Refusal(.tooManyClients, "\(Wire.mostClients) clients are connected already"))
+            client.leave()
+        }
+        if clients.count < 2 * Wire.mostClients { clients.append(client) } else { client.hangUp() }
     }
 
     private func answer(_ client: inout Client, _ daemon: any Answering) {

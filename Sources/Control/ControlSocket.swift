@@ -16,6 +16,30 @@ public enum ControlSocket {
         }
         return "\(folder)/guise/control.sock"
     }
+
+    /// Makes the folder of what one session's daemons leave for each other, for this user alone, and names it.
+    /// - Throws: `missing` without XDG_RUNTIME_DIR, `system` where the folder is not ours.
+    @discardableResult
+    public static func makeFolder(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(Problem) -> String {
+        let path = try path(environment: environment)
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
+        var status = stat()
+        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
+            throw Problem(
+                .system, "could not make the folder \(folder): \(message(of: errno))",
+                cure: "set XDG_RUNTIME_DIR to a folder of this user")
+        }
+        guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == getuid(),
+            unsafe chmod(folder, 0o700) == 0
+        else {
+            throw Problem(
+                .system, "could not use the folder \(folder): it is not ours",
+                cure: "set XDG_RUNTIME_DIR to a folder of this user")
+        }
+        return folder
+    }
 }
 
 /// The end at which a daemon listens. The socket is removed with the value, unless systemd made it.
@@ -37,7 +61,7 @@ public struct Listener: ~Copyable, Sendable {
             return
         }
         let path = try ControlSocket.path(environment: environment)
-        try Self.makeFolder(path)
+        try ControlSocket.makeFolder(environment: environment)
         let lock = try Self.lock("\(path).lock", for: path)
         var made = unsafe clinux_local_listen(path)
         if made == -EADDRINUSE {
@@ -85,23 +109,6 @@ public struct Listener: ~Copyable, Sendable {
         _ = fcntl(found, F_SETFD, FD_CLOEXEC)
         _ = fcntl(found, F_SETFL, O_NONBLOCK)
         return found
-    }
-
-    private static func makeFolder(_ path: String) throws(Problem) {
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-        var status = stat()
-        if unsafe mkdir(folder, 0o700) != 0, errno != EEXIST {
-            throw Problem(
-                .system, "could not make the folder \(folder): \(message(of: errno))",
-                cure: "set XDG_RUNTIME_DIR to a folder of this user")
-        }
-        guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == getuid(),
-            unsafe chmod(folder, 0o700) == 0
-        else {
-            throw Problem(
-                .system, "could not use the folder \(folder): it is not ours",
-                cure: "set XDG_RUNTIME_DIR to a folder of this user")
-        }
     }
 
     /// The kernel releases it when the daemon ends, however it ends.

@@ -29,17 +29,31 @@ public enum Verb: Equatable, Sendable {
     case next
     case previous
     case clear
+    /// These and no others, the first below.
+    case wear([String])
+    /// Another one by chance, alone.
+    case random
+    /// Another one for each person, by chance.
+    case surprise
     /// Of a mask: its opacity, or by name what its layers let one choose. Without a mask: a key of the configuration.
     case set(mask: String?, key: String, value: JSON)
     case pause
     case resume
     case freeze
-    /// Into this file, else a new one in the user's pictures.
-    case snapshot(String?)
+    /// Into this file, else a new one in the user's pictures; with a note beside it that says what was worn.
+    case snapshot(String?, note: Bool)
     /// Into this file, else a new one in the user's videos.
     case startRecording(String?)
     case stopRecording
     case reload
+    /// What holds now.
+    case configuration
+    /// Writes what holds now to the user's file.
+    case save
+    /// What keeps programs from a masked camera.
+    case doctor
+    /// Where the page is, which is begun where it is not there yet.
+    case page
     /// Another camera: its node, its name, or `auto`.
     case use(String)
     case subscribe([Topic])
@@ -47,8 +61,9 @@ public enum Verb: Equatable, Sendable {
 
     /// The names of requests, as they are written.
     public static let names = [
-        "status", "masks", "devices", "show", "hide", "toggle", "only", "next", "previous", "clear", "set", "pause",
-        "resume", "freeze", "snapshot", "record", "reload", "use", "subscribe", "stop",
+        "status", "masks", "devices", "show", "hide", "toggle", "only", "next", "previous", "clear", "wear",
+        "random", "surprise", "set", "pause", "resume", "freeze", "snapshot", "record", "reload", "configuration",
+        "save", "doctor", "page", "use", "subscribe", "stop",
     ]
 }
 
@@ -89,6 +104,11 @@ public struct Request: Equatable, Sendable {
         case "next": return .next
         case "previous": return .previous
         case "clear": return .clear
+        case "wear":
+            guard fields.has("masks") else { throw Refusal(.badValue, "'masks' is missing; wanted: a list of masks") }
+            return .wear(try fields.strings("masks", default: []))
+        case "random": return .random
+        case "surprise": return .surprise
         case "set":
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
@@ -99,13 +119,17 @@ public struct Request: Equatable, Sendable {
         case "pause": return .pause
         case "resume": return .resume
         case "freeze": return .freeze
-        case "snapshot": return .snapshot(try path(&fields))
+        case "snapshot": return .snapshot(try path(&fields), note: try fields.bool("note", default: false))
         case "record":
             switch try fields.choice("action", default: RecordAction.start) {
             case .start: return .startRecording(try path(&fields))
             case .stop: return .stopRecording
             }
         case "reload": return .reload
+        case "configuration": return .configuration
+        case "save": return .save
+        case "doctor": return .doctor
+        case "page": return .page
         case "use": return .use(try fields.string("device"))
         case "subscribe":
             let names = try fields.strings("events", default: Topic.allCases.map(\.rawValue))

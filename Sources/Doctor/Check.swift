@@ -34,15 +34,20 @@ public struct Check: Sendable {
 
 /// What all checks found.
 public struct Report: Encodable, Sendable {
-    struct Line: Encodable, Sendable {
-        let check: String
-        let state: Finding.State
-        let says: String
+    /// What one check found.
+    public struct Line: Encodable, Sendable {
+        /// The check's name.
+        public let check: String
+        /// How bad it is.
+        public let state: Finding.State
+        /// What is the case.
+        public let says: String
         /// Empty where all is well.
-        let cure: String
+        public let cure: String
     }
 
-    let checks: [Line]
+    /// In the order in which they are best cured.
+    public let checks: [Line]
     public let errors: Int
     public let warnings: Int
 

@@ -107,3 +107,48 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
     /// A list.
     public init(arrayLiteral elements: JSON...) { self.init(.array(elements)) }
 }
+
+extension JSON {
+    /// The value over many lines, for people: four spaces a level; what fits on a line stays on one.
+    public var pages: String { pages(indent: "") }
+
+    /// Letters of a line.
+    private static let line = 100
+
+    private func pages(indent: String) -> String {
+        let short = spaced
+        guard indent.count + short.count > Self.line || indent.isEmpty else { return short }
+        let inner = indent + "    "
+        switch value {
+        case .object(let members) where !members.isEmpty:
+            let rows = members.map { "\(inner)\(JSON($0.key).text): \($0.value.pages(indent: inner))" }
+            return "{\n\(rows.joined(separator: ",\n"))\n\(indent)}"
+        case .array(let elements) where !elements.isEmpty:
+            let rows = elements.map { "\(inner)\($0.pages(indent: inner))" }
+            return "[\n\(rows.joined(separator: ",\n"))\n\(indent)]"
+        default: return short
+        }
+    }
+
+    /// On one line, with a space behind each colon and comma.
+    private var spaced: String {
+        switch value {
+        case .object(let members):
+            "{\(members.map { "\(JSON($0.key).text): \($0.value.spaced)" }.joined(separator: ", "))}"
+        case .array(let elements): "[\(elements.map(\.spaced).joined(separator: ", "))]"
+        default: text
+        }
+    }
+
+    /// The value on one line in ASCII alone, other letters escaped: for places that know no other.
+    public var ascii: String {
+        text.unicodeScalars.map { scalar in
+            scalar.isASCII
+                ? String(scalar)
+                : String(scalar).utf16.map { unit in
+                    let digits = String(unit, radix: 16)
+                    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }.joined()
+        }.joined()
+    }
+}

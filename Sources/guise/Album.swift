@@ -2,20 +2,63 @@ import Foundation
 import Frames
 import JSON
 import Publish
+import Synchronization
 
-/// Pictures that were asked for, written beside the frame loop.
-enum Album {
+/// Pictures and recordings that were asked for, written beside the frame loop; and where they lie, for the page.
+final class Album: Sendable {
+    /// By name, in the order in which they were made.
+    private let made = Mutex<[(name: String, path: String)]>([])
+
+    /// So many are kept in mind.
+    private static let most = 200
+
+    // MARK: - what was made
+
+    /// Where that picture or recording lies; nil for what this daemon did not make.
+    func path(of name: String) -> String? { made.withLock { $0.last { $0.name == name }?.path } }
+
+    /// Keeps a file in mind.
+    /// - Returns: the name by which the page finds it.
+    func add(_ path: String) -> String {
+        let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+        made.withLock { made in
+            made.removeAll { $0.name == name }
+            made.append((name, path))
+            if made.count > Self.most { made.removeFirst() }
+        }
+        return name
+    }
+
+    // MARK: - snapshots
+
+    /// A picture that somebody wants.
+    struct Order: Sendable {
+        let path: String
+        /// What a PNG says of itself.
+        let texts: [(keyword: String, text: String)]
+        /// Becomes a file of its own beside the picture.
+        let note: String?
+        let reply: @Sendable (Result<JSON, any Error>) -> Void
+    }
+
     /// Copies a frame for all who want it. The copy is the one thing that the loop does for a snapshot.
-    static func fill(_ orders: [Board.Order], _ view: borrowing FrameView) {
+    func fill(_ orders: [Order], _ view: borrowing FrameView) {
         for order in orders {
             var frame = Frame(view.layout)
             convert(view, into: &frame)
             let picture = Picture(consume frame)
-            let thread = Thread {
+            let thread = Thread { [self] in
                 order.reply(
                     Result {
                         try picture.write(to: order.path)
-                        return JSON(["path": JSON(order.path)])
+                        try Self.add(order.texts, to: order.path)
+                        var answer = JSON(["path": JSON(order.path), "album": JSON(add(order.path))])
+                        if let note = order.note {
+                            let path = Self.notePath(of: order.path)
+                            try Self.write(Array(note.utf8), to: path)
+                            answer = answer.with("note", JSON(path))
+                        }
+                        return answer
                     })
             }
             thread.start()
@@ -34,6 +77,27 @@ enum Album {
             var file = try FileSink(path: path, layout: frame.layout)
             try file.publish(frame.view)
             try file.finish(card: frame.view)
+        }
+    }
+
+    /// Nothing for what is no PNG.
+    private static func add(_ texts: [(keyword: String, text: String)], to path: String) throws {
+        guard path.lowercased().hasSuffix(".png"), !texts.isEmpty, let png = try? contents(of: path),
+            let more = PNGText.adding(texts, to: png)
+        else { return }
+        try write(more, to: path)
+    }
+
+    /// "a.txt" for "a.png".
+    private static func notePath(of path: String) -> String {
+        (path.lastIndex(of: ".").map { String(path[..<$0]) } ?? path) + ".txt"
+    }
+
+    private static func write(_ bytes: [UInt8], to path: String) throws {
+        do { try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
+            throw Problem(
+                .system, "could not write \(path): \(error.localizedDescription)",
+                cure: "is the disk full? see with df, or name another place")
         }
     }
 

@@ -81,19 +81,13 @@ struct Figures: Sendable {
 /// Where the frame loop and those who control it leave word for each other. The loop never waits here: what it cannot
 /// have at once it takes with the next frame.
 final class Board: Sendable {
-    /// A picture that somebody wants.
-    struct Order: Sendable {
-        let path: String
-        let reply: @Sendable (Result<JSON, any Error>) -> Void
-    }
-
     /// Wakes the loop.
     let bell: Bell
     private let settings: Mutex<Settings>
     private let generation = Atomic<Int>(1)
     private let pulse = Mutex(Pulse())
     private let figures = Mutex(Figures())
-    private let orders = Mutex<[Order]>([])
+    private let orders = Mutex<[Album.Order]>([])
     private let hasOrders = Atomic<Bool>(false)
     private let wantsEnd = Atomic<Bool>(false)
 
@@ -117,7 +111,7 @@ final class Board: Sendable {
     var lastFigures: Figures { figures.withLock { $0 } }
 
     /// Wants the next picture that is published.
-    func order(_ order: Order) {
+    func order(_ order: Album.Order) {
         orders.withLock { $0.append(order) }
         hasOrders.store(true, ordering: .releasing)
         bell.ring()
@@ -147,7 +141,7 @@ final class Board: Sendable {
 
     var isOrdered: Bool { hasOrders.load(ordering: .acquiring) }
 
-    func takeOrders() -> [Order] {
+    func takeOrders() -> [Album.Order] {
         hasOrders.store(false, ordering: .releasing)
         return orders.withLock { orders in
             let taken = orders

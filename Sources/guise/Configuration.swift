@@ -112,4 +112,31 @@ struct Configuration: Equatable {
         }
         return picture
     }
+
+    // MARK: - writing
+
+    /// All keys with what holds, as a file would have them.
+    var json: JSON {
+        JSON([
+            "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks),
+            "camera": JSON(["when": JSON(when.rawValue)]).joined(Self.json(camera)),
+            "view": JSON([
+                "mirror": JSON(view.isMirrored), "rotate": JSON(view.turn.rawValue),
+                "crop": JSON((0..<4).map { JSON(view.crop[$0]) }), "zoom": JSON(view.zoom.rawValue),
+                "most": JSON(view.most),
+            ]),
+            "output": Self.json(output),
+            "faces": JSON([
+                // As it was written: a Float has no more than seven digits.
+                "most": JSON(faces.most), "smallest": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
+                "hold": JSON(faces.hold), "cats": JSON(cats),
+            ]),
+            "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFacePolicy.mask.rawValue))]),
+            "page": JSON(["port": JSON(port)]),
+        ])
+    }
+
+    private static func json(_ picture: Picture) -> JSON {
+        JSON(["width": JSON(picture.width), "height": JSON(picture.height), "rate": JSON(picture.rate)])
+    }
 }

@@ -27,6 +27,16 @@ struct ConfigurationText: Sendable {
         return try ConfigurationText(text: try contents(of: file), file: file)
     }
 
+    /// The text as it is written to a file: the keys that were given or set, no others.
+    var text: String { json.pages + "\n" }
+
+    /// The same as if it had been read from another file.
+    func moved(to file: String) -> ConfigurationText { ConfigurationText(json, value, file: file) }
+
+    private init(_ json: JSON, _ value: Configuration, file: String) {
+        (self.json, self.value, self.file) = (json, value, file)
+    }
+
     /// The same with one key set, and nothing written anywhere.
     /// - Parameter key: with its path: "faces.most".
     /// - Throws: `Refusal` that names what is allowed.

@@ -7,26 +7,9 @@ import Track
 /// Masks on faces, as one picture: for each mask a row of poses of one face, or of frames of a clip; with one pose, a
 /// grid of masks.
 final class ContactSheet {
-    /// One cell's picture before anything is worn, and the faces that were found in it.
-    private struct Pose: ~Copyable {
-        let picture: Frame
-        var faces: [Face]
-        /// Seconds, by the source's clock.
-        let time: Double
-    }
-
-    /// How a photo is shown: about its face, so that what masks do on tilted, far and turned heads is seen.
-    private struct View {
-        /// Degrees by which the head is leaned to the picture's right.
-        var roll: Float = 0
-        /// Shows the other side of a head that is turned.
-        var isMirrored = false
-        /// Eye distances that the cell is wide: hats and beards have room in 7.5.
-        var width: Float = 7.5
-    }
-
     private static let views = [
-        View(), View(roll: -25), View(roll: 25), View(isMirrored: true), View(roll: 8, isMirrored: true, width: 18),
+        Pose.View(), Pose.View(roll: -25), Pose.View(roll: 25), Pose.View(isMirrored: true),
+        Pose.View(roll: 8, isMirrored: true, width: 18),
     ]
     /// Poses that a sheet may have at most.
     static let mostPoses = 12
@@ -74,8 +57,7 @@ final class ContactSheet {
         (self.session, self.file) = (session, file)
         cell = most == 1 ? 220 : 280
         let side = cell * Self.fine
-        let layout = FrameLayout(width: side, height: side, format: .i444, range: .full)
-        target = ArtTarget(layout)
+        target = ArtTarget(Pose.layout(side: side))
         let (poses, isGrid) = (Poses(), most == 1)
         self.poses = poses
         var tracker = try session.tracker()
@@ -83,9 +65,9 @@ final class ContactSheet {
             guard poses.count < most else { return }
             tracker.searchWhole(picture.luma)
             guard let face = tracker.faces.max(by: { $0.head.scale < $1.head.scale }) else { return }
-            let views = isGrid ? [View(width: 6.3)] : isPhoto ? Array(Self.views.prefix(most)) : [View()]
+            let views = isGrid ? [.near] : isPhoto ? Array(Self.views.prefix(most)) : [Pose.View()]
             for view in views {
-                poses.add(Self.pose(picture, face, view, layout, &tracker, time))
+                poses.add(Pose(of: face, in: picture, view, side: side, &tracker, time: time))
             }
         } choosing: {
             Self.evenly(of: $0, at: most)
@@ -130,22 +112,15 @@ final class ContactSheet {
     }
 
     private func draw(_ mask: Mask, _ index: Int, at corner: (x: Int, y: Int)) throws {
-        let side = cell * Self.fine
-        var canvas = Canvas(FrameLayout(width: side, height: side, format: .i444, range: .full))
-        var dresser = Dresser(masks: [mask])
         poses.with(index) { pose in
-            // A second goes by before the picture, in which what fades in or swings comes to rest.
-            for before in [1, 0.75, 0.5, 0.25, 0] {
-                convert(pose.picture, into: &canvas.frame)
-                dresser.dress(&canvas, pose.faces, placement: .identity, at: pose.time + 1 - before)
-            }
-        }
-        let view = canvas.frame.view
-        for y in 0..<cell {
-            for x in 0..<cell {
-                let i = ((corner.y + y) * sheet.width + corner.x + x) * 4
-                let rgb = Self.color(view, x * Self.fine, y * Self.fine)
-                for c in 0..<3 { sheet.bytes[i + c] = rgb[c] }
+            pose.wearing([mask]) { frame in
+                for y in 0..<cell {
+                    for x in 0..<cell {
+                        let i = ((corner.y + y) * sheet.width + corner.x + x) * 4
+                        let rgb = Self.color(frame.view, x * Self.fine, y * Self.fine)
+                        for c in 0..<3 { sheet.bytes[i + c] = rgb[c] }
+                    }
+                }
             }
         }
     }
@@ -194,49 +169,6 @@ final class ContactSheet {
     private static func evenly(of all: Int, at wanted: Int) -> Set<Int> {
         guard all > wanted else { return Set(0..<all) }
         return Set((0..<wanted).map { (2 * $0 + 1) * all / (2 * wanted) })
-    }
-
-    private static func pose(
-        _ picture: borrowing FrameView, _ face: Face, _ view: View, _ layout: FrameLayout, _ tracker: inout Tracker,
-        _ time: Double
-    ) -> Pose {
-        var pose = Pose(picture: cut(picture, face, view, layout), faces: [], time: time)
-        pose.faces = faces(pose.picture, &tracker)
-        return pose
-    }
-
-    private static func faces(_ picture: borrowing Frame, _ tracker: inout Tracker) -> [Face] {
-        tracker.searchWhole(picture.view.luma)
-        return tracker.faces
-    }
-
-    /// A square about the head; beyond the picture its edge goes on, for portraits leave little room for hats.
-    private static func cut(
-        _ picture: borrowing FrameView, _ face: Face, _ view: View, _ layout: FrameLayout
-    ) -> Frame {
-        let side = Float(layout.width)
-        let scale = face.head.scale * view.width / side
-        // Above the eyes: hats are taller than beards.
-        let center = face.head.origin + Point(0, -0.4 * face.head.scale)
-        var map = Affine(scale: scale, angle: radians(-view.roll), origin: .zero)
-        if view.isMirrored { (map.a, map.c) = (-map.a, -map.c) }
-        let middle = map.linear(Point(side, side) / 2)
-        (map.tx, map.ty) = (center.x - middle.x, center.y - middle.y)
-        var frame = Frame(layout)
-        var patch = [UInt8](repeating: 0, count: layout.width * layout.height)
-        for (from, to) in zip(picture.layout.planes, layout.planes) {
-            let plane = LumaView(
-                samples: picture.bytes.extracting(
-                    from.offset..<from.offset + (from.rows - 1) * from.stride + from.rowBytes),
-                width: from.rowBytes, height: from.rows, rowStride: from.stride)
-            var span = patch.mutableSpan
-            resample(plane, by: map, into: &span, width: layout.width, height: layout.height)
-            var bytes = frame.mutableBytes
-            for y in 0..<to.rows {
-                for x in 0..<to.rowBytes { bytes[to.offset + y * to.stride + x] = patch[y * layout.width + x] }
-            }
-        }
-        return frame
     }
 
     /// The mean of four pixels, by JFIF's formulas.

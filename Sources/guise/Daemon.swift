@@ -1,9 +1,11 @@
 import Capture
 import Compose
 import Control
+import Doctor
 import Foundation
 import Frames
 import JSON
+import Page
 import Publish
 import Synchronization
 import Track
@@ -17,6 +19,7 @@ final class Daemon: Answering {
     private let room: DressingRoom
     private let outputs: [String]
     private let canvas: FrameLayout
+    private let desk: PageDesk
     private let began = Date()
     private let configuration: Mutex<ConfigurationText>
     private let camera = Mutex<String>("")
@@ -32,9 +35,10 @@ final class Daemon: Answering {
     }
 
     init(
-        _ session: Session, _ board: Board, _ room: DressingRoom, outputs: [String], canvas: FrameLayout,
-        _ configuration: ConfigurationText
+        _ session: Session, _ board: Board, _ room: DressingRoom, _ desk: PageDesk, outputs: [String],
+        canvas: FrameLayout, _ configuration: ConfigurationText
     ) throws {
+        self.desk = desk
         isHungUp = try Bell()
         (self.session, self.board, self.room, self.outputs, self.canvas) = (session, board, room, outputs, canvas)
         self.configuration = Mutex(configuration)
@@ -66,27 +70,40 @@ final class Daemon: Answering {
 
     func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch verb {
-        case .snapshot(let path):
+        case .snapshot(let path, let hasNote):
             do {
                 guard !board.now.isPaused else {
                     throw Refusal(.notNow, "there is no picture while it is paused; `guise resume` first")
                 }
-                board.order(Board.Order(path: try path ?? Album.newPath(in: "Pictures", "png"), reply: reply))
+                board.order(
+                    Album.Order(
+                        path: try path ?? Album.newPath(in: "Pictures", "png"), texts: pictureTexts,
+                        note: hasNote ? note : nil, reply: reply))
             } catch { reply(.failure(error)) }
         case .stopRecording:
             guard let recorder = takeRecorder() else {
                 return reply(.failure(Refusal(.notNow, "nothing is being recorded; `guise record start` begins")))
             }
             // The encoder may take its time.
-            Thread.detachNewThread {
+            Thread.detachNewThread { [self] in
                 reply(
                     Result {
                         try recorder.finish()
-                        return Self.json(recorder)
+                        return Self.json(recorder).with("album", JSON(desk.album.add(recorder.path)))
                     })
             }
         case .devices:
             Thread.detachNewThread { reply(.success(Self.devices())) }
+        case .doctor:
+            Thread.detachNewThread { [self] in reply(.success(doctor)) }
+        case .page:
+            Thread.detachNewThread { [self] in
+                reply(
+                    Result {
+                        let port = configuration.withLock { $0.value.port }
+                        return JSON(["address": JSON(try desk.open(port: port).address)])
+                    })
+            }
         default: reply(Result { try answer(verb) })
         }
     }
@@ -105,7 +122,10 @@ final class Daemon: Answering {
         case .only(let name): return try wear(name) { $0.filter { $0.mask == name }.first.map { [$0] } ?? [Wish(name)] }
         case .next: return try step(1)
         case .previous: return try step(-1)
-        case .clear: return wear([])
+        case .clear: return put(on: [])
+        case .wear(let names): return try wear(names)
+        case .random: return try wearByChance()
+        case .surprise: return try surprise()
         case .set(let mask?, let key, let value): return try set(mask, key, value)
         case .set(nil, let key, let value):
             let notes = adopt(
@@ -127,12 +147,14 @@ final class Daemon: Answering {
             let recorder = try Recorder(path: path, layout: canvas, rate: rate)
             board.change { $0.recorder = recorder }
             return Self.json(recorder)
+        case .configuration: return configurationNow
+        case .save: return try save()
         case .reload: return JSON(["notes": JSON(try reload())])
         case .use(let name): return try use(name)
         case .stop:
             board.end()
             return JSON([:])
-        case .subscribe, .snapshot, .stopRecording, .devices:
+        case .subscribe, .snapshot, .stopRecording, .devices, .doctor, .page:
             throw Refusal(.unknownRequest, "this is answered elsewhere")
         }
     }
@@ -158,7 +180,7 @@ final class Daemon: Answering {
         guard room.wishes.contains(where: { $0.mask == name }) || session.wardrobe.names.contains(name) else {
             throw unknown(name)
         }
-        return wear(body(room.wishes))
+        return put(on: body(room.wishes))
     }
 
     private func unknown(_ name: String) -> Refusal {
@@ -169,10 +191,49 @@ final class Daemon: Answering {
         return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
-    private func wear(_ wishes: [Wish]) -> JSON {
+    private func put(on wishes: [Wish]) -> JSON {
         room.wear(wishes)
         return JSON(["masks": JSON(wishes.map(Self.json))])
     }
+
+    private func wear(_ names: [String]) throws -> JSON {
+        let (worn, known) = (room.wishes, session.wardrobe.names)
+        var wishes: [Wish] = []
+        for name in names where !wishes.contains(where: { $0.mask == name }) {
+            guard let wish = worn.first(where: { $0.mask == name }) ?? (known.contains(name) ? Wish(name) : nil) else {
+                throw unknown(name)
+            }
+            wishes.append(wish)
+        }
+        return put(on: wishes)
+    }
+
+    private func wearByChance() throws -> JSON {
+        let worn = Set(room.wishes.map(\.mask))
+        guard let name = session.wardrobe.names.filter({ !worn.contains($0) }).randomElement() else {
+            throw Refusal(.notNow, "there is no other mask; `guise masks` says where they would be")
+        }
+        return put(on: [Wish(name)])
+    }
+
+    /// People who come one after the other wear different masks; the next round begins with the first again.
+    private func surprise() throws -> JSON {
+        let worn = Set(room.wishes.map(\.mask))
+        let personal = session.wardrobe.labels.filter(\.isPersonal).map(\.name)
+        // What is worn is no surprise; but few masks are better than none.
+        let fresh = personal.filter { !worn.contains($0) }
+        let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
+        guard !names.isEmpty else { throw Refusal(.notNow, "there is no mask that one may wear alone") }
+        return put(
+            on: names.enumerated().map { number, name in
+                var wish = Wish(name)
+                wish.turn = Turn(number, of: names.count)
+                return wish
+            })
+    }
+
+    /// As many faces as are often before one camera; each mask takes its memory and time to load.
+    private static let rounds = 4
 
     /// Wears the mask beside the one that is worn, alone; in the order of names, round and round.
     private func step(_ way: Int) throws -> JSON {
@@ -180,7 +241,7 @@ final class Daemon: Answering {
         guard !names.isEmpty else { throw Refusal(.notNow, "there are no masks at all; `guise masks` says where") }
         let last = room.wishes.last.flatMap { names.firstIndex(of: $0.mask) }
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
-        return wear([Wish(names[next])])
+        return put(on: [Wish(names[next])])
     }
 
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {
@@ -194,7 +255,7 @@ final class Daemon: Answering {
                 throw Refusal(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
             }
             wishes[place].opacity = Float(number)
-            return wear(wishes)
+            return put(on: wishes)
         }
         let choices = session.wardrobe.label(of: mask)?.choices ?? [:]
         guard let choice = choices[key] else {
@@ -209,28 +270,62 @@ final class Daemon: Answering {
             throw Refusal(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
         wishes[place].choices[key] = text
-        return wear(wishes)
+        return put(on: wishes)
     }
 
     private static func json(_ wish: Wish) -> JSON {
         let choices = wish.choices.sorted { $0.key < $1.key }
-        return JSON([
+        let json = JSON([
             "name": JSON(wish.mask), "opacity": JSON(Double((wish.opacity * 1000).rounded() / 1000)),
             "choices": choices.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) },
         ])
+        // Whose it is after `surprise`: counted from 1.
+        return wish.turn.map { json.with("person", JSON($0.number + 1)) } ?? json
     }
 
     private var masks: JSON {
-        let worn = Set(room.wishes.map(\.mask))
+        let wishes = room.wishes
         return JSON([
             "masks": JSON(
                 session.wardrobe.labels.map { label in
-                    JSON([
-                        "name": JSON(label.name), "title": JSON(label.title), "tags": JSON(label.tags),
-                        "worn": JSON(worn.contains(label.name)),
+                    let wish = wishes.first { $0.mask == label.name }
+                    return JSON([
+                        "name": JSON(label.name), "title": JSON(label.title), "author": JSON(label.author),
+                        "tags": JSON(label.tags), "worn": JSON(wish != nil),
+                        "choices": Self.choices(of: label, wish),
                     ])
                 })
         ])
+    }
+
+    private static func choices(of label: MaskLabel, _ wish: Wish?) -> JSON {
+        label.choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { json, choice in
+            var own = JSON(["kind": JSON(choice.value.kind)])
+            if case .palette(let names) = choice.value { own = own.with("allowed", JSON(names)) }
+            return json.with(
+                choice.key,
+                own.with("now", JSON(wish?.choices[choice.key])).with("default", JSON(label.defaults[choice.key])))
+        }
+    }
+
+    // MARK: - pictures
+
+    /// What a snapshot says of itself, in PNG's own words.
+    private var pictureTexts: [(keyword: String, text: String)] {
+        [
+            ("Software", "Guise \(Guise.version)"), ("Creation Time", Date().formatted(.iso8601)),
+            ("Guise", JSON(["masks": JSON(room.wishes.map(Self.json))]).ascii),
+        ]
+    }
+
+    /// The same for people.
+    private var note: String {
+        let worn = room.wishes.map { wish in
+            let choices = wish.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
+            return "\(wish.mask): opacity \(Self.json(wish)["opacity"]?.text ?? "")\(choices)"
+        }
+        let lines = ["Guise \(Guise.version), \(Date().formatted(.iso8601))"] + (worn.isEmpty ? ["no mask"] : worn)
+        return lines.joined(separator: "\n") + "\n"
     }
 
     // MARK: - configuration and camera
@@ -243,20 +338,24 @@ final class Daemon: Answering {
     /// Reads the configuration again whenever its file changes, on a thread of its own. A broken one is told, and the last
     /// good one holds.
     func watchConfiguration() {
-        let file = configuration.withLock { $0.file }
         let thread = Thread { [self] in
             var watch = FolderWatch(bell: isHungUp.descriptor)
-            let folders = file.map { [String($0[..<($0.lastIndex(of: "/") ?? $0.endIndex)])] } ?? []
-            var mark = file.flatMap { FileMark($0) }
+            var mark = configuration.withLock { $0.file }.flatMap { FileMark($0) }
             while true {
+                // `save` may have made one where there was none.
+                let file = configuration.withLock { $0.file }
+                let folders = file.map { [String($0[..<($0.lastIndex(of: "/") ?? $0.endIndex)])] } ?? []
                 watch.set(files: folders, names: [])
                 let isAsked = watch.wait(quiet: 100) == .bell
                 let now = file.flatMap { FileMark($0) }
                 guard isAsked || now != mark else { continue }
                 mark = now
                 do {
+                    let before = configuration.withLock { $0.value }
                     let notes = try reload()
-                    if !notes.isEmpty || !isAsked {
+                    // What `save` wrote holds already.
+                    let isNew = configuration.withLock { $0.value } != before
+                    if !notes.isEmpty || !isAsked && isNew {
                         say((["the configuration was read again"] + notes).joined(separator: "; "))
                     }
                 } catch { say("the configuration stays as it was: \(error)") }
@@ -299,6 +398,53 @@ final class Daemon: Answering {
         return later.map { "'\($0)' takes effect at the next start" }
     }
 
+    /// What holds now, whatever the file says.
+    private var configurationNow: JSON {
+        var (file, value) = configuration.withLock { ($0.file, $0.value) }
+        value.masks = room.wishes.map(\.mask)
+        return JSON(["file": JSON(file), "values": value.json])
+    }
+
+    /// Writes what holds to the file that it came from; where that is the installed one, or none, to the user's own.
+    private func save() throws -> JSON {
+        let masks = JSON(room.wishes.map(\.mask))
+        let (text, path) = try configuration.withLock { text -> (String, String) in
+            let own = session.places.user.map { "\($0)/config.json" }
+            guard let path = text.file.flatMap({ session.places.isShared($0) ? nil : $0 }) ?? own else {
+                throw Refusal(.notNow, "there is no place for it: neither HOME nor XDG_CONFIG_HOME is set")
+            }
+            // Before it is written, so that the watch finds nothing new.
+            text = try text.setting("masks", masks).moved(to: path)
+            return (text.text, path)
+        }
+        let file = URL(fileURLWithPath: path)
+        do {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file, options: .atomic)
+        } catch {
+            throw Problem(
+                .system, "could not write \(path): \(error.localizedDescription)",
+                cure: "look at that folder's owner, and at the room on its disk")
+        }
+        // It may be the first time that there is one to watch.
+        isHungUp.ring()
+        return JSON(["path": JSON(path)])
+    }
+
+    private var doctor: JSON {
+        let report = Report(System.here(shared: session.places.shared, setting: DoctorCommand.setting()))
+        return JSON([
+            "checks": JSON(
+                report.checks.map { check in
+                    JSON([
+                        "name": JSON(check.check), "state": JSON(check.state.rawValue), "says": JSON(check.says),
+                        "cure": JSON(check.cure),
+                    ])
+                })
+        ])
+    }
+
     private func use(_ name: String) throws -> JSON {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }
         let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
@@ -314,6 +460,9 @@ final class Daemon: Answering {
         }
         let source = name == "auto" ? "camera" : found?.path ?? name
         board.change { $0.source = source }
+        // So that `save` keeps it.
+        let chosen = JSON(name == "auto" ? name : source)
+        try configuration.withLock { $0 = try $0.setting("source", chosen) }
         return JSON(["source": JSON(source)])
     }
 
@@ -325,8 +474,24 @@ final class Daemon: Answering {
                         "path": JSON(device.path), "name": JSON(device.capabilities?.card ?? device.name),
                         "camera": JSON(device.isCamera), "loopback": JSON(device.isLoopback),
                         "problem": JSON(device.problem?.description),
+                        "modes": JSON(device.isCamera ? device.offers.compactMap(modes) : []),
                     ])
                 })
+        ])
+    }
+
+    /// One size of a camera that it can be asked for; where sizes are a range, the largest stands for all.
+    private static func modes(_ offer: Offer) -> JSON? {
+        guard Mode.cost(of: offer.fourCC) != nil else { return nil }
+        let rates: [Double] =
+            switch offer.rates {
+            case .listed(let rates): rates
+            case .between(let low, let high): [low, high]
+            case .unknown: []
+            }
+        return JSON([
+            "format": JSON(offer.fourCC.description), "width": JSON(offer.width.most),
+            "height": JSON(offer.height.most), "rates": JSON(rates.map { JSON(rounded($0, 100)) }),
         ])
     }
 
@@ -352,8 +517,7 @@ final class Daemon: Answering {
             "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),
             "masks": JSON(room.wishes.map(Self.json)), "source": JSON(camera.withLock { $0 }),
             "outputs": JSON(outputs), "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen),
-            "watched": JSON(pulse.isWatched), "camera": JSON(pulse.camera.rawValue),
-            "faces": JSON(pulse.faces), "recording": now.recorder.map(Self.json) ?? JSON(.null),
+            "camera": JSON(pulse.camera.rawValue), "faces": JSON(pulse.faces),
         ]).joined(figures)
     }
 
@@ -377,7 +541,8 @@ final class Daemon: Answering {
                 "search": row(figures.search), "landmarks": row(figures.landmarks), "fit": row(figures.fit),
                 "compose": row(figures.compose), "publish": row(figures.publish),
             ]),
-            "memory": JSON(Int(residentBytes() / 1_000_000)),
+            "memory": JSON(Int(residentBytes() / 1_000_000)), "watched": JSON(pulse.isWatched),
+            "recording": board.now.recorder.map(Self.json) ?? JSON(.null),
         ])
     }
 

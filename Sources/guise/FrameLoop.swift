@@ -4,6 +4,7 @@ import Compose
 import Control
 import Frames
 import Glibc
+import Page
 import Publish
 
 /// SIGINT, SIGTERM and SIGHUP as a descriptor, so that the frame loop hears them where it waits anyway.
@@ -39,6 +40,8 @@ struct FrameLoop: ~Copyable {
         let board: Board
         let keeper: SourceKeeper
         let cards: Cards
+        let album: Album
+        let preview: Preview
         /// SIGHUP came.
         let hangup: () -> Void
         /// Frames flow.
@@ -138,6 +141,7 @@ struct FrameLoop: ~Copyable {
     private mutating func look(at now: UInt64) {
         var isWatched = false
         for output in outputs where output.isWatched(at: now) ?? true { isWatched = true }
+        if around.preview.isWatched { isWatched = true }
         if isWatched || around.board.isOrdered || settings.recorder != nil { lastWatched = now }
         pulse.isWatched = isWatched
         if now - lastSecond >= 1_000_000_000 {
@@ -317,7 +321,7 @@ struct FrameLoop: ~Copyable {
         guard isDressed else { return isShowing ? .frame : .nothing }
         let before = threadTime()
         if pipeline.mayBeSeen {
-            try publish(pipeline.canvas.frame.view)
+            try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
         } else {
             try around.cards.with(.hidden) { try publish($0) }
         }
@@ -346,16 +350,28 @@ struct FrameLoop: ~Copyable {
     }
 
     /// - Parameter isCard: who wants a picture waits for one.
-    private func publish(_ view: borrowing FrameView, isCard: Bool = false) throws {
+    private func publish(
+        _ view: borrowing FrameView, marks: borrowing [FaceMark] = [], isCard: Bool = false
+    ) throws {
         for output in outputs { try output.publish(view) }
         settings.recorder?.offer(view)
+        if around.preview.isWatched { show(view, marks, isCard) }
         guard around.board.isOrdered else { return }
         if !isCard {
-            Album.fill(around.board.takeOrders(), view)
+            around.album.fill(around.board.takeOrders(), view)
         } else if pulse.camera == .lost {
             for order in around.board.takeOrders() {
                 order.reply(.failure(Refusal(.notNow, "there is no picture: the camera is not there, or in use")))
             }
+        }
+    }
+
+    /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
+    private func show(_ view: borrowing FrameView, _ marks: borrowing [FaceMark], _ isCard: Bool) {
+        let (preview, now) = (around.preview, monotonicTime())
+        if preview.wants(.after, at: now) { preview.put(.after, view, marks: marks, isCard: isCard, at: now) }
+        if isCard, preview.wants(.before, at: now) {
+            preview.put(.before, view, marks: marks, isCard: true, at: now)
         }
     }
 
@@ -364,7 +380,7 @@ struct FrameLoop: ~Copyable {
         let now = monotonicTime()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, pulse.frames > 0, pipeline.mayBeSeen {
-            try publish(pipeline.canvas.frame.view)
+            try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
         } else {
             try giveGuardsTheirCard()
             let kind: Cards.Kind =

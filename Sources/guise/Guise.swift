@@ -13,7 +13,7 @@ struct Guise: ParsableCommand {
         version: version,
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
-            BenchCommand.self, DoctorCommand.self, InstallCommand.self, UninstallCommand.self,
+            BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 
@@ -45,7 +45,7 @@ func complain(_ what: any Error) { tell("guise: \(what)", .error) }
 enum Priority: Int { case error = 3, warning = 4, info = 6 }
 
 /// The journal reads a line's priority from its beginning; a terminal would show it.
-private let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
+let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// One line on standard error, without a name before it.
 func tell(_ line: String, _ priority: Priority = .info) {

@@ -35,7 +35,7 @@ extension Session {
     }
 
     /// - Parameters:
-    ///   - spec: `loopback`, `/dev/videoN`, `page`, `null`, or a file.
+    ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is no sink of frames: it takes copies.
     ///   - layout: what the other sinks get, or would get from this one.
     /// - Throws: `Problem` with the cure.
     func openSink(_ spec: String, _ layout: FrameLayout, rate: Double) throws -> any FrameSink & ~Copyable {
@@ -44,8 +44,6 @@ extension Session {
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
         case let node where node.hasPrefix("/dev/video"):
             return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
-        case "page":
-            return try PageSink(layout: layout, port: UInt16(configuration.port))
         case "null":
             return NullSink(layout: layout)
         default:

@@ -1,6 +1,7 @@
 import Compose
 import Frames
 import Capture
+import Page
 import Track
 
 /// A frame's way from the source's picture to the dressed one: turn -> track -> fit -> compose. What comes before is the source, what
@@ -28,6 +29,10 @@ struct Pipeline: ~Copyable {
     private var cover = FaceCover()
     /// What is done about lost faces, whatever masks say; nil: as they say.
     var onLostFace: LostFace?
+    /// Where the picture is shown before it is dressed; nil: nowhere.
+    var preview: Preview?
+    /// The faces of the last frame, for those who look at the preview with marks.
+    private(set) var marks: [FaceMark] = []
     /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide.
     private(set) var mayBeSeen = true
     /// Where other masks come from while frames go by; nil: they stay.
@@ -109,6 +114,7 @@ struct Pipeline: ~Copyable {
         if let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
         try fitter?.fit(view, into: &canvas.frame)
         let fitted = threadTime()
+        if let preview, preview.isWatched { show(preview) }
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         let placement = fitter?.map ?? .identity
         let isCovered = (onLostFace ?? dresser.onLostFace) == .cover
@@ -128,5 +134,28 @@ struct Pipeline: ~Copyable {
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
             fit: turned + fitted - tracked,
             compose: threadTime() - fitted)
+    }
+
+    /// Hands the fitted frame over, before it is dressed.
+    private mutating func show(_ preview: Preview) {
+        let placement = fitter?.map ?? .identity
+        marks.removeAll(keepingCapacity: true)
+        for i in tracker.faces.indices { marks.append(FaceMark(tracker.faces[i], placement)) }
+        let now = monotonicTime()
+        if preview.wants(.before, at: now) {
+            preview.put(.before, canvas.frame.view, marks: marks, isCard: false, at: now)
+        }
+    }
+}
+
+extension FaceMark {
+    /// - Parameter placement: from the pixels of the frame that was searched to the picture's.
+    fileprivate init(_ face: borrowing Face, _ placement: Affine) {
+        self.init()
+        (number, isPredicted) = (face.id, face.state == .predicted)
+        let corner = placement(Point(face.box.x, face.box.y))
+        box = Rect(
+            x: corner.x, y: corner.y, width: face.box.width * placement.a, height: face.box.height * placement.d)
+        for i in 0..<68 { landmarks[i] = placement(face.landmarks[i]) }
     }
 }

@@ -3,7 +3,7 @@ import Frames
 
 /// Where Guise's own files are: beside the sources while it is built there, under `share/guise` once installed.
 struct Places {
-    /// Holds `Cascades`, `Masks` and `config.json`.
+    /// Holds `Cascades`, `Masks`, `Page` and `config.json`.
     let shared: String
     /// The user's own: `$XDG_CONFIG_HOME/guise`, else `~/.config/guise`; nil without a home.
     let user: String?
@@ -32,10 +32,14 @@ struct Places {
         self.shared = realPath(of: shared) ?? shared
     }
 
+    /// Whether a file came with Guise.
+    func isShared(_ file: String) -> Bool { (realPath(of: file) ?? file).hasPrefix("\(shared)/") }
+
     var cascades: String { "\(shared)/Cascades" }
     /// The user's masks come first, so that a changed copy replaces a shipped one.
     var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
+    var page: String { "\(shared)/Page" }
     var sample: String { "\(shared)/samples/astronaut.png" }
 
     private static func base(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {

@@ -22,7 +22,7 @@ struct RequestTests {
         ),
         (#"{"request": "record"}"#, .startRecording(nil)),
         (#"{"request": "record", "action": "stop"}"#, .stopRecording),
-        (#"{"request": "snapshot", "path": "/tmp/a.png"}"#, .snapshot("/tmp/a.png")),
+        (#"{"request": "snapshot", "path": "/tmp/a.png"}"#, .snapshot("/tmp/a.png", note: false)),
         (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
         (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
     ])

@@ -37,6 +37,9 @@ static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);
 
+/// A file in memory, in no folder; close-on-exec. Returns a descriptor or -errno.
+int clinux_memory_file(const char *name);
+
 /// Camera formats that are not ours, turned into planar 4:2:0 by libv4lconvert. One thread at a time.
 struct clinux_converter;
 

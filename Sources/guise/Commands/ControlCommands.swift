@@ -13,8 +13,9 @@ struct NoDaemon: Error {
 /// The verbs of the control socket, as commands.
 let controlCommands: [any ParsableCommand.Type] = [
     StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
-    NextCommand.self, PreviousCommand.self, ClearCommand.self, SetCommand.self, PauseCommand.self, ResumeCommand.self,
-    FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, UseCommand.self, StopCommand.self,
+    NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
+    SurpriseCommand.self, SetCommand.self, PauseCommand.self, ResumeCommand.self, FreezeCommand.self,
+    SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
 ]
 
 /// A command that asks the daemon for one thing and shows its answer. Its name is the request's.
@@ -125,6 +126,25 @@ struct ClearCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "clear", abstract: "Take all masks off.")
 }
 
+struct WearCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wear", abstract: "Wear these masks and no others, the first below.")
+    @Argument(help: "The masks; those worn already stay as they are set.", completion: .custom(maskNames))
+    var masks: [String]
+
+    var request: JSON { Self.verb.with("masks", JSON(masks)) }
+}
+
+struct RandomCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "random", abstract: "Wear another mask, whichever comes.")
+}
+
+struct SurpriseCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "surprise", abstract: "Give each person another mask, whichever comes.")
+}
+
 struct SetCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "set", abstract: "Set what a worn mask lets you choose, or a key of the configuration.",
@@ -177,8 +197,13 @@ struct SnapshotCommand: ControlCommand {
         commandName: "snapshot", abstract: "Save the picture that others see.")
     @Argument(help: "The file; else a new one in ~/Pictures/Guise.", completion: .file(extensions: ["png", "jpg"]))
     var path: String?
+    @Flag(help: "Write a text beside it that says what was worn.")
+    var note = false
 
-    var request: JSON { Self.verb.with(file: path) }
+    var request: JSON {
+        let request = Self.verb.with(file: path)
+        return note ? request.with("note", JSON(true)) : request
+    }
 }
 
 struct RecordCommand: ControlCommand {
@@ -197,6 +222,11 @@ struct RecordCommand: ControlCommand {
 
 struct ReloadCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "reload", abstract: "Read the configuration again.")
+}
+
+struct SaveCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "save", abstract: "Write what holds now, and is worn, to your config.json.")
 }
 
 struct UseCommand: ControlCommand {

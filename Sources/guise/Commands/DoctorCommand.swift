@@ -24,7 +24,8 @@ struct DoctorCommand: ParsableCommand {
         if report.errors > 0 { throw ExitCode.failure }
     }
 
-    private static func setting() -> System.Setting {
+    /// What the configuration says of what the checks look at.
+    static func setting() -> System.Setting {
         guard let places = try? Places() else { return .read(file: nil, width: 1280, height: 720) }
         do {
             let read = try ConfigurationText.load(named: nil, places: places)

@@ -4,6 +4,7 @@ import Compose
 import Control
 import Foundation
 import Frames
+import Page
 import Publish
 
 /// `guise run`: the daemon, in the foreground.
@@ -26,36 +27,60 @@ struct RunCommand: ParsableCommand {
     var loop = false
 
     func run() throws {
-        let session = try Session(configuration: config)
+        try Self.serve(
+            Session(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
+            isLooped: loop, page: .asChosen)
+    }
+
+    /// Whether the page is begun with the daemon, and opened.
+    enum PageUse {
+        /// Where it is among the sinks; opened where it is there for want of a virtual camera, and a person looks on.
+        case asChosen
+        /// Whatever the sinks are.
+        case shown
+        /// The same, and its address is only printed.
+        case printed
+    }
+
+    /// Dresses frames until it is interrupted.
+    /// - Parameters:
+    ///   - source: nil: the configuration's.
+    ///   - sinks: none: the configuration's; the same with `masks`.
+    static func serve(
+        _ session: Session, source: String? = nil, sinks: [String] = [], masks: [String] = [], isRealtime: Bool = false,
+        isLooped: Bool = false, page: PageUse
+    ) throws {
         let settings = session.configuration
+        let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
         let (sourceSpec, sinkSpecs, notes) = session.choose(
-            source: source ?? settings.source, sinks: sinks.isEmpty ? settings.sinks : sinks)
+            source: source ?? settings.source, sinks: wantedSinks)
         for note in notes { tell(note) }
+        let hasPage = sinkSpecs.contains("page") || page != .asChosen
 
         let signals = try Signals()
         // Somebody looks at it, or may: then it is never without a picture, and can be told what to do.
-        let isLive = !sinkSpecs.allSatisfy(Self.isFile)
+        let isLive = hasPage || !sinkSpecs.allSatisfy(Self.isFile)
         var listening = isLive ? try Self.listen() : Listening()
-        let isShown = sinkSpecs.contains { Self.isDevice($0) || $0 == "page" }
+        let isShown = hasPage || sinkSpecs.contains(where: Self.isDevice)
         let isKept = isShown && (sourceSpec == "camera" || Self.isDevice(sourceSpec))
-        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: loop)
+        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: isLooped)
 
         // The first device decides the size and format: it may have been fixed by others.
         let size = settings.output
         var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         var rate = size.rate
         var title = sourceSpec
-        var isRealTime = isKept
+        var isLiveSource = isKept
         switch source {
         case .some(let source):
             title = source.description
-            isRealTime = source.isLive
+            isLiveSource = source.isLive
             if !source.isLive { rate = source.rate ?? size.rate }
             if !source.isLive, sourceSpec != "sample", !isLive { canvas = source.layout }
         case .none: break
         }
         var outputs: [Output] = []
-        for spec in sinkSpecs.sorted(by: { Self.isDevice($0) && !Self.isDevice($1) }) {
+        for spec in sinkSpecs.filter({ $0 != "page" }).sorted(by: { Self.isDevice($0) && !Self.isDevice($1) }) {
             let output = Output(try session.openSink(spec, canvas, rate: rate), canvas: outputs.isEmpty ? nil : canvas)
             if outputs.isEmpty { canvas = output.layout }
             outputs.append(output)
@@ -71,8 +96,20 @@ struct RunCommand: ParsableCommand {
         if isKept { first.source = sourceSpec }
         let board = try Board(first)
         let cards = Cards(canvas)
+        let preview = Preview(layout: canvas) { board.bell.ring() }
+        pipeline.preview = preview
+        let desk = PageDesk(session, room, preview, Album())
+        var descriptions = outputs.map(\.description)
+        if hasPage {
+            let (address, place) = try desk.open(port: settings.port)
+            descriptions.append("page \(place)")
+            // A log may be read by others; a person is shown the way in.
+            tell("\(title) -> page \(isJournal ? place : address)")
+            let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
+            if isSeen { Browser.open(address) }
+        }
         let daemon = try Daemon(
-            session, board, room, outputs: outputs.map(\.description), canvas: canvas, session.read)
+            session, board, room, desk, outputs: descriptions, canvas: canvas, session.read)
         daemon.note(camera: isKept ? "" : title)
         let cameras = CameraMemory()
         let keeper = try SourceKeeper(wake: board.bell) { wanted in
@@ -88,7 +125,11 @@ struct RunCommand: ParsableCommand {
         }
         if isLive { Thread.detachNewThread { cards.drawAll() } }
         var server: ControlServer?
-        if let listener = listening.listener.take() { server = try ControlServer(listener, daemon) }
+        if isLive {
+            let fresh = try ControlServer(listening.listener.take(), daemon)
+            desk.answers(by: fresh)
+            server = fresh
+        }
         room.open()
         daemon.watchConfiguration()
         defer {
@@ -96,15 +137,17 @@ struct RunCommand: ParsableCommand {
             keeper.close()
         }
         // The sample has no pace of its own; where somebody watches it goes at its own rate.
-        let isPaced = !isRealTime && (realtime || (sourceSpec == "sample" && isShown))
+        let isPaced = !isLiveSource && (isRealtime || (sourceSpec == "sample" && isShown))
         let service = Service()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Surroundings(
-                board: board, keeper: keeper, cards: cards, hangup: { daemon.hangUp() }, ready: { service.ready() },
+                board: board, keeper: keeper, cards: cards, album: desk.album, preview: preview,
+                hangup: { daemon.hangUp() }, ready: { service.ready() },
                 alive: { service.alive() }, say: { service.say($0) }))
         defer {
             service.stopping()
+            desk.close()
             server?.close()
         }
         let outcome = Result { try loop.run(&pipeline) }

@@ -5,9 +5,10 @@ import Frames
 /// at a time, and so may change threads.
 ///
 /// The unsafe calls to the C shim are in this file alone.
-@safe struct JPEGEncoder: ~Copyable, @unchecked Sendable {
+@safe public struct JPEGEncoder: ~Copyable, @unchecked Sendable {
     /// Pixels of the JPEG.
-    let size: (width: Int, height: Int)
+    public let size: (width: Int, height: Int)
+    private let quality: CInt
     private let encoder: OpaquePointer
     /// The frame in I420, full range, then the halves of it.
     private var whole: Frame
@@ -16,12 +17,11 @@ import Frames
     private let halvings: Int
     private var jpeg: [UInt8]
 
-    /// Of JPEG, 0 to 100: here clean faces at a fifth of a byte for each pixel.
-    private static let quality: CInt = 80
-
-    /// - Parameter maxWidth: pixels; a wider frame is halved once or twice to get near.
+    /// - Parameters:
+    ///   - maxWidth: pixels; a wider frame is halved once or twice to get near.
+    ///   - quality: of JPEG, 0 to 100; 80 gives clean faces at a fifth of a byte for each pixel.
     /// - Throws: `system` where memory is short.
-    init(layout: FrameLayout, maxWidth: Int) throws(Problem) {
+    public init(layout: FrameLayout, maxWidth: Int, quality: Int = 80) throws(Problem) {
         func smaller(_ layout: FrameLayout) -> FrameLayout {
             FrameLayout(
                 width: (layout.width + 1) / 2, height: (layout.height + 1) / 2, format: .i420, range: .full)
@@ -36,6 +36,7 @@ import Frames
         let final = halvings == 0 ? whole : halvings == 1 ? half : quarter
         unsafe (self.encoder = encoder)
         self.halvings = halvings
+        self.quality = CInt(quality)
         size = (final.width, final.height)
         self.whole = Frame(whole)
         self.half = Frame(half)
@@ -46,20 +47,30 @@ import Frames
     deinit { unsafe cart_encoder_close(encoder) }
 
     /// The frame as a JPEG; nil where it could not be made.
-    mutating func encode(_ frame: borrowing Frame) -> [UInt8]? {
+    /// - Parameter marks: drawn on the picture, which is not the caller's; in the frame's pixels.
+    public mutating func encode(_ frame: borrowing Frame, marks: [FaceMark] = []) -> [UInt8]? {
+        let scale = Float(size.width) / Float(frame.layout.width)
         convert(frame, into: &whole)
         if halvings > 0 { halve(whole, into: &half) }
         if halvings > 1 { halve(half, into: &quarter) }
-        let count =
-            switch halvings {
-            case 0: unsafe Self.compress(encoder, whole, &jpeg)
-            case 1: unsafe Self.compress(encoder, half, &jpeg)
-            default: unsafe Self.compress(encoder, quarter, &jpeg)
-            }
+        let count: Int
+        switch halvings {
+        case 0:
+            for mark in marks { mark.draw(on: &whole, scale: scale) }
+            count = unsafe Self.compress(encoder, whole, quality, &jpeg)
+        case 1:
+            for mark in marks { mark.draw(on: &half, scale: scale) }
+            count = unsafe Self.compress(encoder, half, quality, &jpeg)
+        default:
+            for mark in marks { mark.draw(on: &quarter, scale: scale) }
+            count = unsafe Self.compress(encoder, quarter, quality, &jpeg)
+        }
         return count < 0 ? nil : Array(jpeg[..<count])
     }
 
-    private static func compress(_ encoder: OpaquePointer, _ frame: borrowing Frame, _ jpeg: inout [UInt8]) -> Int {
+    private static func compress(
+        _ encoder: OpaquePointer, _ frame: borrowing Frame, _ quality: CInt, _ jpeg: inout [UInt8]
+    ) -> Int {
         let layout = frame.layout
         let planes = layout.planes
         return unsafe frame.bytes.withUnsafeBufferPointer { bytes in

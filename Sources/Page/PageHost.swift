@@ -1,0 +1,69 @@
+import Control
+import Frames
+
+/// What the page asks of the daemon beside the control protocol: pictures. Called from many tasks.
+public protocol PageHost: Sendable {
+    /// A mask on a face, as a small JPEG.
+    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8]
+    /// Keeps the present undressed picture as the user's own face. Returns how many faces it shows.
+    func keepFace() async throws -> Int
+    /// A photo's bytes, its faces dressed with what is worn now.
+    func dress(photo: [UInt8]) async throws -> DressedPhoto
+    /// Where that snapshot or recording lies, if this daemon made it.
+    func path(inAlbum name: String) -> String?
+    /// A connection to the control server.
+    func connect() throws -> CInt
+}
+
+/// Whose face wears the masks on the thumbnails.
+public enum PageFace: String, Sendable {
+    /// The sample's portrait.
+    case sample
+    /// The one that was kept by `keepFace`.
+    case mine
+}
+
+/// A photo that was dressed.
+public struct DressedPhoto: Sendable {
+    /// The picture.
+    public let jpeg: [UInt8]
+    /// How many were found in it.
+    public let faces: Int
+
+    /// A photo with so many faces.
+    public init(jpeg: [UInt8], faces: Int) { (self.jpeg, self.faces) = (jpeg, faces) }
+}
+
+/// Why the page does not get what it asked for.
+public struct PageRefusal: Error, Equatable, Sendable {
+    /// HTTP's status (RFC 9110).
+    public let status: Int
+    /// For programs; those of the control protocol, `too-large` and `unusable`.
+    public let code: String
+    /// For people.
+    public let message: String
+
+    /// In words.
+    public init(_ status: Int, _ code: String, _ message: String) {
+        (self.status, self.code, self.message) = (status, code, message)
+    }
+
+    /// Any error, in these terms.
+    init(_ error: any Error) {
+        switch error {
+        case let refusal as PageRefusal: self = refusal
+        case let refusal as Refusal:
+            let status =
+                switch refusal.code {
+                case .notNow: 409
+                case .unknownMask, .unknownDevice, .unknownRequest: 404
+                case .badLine, .badValue: 400
+                case .failed, .tooManyClients, .tooSlow: 503
+                }
+            self.init(status, refusal.code.rawValue, refusal.message)
+        case let problem as Problem where problem.kind == .unusable || problem.kind == .invalid:
+            self.init(422, "unusable", problem.description)
+        default: self.init(503, "failed", "\(error)")
+        }
+    }
+}

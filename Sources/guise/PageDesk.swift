@@ -1,0 +1,76 @@
+import Capture
+import Compose
+import Control
+import Foundation
+import Frames
+import Page
+import Synchronization
+
+/// What the page is given beside the control protocol, and the page's server itself, which begins when somebody first
+/// asks where it is.
+final class PageDesk: PageHost {
+    let preview: Preview
+    let album: Album
+    private let session: Session
+    private let room: DressingRoom
+    private let thumbnails: Thumbnails
+    private let booth: PhotoBooth
+    private let control = Mutex<ControlServer?>(nil)
+    private let server = Mutex<PageServer?>(nil)
+
+    /// The camera may have to be opened first.
+    private static let patience = Duration.seconds(5)
+
+    init(_ session: Session, _ room: DressingRoom, _ preview: Preview, _ album: Album) {
+        (self.session, self.room, self.preview, self.album) = (session, room, preview, album)
+        thumbnails = Thumbnails(session)
+        booth = PhotoBooth(session)
+    }
+
+    /// Who answers what comes over the page's socket.
+    func answers(by server: ControlServer) { control.withLock { $0 = server } }
+
+    /// Where the page is; begins it where it is not there yet.
+    /// - Throws: `busy` where the port is taken.
+    func open(port: Int) throws(Problem) -> (address: String, place: String) {
+        // As a `Result`, for `withLock` may only throw what its closure is known to throw.
+        let opened = server.withLock { server in
+            Result { () throws(Problem) -> PageServer in
+                if let server { return server }
+                // Without a runtime folder there is no session to keep one for.
+                let token = (try? PageToken.ofSession()) ?? PageToken()
+                let fresh = try PageServer(
+                    port: UInt16(port), files: session.places.page, token: token, preview: preview, host: self)
+                server = fresh
+                return fresh
+            }
+        }
+        let server = try opened.get()
+        return (server.address, server.place)
+    }
+
+    /// Ends the server.
+    func close() { server.withLock { $0 = nil } }
+
+    // MARK: - for the page
+
+    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
+        try await thumbnails.picture(of: mask, on: face)
+    }
+
+    func keepFace() async throws -> Int {
+        guard let portrait = try await preview.portrait(within: Self.patience) else {
+            throw Refusal(.notNow, "no face is seen now; look at the camera, and resume if it is paused")
+        }
+        return try await thumbnails.keep(portrait)
+    }
+
+    func dress(photo: [UInt8]) async throws -> DressedPhoto { try await booth.dress(photo, room.wishes) }
+
+    func path(inAlbum name: String) -> String? { album.path(of: name) }
+
+    func connect() throws -> CInt {
+        guard let control = control.withLock({ $0 }) else { throw Refusal(.notNow, "guise is just beginning") }
+        return try control.connect()
+    }
+}

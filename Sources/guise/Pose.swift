@@ -1,0 +1,90 @@
+import Capture
+import Compose
+import Frames
+import Track
+
+/// A square picture of a head before anything is worn, and the faces that were found in it: what masks are shown on.
+struct Pose: ~Copyable {
+    /// How a photo is shown: about its face, so that what masks do on tilted, far and turned heads is seen.
+    struct View {
+        /// Degrees by which the head is leaned to the picture's right.
+        var roll: Float = 0
+        /// Shows the other side of a head that is turned.
+        var isMirrored = false
+        /// Eye distances that the square is wide: hats and beards have room in 7.5.
+        var width: Float = 7.5
+        /// The head alone, for small pictures.
+        static let near = View(width: 6.3)
+    }
+
+    /// I444, full range.
+    let picture: Frame
+    let faces: [Face]
+    /// Seconds, by the source's clock.
+    let time: Double
+
+    /// Cuts a face out of a picture, which is in full range.
+    /// - Parameters:
+    ///   - side: pixels.
+    ///   - tracker: finds the faces in what was cut out.
+    init(
+        of face: Face, in picture: borrowing FrameView, _ view: View, side: Int, _ tracker: inout Tracker,
+        time: Double = 0
+    ) {
+        let cell = Self.cut(picture, face, view, Self.layout(side: side))
+        faces = Self.faces(in: cell, &tracker)
+        self.time = time
+        self.picture = cell
+    }
+
+    private static func faces(in picture: borrowing Frame, _ tracker: inout Tracker) -> [Face] {
+        tracker.searchWhole(picture.view.luma)
+        return tracker.faces
+    }
+
+    /// Of a square of so many pixels a side.
+    static func layout(side: Int) -> FrameLayout {
+        FrameLayout(width: side, height: side, format: .i444, range: .full)
+    }
+
+    /// The picture with masks on, lent.
+    func wearing(_ masks: [Mask], _ body: (borrowing Frame) throws -> Void) rethrows {
+        var canvas = Canvas(picture.layout)
+        var dresser = Dresser(masks: masks)
+        // A second goes by before the picture, in which what fades in or swings comes to rest.
+        for before in [1, 0.75, 0.5, 0.25, 0] {
+            convert(picture, into: &canvas.frame)
+            dresser.dress(&canvas, faces, placement: .identity, at: time + 1 - before)
+        }
+        try body(canvas.frame)
+    }
+
+    /// A square about the head; beyond the picture its edge goes on, for portraits leave little room for hats.
+    private static func cut(
+        _ picture: borrowing FrameView, _ face: Face, _ view: View, _ layout: FrameLayout
+    ) -> Frame {
+        let side = Float(layout.width)
+        let scale = face.head.scale * view.width / side
+        // Above the eyes: hats are taller than beards.
+        let center = face.head.origin + Point(0, -0.4 * face.head.scale)
+        var map = Affine(scale: scale, angle: radians(-view.roll), origin: .zero)
+        if view.isMirrored { (map.a, map.c) = (-map.a, -map.c) }
+        let middle = map.linear(Point(side, side) / 2)
+        (map.tx, map.ty) = (center.x - middle.x, center.y - middle.y)
+        var frame = Frame(layout)
+        var patch = [UInt8](repeating: 0, count: layout.width * layout.height)
+        for (from, to) in zip(picture.layout.planes, layout.planes) {
+            let plane = LumaView(
+                samples: picture.bytes.extracting(
+                    from.offset..<from.offset + (from.rows - 1) * from.stride + from.rowBytes),
+                width: from.rowBytes, height: from.rows, rowStride: from.stride)
+            var span = patch.mutableSpan
+            resample(plane, by: map, into: &span, width: layout.width, height: layout.height)
+            var bytes = frame.mutableBytes
+            for y in 0..<to.rows {
+                for x in 0..<to.rowBytes { bytes[to.offset + y * to.stride + x] = patch[y * layout.width + x] }
+            }
+        }
+        return frame
+    }
+}

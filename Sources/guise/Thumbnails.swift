@@ -1,0 +1,136 @@
+import Capture
+import Compose
+import Control
+import Foundation
+import Frames
+import JSON
+import Page
+import Synchronization
+import Track
+
+/// Every mask on a face, as small JPEGs for the page's gallery: drawn when they are first asked for, one after the other,
+/// beside the frame loop. An edited mask is drawn anew.
+final class Thumbnails: Sendable {
+    private struct Key: Hashable {
+        var mask: String
+        /// 0: the sample; else which of the kept faces.
+        var face: Int
+    }
+
+    private struct Picture {
+        /// The mask's files when it was drawn.
+        var marks: [FileMark]
+        var jpeg: [UInt8]
+    }
+
+    /// Faces, which the worker's thread alone looks at.
+    private struct Sitters: ~Copyable {
+        var sample: Slot?
+        var mine: Slot?
+    }
+
+    /// For optionals hold no poses.
+    private final class Slot: Sendable {
+        let pose: Pose
+        init(_ pose: consuming Pose) { self.pose = pose }
+    }
+
+    private let session: Session
+    private let worker = Worker("thumbnails", most: 512) { Raster.rest() }
+    private let pictures = Mutex<[Key: Picture]>([:])
+    private let sitters = Mutex(Sitters())
+    /// Counts kept faces.
+    private let kept = Atomic<Int>(0)
+
+    /// Pixels of a picture's side; it is drawn twice as large and brought down, as a screen does with a video.
+    private static let side = 192
+    /// About 8 KB each. More masks than this nobody has.
+    private static let mostPictures = 512
+
+    init(_ session: Session) { self.session = session }
+
+    /// - Throws: `Refusal` for a mask that is not there, or a face that was not kept; `Problem` for one that is broken.
+    func picture(of mask: String, on face: PageFace) async throws -> [UInt8] {
+        let jpeg = try await worker.run { [self] in try draw(mask, face) }
+        guard let jpeg else { throw Refusal(.notNow, "too many thumbnails are asked for; ask again") }
+        return jpeg
+    }
+
+    /// Keeps a picture as the user's own face.
+    /// - Returns: how many faces it shows.
+    func keep(_ portrait: Preview.Portrait) async throws -> Int {
+        let count = try await worker.run { [self] in
+            var tracker = try session.tracker()
+            let (slot, count) = Self.sit(for: portrait.frame, &tracker)
+            guard let slot else { throw Refusal(.notNow, "no face was found in the picture; look at the camera") }
+            sitters.withLock { $0.mine = slot }
+            let edition = kept.add(1, ordering: .relaxed).newValue
+            pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == edition } }
+            return count
+        }
+        guard let count else { throw Refusal(.notNow, "too much is asked for at once; ask again") }
+        return count
+    }
+
+    // MARK: - on the worker's thread
+
+    private func draw(_ name: String, _ face: PageFace) throws -> [UInt8] {
+        let wardrobe = session.wardrobe
+        guard wardrobe.names.contains(name) else {
+            let hint = nearest(to: name, among: wardrobe.names).map { "; did you mean '\($0)'?" } ?? ""
+            throw Refusal(.unknownMask, "no mask '\(brief(name))'\(hint)")
+        }
+        let key = Key(mask: name, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
+        let marks = wardrobe.marks(of: name)
+        if let known = pictures.withLock({ $0[key] }), known.marks == marks { return known.jpeg }
+        let sitter = try sitter(face)
+        let layout = sitter.pose.picture.layout
+        let mask = try wardrobe.load(name, for: ArtTarget(layout))
+        var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
+        var drawn: [UInt8]?
+        sitter.pose.wearing([mask]) { drawn = encoder.encode($0) }
+        guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
+        pictures.withLock { pictures in
+            if pictures.count >= Self.mostPictures { pictures.removeAll() }
+            pictures[key] = Picture(marks: marks, jpeg: jpeg)
+        }
+        return jpeg
+    }
+
+    private func sitter(_ face: PageFace) throws -> Slot {
+        switch face {
+        case .mine:
+            guard let mine = sitters.withLock({ $0.mine }) else {
+                throw Refusal(.notNow, "no face of your own was kept yet")
+            }
+            return mine
+        case .sample:
+            if let known = sitters.withLock({ $0.sample }) { return known }
+            let file = session.places.sample
+            guard isReadable(file) else {
+                throw Problem(.missing, "the sample picture \(file) is not there", cure: "run `make sample`")
+            }
+            var tracker = try session.tracker()
+            var slot: Slot?
+            try Clip.firstPicture(of: file) { view in
+                var frame = Frame(view.layout)
+                convert(view, into: &frame)
+                slot = Self.sit(for: frame, &tracker).slot
+            }
+            guard let slot else { throw Problem(.unusable, "no face was found in \(file)", cure: "run `make sample`") }
+            sitters.withLock { $0.sample = slot }
+            return slot
+        }
+    }
+
+    /// The largest face of a picture.
+    private static func sit(for picture: borrowing Frame, _ tracker: inout Tracker) -> (slot: Slot?, faces: Int) {
+        let size = picture.layout
+        var whole = Frame(FrameLayout(width: size.width, height: size.height, format: .i444, range: .full))
+        convert(picture, into: &whole)
+        tracker.searchWhole(whole.view.luma)
+        let count = tracker.faces.count
+        guard let face = tracker.faces.max(by: { $0.head.scale < $1.head.scale }) else { return (nil, 0) }
+        return (Slot(Pose(of: face, in: whole.view, .near, side: 2 * side, &tracker)), count)
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Frames
+import Synchronization
+
+/// Does jobs one at a time on a thread of its own, behind frames in line. The thread ends when nothing was to do for a
+/// while, so that it costs nothing then.
+final class Worker: Sendable {
+    private struct Desk {
+        var jobs: [@Sendable () -> Void] = []
+        var isAtWork = false
+    }
+
+    private let name: String
+    /// Jobs that may wait.
+    private let most: Int
+    private let resting: @Sendable () -> Void
+    private let desk = Mutex(Desk())
+    private let news = DispatchSemaphore(value: 0)
+
+    /// Added to the thread's nice value: frames go first where cores are few.
+    private static let nice: CInt = 10
+    /// Seconds.
+    private static let patience = 10.0
+
+    /// - Parameter resting: called on the thread before it ends, to let go of what jobs left.
+    init(_ name: String, most: Int, resting: @escaping @Sendable () -> Void = {}) {
+        (self.name, self.most, self.resting) = (name, most, resting)
+    }
+
+    /// Does a job when those before it are done.
+    /// - Throws: what the job throws; nil in the place of a result: too many wait already.
+    func run<R: Sendable>(_ job: @escaping @Sendable () throws -> R) async throws -> R? {
+        try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R?, any Error>) in
+            let isTaken = desk.withLock { desk in
+                guard desk.jobs.count < most else { return false }
+                desk.jobs.append { waiting.resume(with: Result { try job() }) }
+                if !desk.isAtWork {
+                    desk.isAtWork = true
+                    start()
+                }
+                return true
+            }
+            if isTaken { news.signal() } else { waiting.resume(returning: nil) }
+        }
+    }
+
+    private func start() {
+        let thread = Thread { [self] in work() }
+        thread.name = name
+        // As a main thread's: what reads strangers' files goes some levels deep.
+        thread.stackSize = 8 << 20
+        thread.start()
+    }
+
+    private func work() {
+        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        while true {
+            let isWoken = news.wait(timeout: .now() + Self.patience) == .success
+            let job: (@Sendable () -> Void)? = desk.withLock { desk in
+                if desk.jobs.isEmpty {
+                    if !isWoken { desk.isAtWork = false }
+                    return nil
+                }
+                return desk.jobs.removeFirst()
+            }
+            if let job { job() } else if !isWoken { return resting() }
+        }
+    }
+}
