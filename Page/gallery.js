@@ -17,12 +17,11 @@ wardrobe.onChange(() => {
 });
 
 function build(names) {
+    seen.disconnect();
     cards.clear();
     $("masks").dataset.names = names;
     $("masks").replaceChildren(...[...wardrobe.all.values()].map((mask) => {
-        const picture = make("img", { alt: "", loading: "lazy", decoding: "async", width: 192, height: 192, draggable: false });
-        picture.onerror = () => picture.classList.add("missing");
-        picture.onload = () => picture.classList.remove("missing");
+        const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
         const button = make(
             "button",
             {
@@ -30,15 +29,15 @@ function build(names) {
                 title: [mask.title, mask.author && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
                     + "\nShift: this one alone",
             },
-            picture, make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
+            make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
         button.onclick = (event) => event.shiftKey ? wardrobe.only(mask.name) : wardrobe.toggle(mask.name);
-        const card = { mask, button, picture, item: make("li", {}, button), words: words(mask) };
+        const card = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
         cards.set(mask.name, card);
+        seen.observe(card.item);
         return card.item;
     }));
     buildTags();
     find();
-    drawAll();
 }
 
 const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""}`.toLowerCase();
@@ -51,9 +50,22 @@ function show() {
     }
 }
 
-/// Fetches the thumbnails, on the face that is wanted.
-function drawAll() {
-    for (const [name, card] of cards) card.picture.src = wardrobe.thumbnail(name);
+// MARK: thumbnails
+
+/// A thumbnail is made when it first comes into view.
+const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        const card = cards.get(target.firstChild.dataset.mask);
+        seen.unobserve(target);
+        card.isSeen = true;
+        wardrobe.showThumbnail(card.picture, card.mask.name);
+    }
+}, { rootMargin: "200px" });
+
+/// Draws those that were seen already on the other face.
+function drawAnew() {
+    for (const card of cards.values()) if (card.isSeen) wardrobe.showThumbnail(card.picture, card.mask.name);
 }
 
 // MARK: search and tags
@@ -158,7 +170,7 @@ async function showFace(isOwn) {
     }
     wardrobe.face.own = isOwn;
     $("mine-again").hidden = !isOwn;
-    drawAll();
+    drawAnew();
     wardrobe.redraw();
     announce(isOwn ? "Thumbnails show your face" : "Thumbnails show the sample");
 }

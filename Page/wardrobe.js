@@ -23,8 +23,34 @@ export const title = (name) => all.get(name)?.title || name;
 
 /// Where thumbnails come from: the sample's face, or the user's own and which take of it.
 export const face = { own: false, version: 1 };
-export function thumbnail(name) {
-    return `/thumbnail?mask=${encodeURIComponent(name)}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
+
+/// How many are fetched at a time. Browsers open six connections to one server, and the picture needs two of them.
+const together = 3;
+const waiting = new Map();
+const fetching = new Set();
+
+/// Shows a mask on the face in an image, when its turn comes.
+export function showThumbnail(image, name) {
+    const address = `/thumbnail?mask=${encodeURIComponent(name)}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
+    if (image.dataset.wanted === address) return;
+    image.dataset.wanted = address;
+    image.onload = image.onerror = (event) => {
+        image.classList.toggle("missing", event.type === "error");
+        fetching.delete(image);
+        fetchNext();
+    };
+    waiting.set(image, address);
+    fetchNext();
+}
+
+function fetchNext() {
+    for (const [image, address] of waiting) {
+        if (fetching.size >= together) return;
+        waiting.delete(image);
+        if (!image.isConnected) continue;
+        fetching.add(image);
+        image.src = address;
+    }
 }
 
 /// Sends a request that changes what is worn, and shows the answer without waiting for the event.

@@ -17,11 +17,9 @@ wardrobe.onChange(() => {
         rows.delete(name);
         if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
     }
-    for (const mask of wardrobe.worn) {
-        if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
-        rows.get(mask.name).update(mask);
-    }
+    for (const mask of wardrobe.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
     if (!drag && names().join() !== wanted.join()) arrange(wanted);
+    for (const mask of wardrobe.worn) rows.get(mask.name).update(mask);
     $("worn-empty").hidden = wanted.length > 0;
     $("clear").hidden = wanted.length === 0;
 });
@@ -35,7 +33,7 @@ function arrange(wanted) {
 
 function makeRow(name) {
     const grip = make("button", { type: "button", className: "grip" }, icon("grip"));
-    const picture = make("img", { alt: "", width: 44, height: 44, draggable: false });
+    const picture = make("img", { className: "missing", alt: "", width: 44, height: 44, draggable: false });
     const label = make("span", { className: "name" });
     const number = make("output", {});
     const slider = make("input", { type: "range", min: 0, max: 100, step: 1 });
@@ -45,7 +43,7 @@ function makeRow(name) {
     const item = make(
         "li", { "data-mask": name },
         make("div", { className: "worn-row" },
-            grip, picture,
+            grip, make("span", { className: "face" }, picture),
             make("div", { className: "worn-middle" }, label, make("span", { className: "slide" }, slider, number)),
             more, off),
         choices);
@@ -83,7 +81,7 @@ function makeRow(name) {
             const title = wardrobe.title(name);
             // A surprise gives each person a mask of their own, by the numbers that the marks show.
             label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
-            if (picture.getAttribute("src") !== wardrobe.thumbnail(name)) picture.src = wardrobe.thumbnail(name);
+            wardrobe.showThumbnail(picture, name);
             grip.setAttribute("aria-label", `Move ${title}`);
             grip.title = "Drag, or press ↑ ↓";
             slider.setAttribute("aria-label", `Opacity of ${title}`);

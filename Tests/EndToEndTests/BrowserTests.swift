@@ -296,7 +296,7 @@ extension EndToEnd {
             #expect(try browser.text("document.activeElement.dataset.mask") == "crown")
             // What has the focus is seen to have it.
             #expect(
-                try browser.text("getComputedStyle(document.activeElement.querySelector('img')).outlineStyle")
+                try browser.text("getComputedStyle(document.activeElement.querySelector('.face')).outlineStyle")
                     == "solid")
             try browser.stroke(Key.enter)
             #expect(stage.comes { try stage.worn == ["crown"] })
