@@ -90,6 +90,7 @@ $("record").onclick = async () => {
         const taken = await attempt(ask("record", { action: "stop" }));
         showRecording(null);
         if (taken) keep(taken, "recording");
+        if (taken?.problem) toast(taken.problem, { error: true });
     } else {
         const begun = await attempt(ask("record", { action: "start" }));
         if (begun) showRecording(begun);
