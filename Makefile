@@ -21,6 +21,7 @@ build:
 test: export GUISE_STRICT = 1
 test: export GUISE_BINARY = $(CURDIR)/$(guise)
 test: build sample lint
+	@./setup test
 	swift test --disable-xctest --no-parallel $(ARGS)
 
 test-vm: build sample
@@ -58,7 +59,7 @@ format:
 install: build sample
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
 	rm -rf "$(share)" && mkdir -p "$(share)"
-	cp -r Cascades Masks config.json samples systemd "$(share)"
+	cp -r Cascades Masks Page config.json samples systemd "$(share)"
 	@echo "Service, completions and the virtual camera for your user: guise install"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to call it as guise." ;; esac
 

@@ -97,7 +97,7 @@ let package = Package(
         .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Frames", "V4L2"], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["guise", "Frames", "JSON", "Track", "Compose"],
+            name: "EndToEndTests", dependencies: ["guise", "Frames", "JSON", "Publish", "Track", "Compose"],
             swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17

@@ -5,7 +5,8 @@ import Glibc
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
 ///
 /// The file's ending says what it becomes. It grows under a name of its own ("clip.part.mp4" beside "clip.mp4") and
-/// takes its real name in `finish`, so that a run that fails never leaves half a file, nor harms an older one.
+/// takes its real name in `finish`, so that a run that fails never leaves half a file, nor harms an older one. A recording,
+/// which cannot be made again, is kept as far as it came.
 /// Unlike live sinks, `publish` waits while the encoder is busy.
 public struct FileSink: FrameSink, ~Copyable {
     /// "out.mp4, 1280x720".
@@ -16,6 +17,7 @@ public struct FileSink: FrameSink, ~Copyable {
     private let path: String
     private let part: String
     private let kind: Kind
+    private let isRecording: Bool
     private var encoder: ChildProcess
     private var frames = 0
     private var isFinished = false
@@ -25,9 +27,12 @@ public struct FileSink: FrameSink, ~Copyable {
     ///   - layout: the layout of all frames to come.
     ///   - rate: frames per second.
     ///   - audioFrom: a file whose sound goes along with a clip, as it is; nil: silent.
+    ///   - isRecording: what was written is kept though the encoder fails.
     /// - Throws: `invalid` for an ending that is not known, `missing`, `forbidden` or `unusable` where the file cannot
     ///   be written, `missing` where ffmpeg is not installed.
-    public init(path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil) throws(Problem) {
+    public init(
+        path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false
+    ) throws(Problem) {
         guard let kind = Kind(path: path) else {
             throw Problem(
                 .invalid, "cannot write \(path): the ending does not say what it is",
@@ -38,12 +43,13 @@ public struct FileSink: FrameSink, ~Copyable {
         do {
             encoder = try ChildProcess(
                 ["ffmpeg", "-v", "error", "-nostdin", "-y"] + kind.input(layout, rate: rate)
-                    + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output + ["file:\(part)"], .writing)
+                    + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output(inPieces: isRecording)
+                    + ["file:\(part)"], .writing)
         } catch {
             _ = unsafe unlink(part)
             throw error
         }
-        (self.path, self.part, self.kind, self.layout) = (path, part, kind, layout)
+        (self.path, self.part, self.kind, self.layout, self.isRecording) = (path, part, kind, layout, isRecording)
         description = "\(path), \(layout.width)x\(layout.height)"
     }
 
@@ -76,11 +82,56 @@ public struct FileSink: FrameSink, ~Copyable {
     public consuming func finish(card: borrowing FrameView) throws {
         guard frames > 0 else { return }
         let exit = encoder.finish()
-        guard exit == .status(0) else { throw failure() }
+        guard exit == .status(0) else {
+            let problem = failure()
+            throw isRecording ? salvage(problem) : problem
+        }
+        if isRecording, kind.comesInPieces, seal() {
+            isFinished = true
+            return
+        }
         guard unsafe rename(part, path) == 0 else {
             throw Problem(.system, "cannot rename \(part) to \(path): \(errorText(errno))")
         }
         isFinished = true
+    }
+
+    /// Keeps what was written of a recording whose encoder has ended before its time.
+    /// - Parameter problem: what `publish` threw.
+    /// - Returns: the same, with what became of the file.
+    public consuming func salvage(_ problem: Problem) -> Problem {
+        _ = encoder.finish()
+        // Without room for another file the pieces stay as they are: they play, too.
+        guard unsafe seal() || Self.plays(part) && rename(part, path) == 0 else {
+            return Problem(problem.kind, "\(problem.what); nothing of it can be kept", cure: problem.cure)
+        }
+        isFinished = true
+        return Problem(problem.kind, "\(problem.what); what was written until then is kept", cure: problem.cure)
+    }
+
+    /// Puts a file's pieces together under its real name, so that players find their way in it.
+    /// - Returns: false where that could not be done; the pieces are as they were.
+    private func seal() -> Bool {
+        let whole = kind.whole(of: path)
+        let arguments =
+            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-i", "file:\(part)", "-map", "0:v", "-c", "copy"]
+            + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
+        guard Self.runs(arguments), unsafe rename(whole, path) == 0 else {
+            _ = unsafe unlink(whole)
+            return false
+        }
+        _ = unsafe unlink(part)
+        return true
+    }
+
+    /// Whether there is a picture in a file.
+    private static func plays(_ file: String) -> Bool {
+        runs(["ffmpeg", "-v", "error", "-nostdin", "-i", "file:\(file)", "-frames:v", "1", "-f", "null", "-"])
+    }
+
+    private static func runs(_ arguments: [String]) -> Bool {
+        guard var child = try? ChildProcess(arguments, .reading) else { return false }
+        return child.finish() == .status(0)
     }
 
     /// What to say of an encoder that has ended before its time.
@@ -131,6 +182,12 @@ private enum Kind: String, CaseIterable {
     /// "clip.part.mp4" for "clip.mp4".
     func part(of path: String) -> String { "\(path.dropLast(rawValue.count))part.\(rawValue)" }
 
+    /// "clip.whole.mp4" for "clip.mp4".
+    func whole(of path: String) -> String { "\(path.dropLast(rawValue.count))whole.\(rawValue)" }
+
+    /// Cannot be read before its end is written, unless it is written in pieces.
+    var comesInPieces: Bool { self == .mp4 || self == .mov }
+
     var isPhoto: Bool {
         switch self {
         case .png, .jpg, .jpeg, .webp, .bmp: true
@@ -164,7 +221,8 @@ private enum Kind: String, CaseIterable {
     }
 
     /// The encoder and its options.
-    var output: [String] {
+    /// - Parameter inPieces: of a second each, so that no more is lost where it is cut off.
+    func output(inPieces: Bool) -> [String] {
         // 4:2:0 wants even sizes: an odd picture gets one more row or column. Webcams' and our colours are BT.601.
         let even = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_range=limited,format=yuv420p"
         let colors = [
@@ -178,7 +236,10 @@ private enum Kind: String, CaseIterable {
             ["-vf", "scale=out_range=full:\(exact),format=yuvj444p", "-q:v", "2", "-frames:v", "1", "-update", "1"]
         case .webp: ["-vf", "scale=in_color_matrix=bt601:\(exact),format=yuv420p", "-quality", "90", "-frames:v", "1"]
         case .mp4, .mov:
-            ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-movflags", "+faststart"] + colors
+            ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
+                + (inPieces
+                    ? ["-movflags", "+empty_moov+default_base_moof", "-frag_duration", "1000000"]
+                    : ["-movflags", "+faststart"])
         case .mkv: ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
         case .webm:
             ["-vf", even, "-c:v", "libvpx-vp9", "-crf", "24", "-b:v", "0", "-deadline", "realtime", "-cpu-used", "5"]

@@ -38,13 +38,18 @@ public final class Recorder: Sendable {
     private let began = Atomic<UInt64>(0)
     private let due = Atomic<Int>(0)
     private let sink: Mutex<FileSink?>
+    private let failed: @Sendable (Problem) -> Void
 
     /// Starts the encoder.
+    /// - Parameter failed: is told why it ended by itself, on the recorder's thread.
     /// - Throws: what `FileSink` throws.
-    public init(path: String, layout: FrameLayout, rate: Double) throws {
+    public init(
+        path: String, layout: FrameLayout, rate: Double, failed: @escaping @Sendable (Problem) -> Void = { _ in }
+    ) throws {
         self.path = path
         self.rate = rate
-        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate))
+        self.failed = failed
+        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true))
         shelf = Mutex(Shelf(frames: InlineArray { _ in Frame(layout) }))
         let thread = Thread { [self] in
             work(layout)
@@ -94,29 +99,48 @@ public final class Recorder: Sendable {
     private func work(_ layout: FrameLayout) {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = Frame(layout)
-        do {
-            while true {
-                filled.wait()
-                let times = shelf.withLock { (shelf) -> Int? in
-                    guard shelf.count > 0 else { return shelf.isOpen ? 0 : nil }
-                    swap(&shelf.frames[shelf.first], &spare)
-                    let times = shelf.times[shelf.first]
-                    shelf.first = (shelf.first + 1) % shelf.times.count
-                    shelf.count -= 1
-                    return times
-                }
-                guard let times else { break }
-                for _ in 0..<times { try file.publish(spare.view) }
-                let seconds = Double(monotonicTime() - began.load(ordering: .relaxed)) / 1e9
-                state.withLock {
-                    $0.frames += times
-                    $0.seconds = seconds
-                }
+        if let problem = write(&file, &spare) {
+            // Told before the file is put in order, which may last.
+            end(with: problem)
+            let outcome = file.salvage(problem)
+            state.withLock { $0.problem = outcome }
+            failed(outcome)
+            return
+        }
+        do { try file.finish(card: spare.view) } catch {
+            let problem = error as? Problem ?? Problem(.system, "\(error)")
+            end(with: problem)
+            failed(problem)
+        }
+    }
+
+    private func end(with problem: Problem) {
+        shelf.withLock { $0.isOpen = false }
+        state.withLock { $0.problem = problem }
+    }
+
+    /// Writes frames until no more will come.
+    /// - Returns: why the encoder ended before.
+    private func write(_ file: inout FileSink, _ spare: inout Frame) -> Problem? {
+        while true {
+            filled.wait()
+            let times = shelf.withLock { (shelf) -> Int? in
+                guard shelf.count > 0 else { return shelf.isOpen ? 0 : nil }
+                swap(&shelf.frames[shelf.first], &spare)
+                let times = shelf.times[shelf.first]
+                shelf.first = (shelf.first + 1) % shelf.times.count
+                shelf.count -= 1
+                return times
             }
-            try file.finish(card: spare.view)
-        } catch {
-            shelf.withLock { $0.isOpen = false }
-            state.withLock { $0.problem = error as? Problem ?? Problem(.system, "\(error)") }
+            guard let times else { return nil }
+            do {
+                for _ in 0..<times { try file.publish(spare.view) }
+            } catch { return error as? Problem ?? Problem(.system, "\(error)") }
+            let seconds = Double(monotonicTime() - began.load(ordering: .relaxed)) / 1e9
+            state.withLock {
+                $0.frames += times
+                $0.seconds = seconds
+            }
         }
     }
 }

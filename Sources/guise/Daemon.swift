@@ -88,7 +88,8 @@ final class Daemon: Answering {
             Thread.detachNewThread { [self] in
                 reply(
                     Result {
-                        try recorder.finish()
+                        // Where the encoder failed, what was written until then is there.
+                        do { try recorder.finish() } catch  where !isReadable(recorder.path) { throw error } catch {}
                         return Self.json(recorder).with("album", JSON(desk.album.add(recorder.path)))
                     })
             }
@@ -119,7 +120,7 @@ final class Daemon: Answering {
                 let others = wishes.filter { $0.mask != name }
                 return others.count < wishes.count ? others : wishes + [Wish(name)]
             }
-        case .only(let name): return try wear(name) { $0.filter { $0.mask == name }.first.map { [$0] } ?? [Wish(name)] }
+        case .only(let name): return try wear([name])
         case .next: return try step(1)
         case .previous: return try step(-1)
         case .clear: return put(on: [])
@@ -139,12 +140,15 @@ final class Daemon: Answering {
         case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
         case .freeze: return change { $0.isFrozen = true }
         case .startRecording(let path):
-            guard board.now.recorder == nil else {
+            // One that has failed is over.
+            guard board.now.recorder?.progress.problem != nil || board.now.recorder == nil else {
                 throw Refusal(.notNow, "a recording is running already; `guise record stop` ends it")
             }
             let path = try path ?? Album.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
-            let recorder = try Recorder(path: path, layout: canvas, rate: rate)
+            let recorder = try Recorder(path: path, layout: canvas, rate: rate) { [weak self] problem in
+                self?.say("the recording has ended: \(problem)")
+            }
             board.change { $0.recorder = recorder }
             return Self.json(recorder)
         case .configuration: return configurationNow
@@ -203,7 +207,10 @@ final class Daemon: Answering {
             guard let wish = worn.first(where: { $0.mask == name }) ?? (known.contains(name) ? Wish(name) : nil) else {
                 throw unknown(name)
             }
-            wishes.append(wish)
+            // Those who are worn by name are everybody's.
+            var shared = wish
+            shared.turn = nil
+            wishes.append(shared)
         }
         return put(on: wishes)
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Frames
 import JSON
 import Testing
@@ -23,6 +24,9 @@ struct RequestTests {
         (#"{"request": "record"}"#, .startRecording(nil)),
         (#"{"request": "record", "action": "stop"}"#, .stopRecording),
         (#"{"request": "snapshot", "path": "/tmp/a.png"}"#, .snapshot("/tmp/a.png", note: false)),
+        (#"{"request": "snapshot", "note": true}"#, .snapshot(nil, note: true)),
+        (#"{"request": "wear", "masks": ["a", "b"]}"#, .wear(["a", "b"])),
+        (#"{"request": "wear", "masks": []}"#, .wear([])),
         (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
         (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
     ])
@@ -36,7 +40,7 @@ struct RequestTests {
         let more = [
             "show": #", "mask": "a""#, "hide": #", "mask": "a""#, "toggle": #", "mask": "a""#,
             "only": #", "mask": "a""#,
-            "set": #", "key": "a", "value": 1"#, "use": #", "device": "auto""#,
+            "wear": #", "masks": ["a"]"#, "set": #", "key": "a", "value": 1"#, "use": #", "device": "auto""#,
         ]
         for name in Verb.names { _ = try request("{\"request\": \"\(name)\"\(more[name] ?? "")}") }
     }
@@ -47,6 +51,8 @@ struct RequestTests {
         (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a text"),
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
+        (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
+        (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "a path from the root"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
@@ -56,6 +62,22 @@ struct RequestTests {
         let refusal = #expect(throws: Refusal.self) { try request(line) }
         #expect(refusal?.code == code)
         #expect(refusal?.message.contains(words) == true, "\(refusal?.message ?? "")")
+    }
+
+    @Test func `the documentation names every request, event and error, and no others`() throws {
+        let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: package.appending(path: "docs/control.md"), encoding: .utf8)
+        /// The names in the first column of the table below a heading.
+        func names(below heading: String) -> Set<String> {
+            let part =
+                text.components(separatedBy: "\n## \(heading)\n").last?.components(separatedBy: "\n## ").first ?? ""
+            let cells = part.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
+            return Set(cells.flatMap { $0.matches(of: /`([a-z-]+)`/).map { String($0.1) } })
+        }
+        #expect(names(below: "Requests") == Set(Verb.names))
+        #expect(names(below: "Events") == Set(Topic.allCases.map(\.rawValue)))
+        #expect(names(below: "Errors") == Set(Refusal.Code.allCases.map(\.rawValue)))
     }
 
     @Test func `what is written can be read again`() throws {
@@ -69,5 +91,11 @@ struct RequestTests {
         #expect(again.text == text)
         #expect(again["text"]?.string == "a\"b\\c\n\u{1}é👓")
         #expect(JSON(Double.infinity).text == "null")
+        let long = value.with("more", JSON((0..<40).map { JSON(["name": JSON("m\($0)")]) }))
+        for text in [long.pages, long.ascii] {
+            let again = try JSON(Array(text.utf8), file: "again")
+            #expect(again.text == long.text, "\(text)")
+        }
+        #expect(long.pages.split(separator: "\n").count > 10 && long.ascii.utf8.allSatisfy { $0 < 0x80 })
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import JSON
 import Testing
 
 @testable import guise
@@ -22,6 +23,26 @@ import Testing
             let known = problem?.cure.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
             #expect(known.sorted() == object.keys.sorted(), "in '\(path)'")
         }
+    }
+
+    @Test func `what holds is written with every key, and read as the same`() throws {
+        let text = try String(contentsOf: Package.folder.appending(path: "config.json"), encoding: .utf8)
+        let standard = try JSON(Array(text.utf8), file: "config.json")
+        func keys(_ json: JSON) -> [String] {
+            guard case .object(let members) = json.value else { return [] }
+            return members.flatMap { member in [member.key] + keys(member.value).map { "\(member.key).\($0)" } }
+                .sorted()
+        }
+        #expect(keys(Configuration().json) == keys(standard))
+        let odd = try read(
+            """
+            {"source": "/dev/video7", "sinks": ["null", "page"], "masks": [], "camera": {"when": "always", "rate": 25},
+             "view": {"mirror": true, "rotate": 270, "crop": [0.1, 0, 0.25, 0.45], "zoom": "face", "most": 2.5},
+             "output": {"width": 640, "height": 480, "rate": 29.97}, "privacy": {"onLostFace": "cover"},
+             "faces": {"most": 3, "smallest": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
+            """)
+        #expect(try read(odd.json.text) == odd)
+        #expect(try read(odd.json.pages) == odd)
     }
 
     @Test func `the README explains every key`() throws {

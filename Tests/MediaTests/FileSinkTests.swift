@@ -143,3 +143,22 @@ import Testing
         return []
     }
 }
+
+@Suite struct PNGTextTests {
+    @Test func `texts are found again, and the picture is as it was`() throws {
+        let workshop = try Workshop()
+        let path = try workshop.testPicture("a.png", "-pix_fmt rgb24")
+        let png = [UInt8](try workshop.read("a.png"))
+        let with = try #require(PNGText.adding([("Software", "Guise"), ("Note", "é, not €")], to: png))
+        _ = try workshop.write(Data(with), "b.png")
+        #expect(PNGText.texts(in: with) == ["Software": "Guise", "Note": "é, not ?"])
+        #expect(try workshop.samples("a.png", "rgb24") == workshop.samples("b.png", "rgb24"))
+        // A wrong checksum would be told.
+        #expect(
+            try workshop.run("ffprobe -v warning -show_entries frame=width -of csv=p=0 \(workshop.path("b.png"))")
+                == "64\n")
+        #expect(PNGText.adding([], to: Array("no picture at all, and long enough to look like one".utf8)) == nil)
+        #expect(PNGText.texts(in: Array(with.prefix(60))).count <= 1)
+        _ = path
+    }
+}

@@ -218,6 +218,14 @@ struct RecordCommand: ControlCommand {
     var path: String?
 
     var request: JSON { Self.verb.with("action", JSON(action.rawValue)).with(file: path) }
+
+    func run() throws {
+        var client = try connect()
+        let answer = try client.ask(request)
+        if let path = answer["path"]?.string { print(plain(path)) }
+        // What was written is there; that it ended before its time is a failure all the same.
+        if let problem = answer["problem"]?.string { throw Refusal(.failed, problem) }
+    }
 }
 
 struct ReloadCommand: ControlCommand {

@@ -1,0 +1,119 @@
+// Small helpers for what is on the page.
+
+export const $ = (id) => document.getElementById(id);
+
+/// An element with its properties ("aria-…" and "data-…" as attributes) and what is in it.
+export function make(tag, properties = {}, ...content) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+        if (name.includes("-") || name === "role") element.setAttribute(name, value);
+        else element[name] = value;
+    }
+    element.append(...content.filter((part) => part != null));
+    return element;
+}
+
+/// One of the icons in index.html.
+export function icon(name) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("aria-hidden", "true");
+    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+    use.setAttribute("href", `#i-${name}`);
+    svg.append(use);
+    return svg;
+}
+
+/// A word at the lower edge; errors stay longer, and are read out at once.
+export function toast(text, { error = false, actions = [] } = {}) {
+    const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });
+    const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
+    const end = () => box.remove();
+    close.onclick = end;
+    box.append(error ? icon("warning") : icon("check"), make("span", {}, text), ...actions, close);
+    $("toasts").append(box);
+    while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
+    let timer = setTimeout(end, error ? 12000 : 5000);
+    const stay = () => clearTimeout(timer);
+    const go = () => {
+        stay();
+        timer = setTimeout(end, 3000);
+    };
+    box.onpointerenter = stay;
+    box.onpointerleave = go;
+    box.addEventListener("focusin", stay);
+    box.addEventListener("focusout", go);
+}
+
+/// Runs what may be refused, and says so. Gives nothing then.
+export async function attempt(work) {
+    try { return await work; } catch (error) { toast(error.message, { error: true }); }
+}
+
+/// For those who listen to the page instead of looking at it.
+export function announce(text) { $("announcer").textContent = text; }
+
+/// A function that runs `work` with the newest value, one at a time: a slider makes more values than can be sent.
+export function newest(work) {
+    let next, busy = false;
+    return async (...values) => {
+        next = values;
+        if (busy) return;
+        busy = true;
+        while (next) {
+            const now = next;
+            next = null;
+            await attempt(work(...now));
+        }
+        busy = false;
+    };
+}
+
+/// Waits until nothing has come for so many milliseconds.
+export function calm(milliseconds, work) {
+    let timer;
+    return (...values) => {
+        clearTimeout(timer);
+        timer = setTimeout(() => work(...values), milliseconds);
+    };
+}
+
+export function press(button, isPressed) { button.setAttribute("aria-pressed", String(Boolean(isPressed))); }
+
+/// "1.2 MB"
+export function size(bytes) {
+    if (bytes == null) return "";
+    return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+/// With a capital at its beginning.
+export const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+/// "~/Pictures/Guise": a path as people of this computer write it.
+export const place = (path) => path.replace(/^\/home\/[^/]+/, "~");
+
+/// "1:05"
+export function clock(seconds) {
+    const whole = Math.floor(seconds);
+    const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+    return `${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${String(rest).padStart(2, "0")}`;
+}
+
+export async function copyPicture(url) {
+    // Browsers take PNG only; a promise keeps the click's permission while the picture is fetched.
+    const png = (async () => {
+        const blob = await (await fetch(url)).blob();
+        if (blob.type === "image/png") return blob;
+        const canvas = document.createElement("canvas");
+        const bitmap = await createImageBitmap(blob);
+        [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+        canvas.getContext("2d").drawImage(bitmap, 0, 0);
+        return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    })();
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+    toast("Copied to the clipboard.");
+}
+
+export async function copyText(text) {
+    await navigator.clipboard.writeText(text);
+    toast("Copied to the clipboard.");
+}

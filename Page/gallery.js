@@ -1,0 +1,197 @@
+// The gallery: every mask as a thumbnail, found by words and tags; a click puts it on or takes it off.
+
+import { $, announce, attempt, capital, icon, make, toast } from "./elements.js";
+import * as wardrobe from "./wardrobe.js";
+
+/// Tags that are shown at once; the others come by "More".
+const tagsAtFirst = 9;
+
+const cards = new Map();
+let tag = "";
+let showsAllTags = false;
+
+wardrobe.onChange(() => {
+    const names = [...wardrobe.all.keys()].join();
+    if ($("masks").dataset.names !== names) build(names);
+    show();
+});
+
+function build(names) {
+    seen.disconnect();
+    cards.clear();
+    $("masks").dataset.names = names;
+    $("masks").replaceChildren(...[...wardrobe.all.values()].map((mask) => {
+        const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
+        const button = make(
+            "button",
+            {
+                type: "button", className: "mask", tabIndex: -1, "data-mask": mask.name,
+                title: [mask.title, mask.author && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
+                    + "\nShift: this one alone",
+            },
+            make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
+        button.onclick = (event) => event.shiftKey ? wardrobe.only(mask.name) : wardrobe.toggle(mask.name);
+        const card = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
+        cards.set(mask.name, card);
+        seen.observe(card.item);
+        return card.item;
+    }));
+    buildTags();
+    find();
+}
+
+const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""}`.toLowerCase();
+
+/// Marks what is worn.
+function show() {
+    for (const [name, card] of cards) {
+        const isWorn = wardrobe.isWorn(name);
+        card.button.setAttribute("aria-pressed", String(isWorn));
+    }
+}
+
+// MARK: thumbnails
+
+/// A thumbnail is made when it first comes into view.
+const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        const card = cards.get(target.firstChild.dataset.mask);
+        seen.unobserve(target);
+        card.isSeen = true;
+        wardrobe.showThumbnail(card.picture, card.mask.name);
+    }
+}, { rootMargin: "200px" });
+
+/// Draws those that were seen already on the other face.
+function drawAnew() {
+    for (const card of cards.values()) if (card.isSeen) wardrobe.showThumbnail(card.picture, card.mask.name);
+}
+
+// MARK: search and tags
+
+function buildTags() {
+    const counts = new Map();
+    for (const mask of wardrobe.all.values()) for (const name of mask.tags) counts.set(name, (counts.get(name) ?? 0) + 1);
+    const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a.localeCompare(b));
+    const shown = showsAllTags ? names : names.slice(0, tagsAtFirst);
+    if (tag && !shown.includes(tag)) shown.push(tag);
+    const chip = (name, label) => {
+        const button = make("button", { type: "button", "aria-pressed": String(name === tag), "data-tag": name }, capital(label));
+        button.onclick = () => {
+            tag = tag === name ? "" : name;
+            buildTags();
+            find();
+            [...$("tags").children].find((other) => other.dataset.tag === name)?.focus();
+        };
+        return button;
+    };
+    const more = make("button", { type: "button", className: "more", "aria-expanded": String(showsAllTags) }, showsAllTags ? "Fewer" : "More …");
+    more.onclick = () => {
+        showsAllTags = !showsAllTags;
+        buildTags();
+        $("tags").lastChild.focus();
+    };
+    $("tags").classList.toggle("all", showsAllTags);
+    $("tags").replaceChildren(chip("", "All"), ...shown.map((name) => chip(name, name)));
+    if (names.length > tagsAtFirst) $("tags").append(more);
+}
+
+/// Shows those that all words of the search and the tag fit.
+function find() {
+    const wanted = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const card of cards.values()) {
+        const fits = wanted.every((word) => card.words.includes(word)) && (!tag || card.mask.tags.includes(tag));
+        card.item.hidden = !fits;
+        if (fits) count += 1;
+    }
+    $("gallery-empty").hidden = count > 0 || cards.size === 0;
+    if (wanted.length || tag) $("gallery-says").textContent = `${count} of ${cards.size} masks`;
+    makeReachable();
+}
+
+$("search").oninput = find;
+$("search").onkeydown = (event) => {
+    if (event.key === "Escape" && $("search").value) { $("search").value = ""; find(); event.stopPropagation(); }
+    if (event.key === "Enter" || event.key === "ArrowDown") {
+        visible()[0]?.focus();
+        event.preventDefault();
+    }
+};
+$("search-clear").onclick = () => {
+    $("search").value = "";
+    tag = "";
+    buildTags();
+    find();
+    $("search").focus();
+};
+
+// MARK: the keyboard
+
+/// The masks that the search leaves, in the order shown.
+export const visible = () => [...cards.values()].filter((card) => !card.item.hidden).map((card) => card.button);
+
+/// One of the masks can be reached by Tab, the others by arrow keys from there.
+function makeReachable(wanted) {
+    const buttons = visible();
+    const one = wanted ?? buttons.find((button) => button.tabIndex === 0) ?? buttons[0];
+    for (const card of cards.values()) card.button.tabIndex = card.button === one ? 0 : -1;
+}
+
+$("masks").addEventListener("focusin", (event) => { if (event.target.dataset.mask) makeReachable(event.target); });
+$("masks").addEventListener("keydown", (event) => {
+    const buttons = visible();
+    const at = buttons.indexOf(document.activeElement);
+    if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+    const columns = buttons.filter((button) => button.offsetTop === buttons[0].offsetTop).length;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+    const ends = { Home: 0, End: buttons.length - 1 };
+    const to = event.key in ends ? ends[event.key] : event.key in steps ? at + steps[event.key] : null;
+    if (to == null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (buttons[to]) buttons[to].focus();
+    else if (to < 0 && event.key === "ArrowUp") $("search").focus();
+});
+
+// MARK: one's own face
+
+async function takeFace() {
+    const answer = await fetch("/face", { method: "POST" });
+    if (!answer.ok) throw new Error((await answer.json()).error.message);
+    wardrobe.face.version = Date.now();
+}
+
+async function showFace(isOwn) {
+    if (isOwn && await attempt(takeFace().then(() => true)) !== true) {
+        $("mine").checked = false;
+        return;
+    }
+    wardrobe.face.own = isOwn;
+    $("mine-again").hidden = !isOwn;
+    drawAnew();
+    wardrobe.redraw();
+    announce(isOwn ? "Thumbnails show your face" : "Thumbnails show the sample");
+}
+
+$("mine").onchange = () => showFace($("mine").checked);
+$("mine-again").onclick = () => showFace(true);
+
+// MARK: next, previous, chance
+
+for (const request of ["previous", "next", "random", "surprise"]) {
+    $(request).onclick = async () => {
+        const answer = await wardrobe.change(request);
+        if (answer?.masks) announce(answer.masks.map((mask) => wardrobe.title(mask.name)).join(", "));
+    };
+}
+$("clear").onclick = async () => {
+    const before = wardrobe.worn.map((mask) => mask.name);
+    if (!await wardrobe.change("clear")) return;
+    const undo = make("button", { type: "button", className: "link" }, "Undo");
+    undo.onclick = () => wardrobe.order(before);
+    toast("All masks are off.", { actions: [undo] });
+    // The button goes with the masks.
+    if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
+};

@@ -1,0 +1,107 @@
+// Where the page begins: joins its parts, and shows who watches.
+
+import { ask, connect, on } from "./connection.js";
+import { $, attempt, toast } from "./elements.js";
+import "./gallery.js";
+import { check } from "./health.js";
+import "./keys.js";
+import "./photo.js";
+import { refresh as refreshSettings } from "./settings.js";
+import { showStatus } from "./stage.js";
+import { refresh as refreshWardrobe } from "./wardrobe.js";
+import "./worn.js";
+
+// MARK: tabs
+
+const tabs = [...document.querySelectorAll("[role=tab]")];
+
+function choose(tab) {
+    for (const other of tabs) {
+        other.setAttribute("aria-selected", String(other === tab));
+        other.tabIndex = other === tab ? 0 : -1;
+        $(other.getAttribute("aria-controls")).hidden = other !== tab;
+    }
+    if (tab.id === "tab-settings") attempt(refreshSettings());
+    if (tab.id === "tab-health") check();
+}
+
+for (const tab of tabs) {
+    tab.onclick = () => choose(tab);
+    tab.onkeydown = (event) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!step) return;
+        const other = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
+        choose(other);
+        other.focus();
+    };
+}
+$("camera").onclick = () => {
+    choose($("tab-settings"));
+    ($("cameras").querySelector("input:checked") ?? $("tab-settings")).focus();
+};
+
+document.querySelector(".skip").onclick = (event) => {
+    event.preventDefault();
+    choose($("tab-masks"));
+    $("search").focus();
+};
+
+// The curves lie below the picture where there is room, else with the checks.
+const isRoomy = matchMedia("(min-width: 1100px)");
+function place() { (isRoomy.matches ? $("figures-place") : $("panel-health")).append($("figures")); }
+isRoomy.onchange = place;
+place();
+
+// MARK: who watches
+
+let watch = {};
+
+function showPresence(now) {
+    watch = { ...watch, ...now };
+    const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
+    // `call`: a program reads the virtual camera; without one (null) only this page can watch.
+    const who = watch.call ? "A call is watching" : watch.watched ? "Only this page is watching" : "Nobody watches";
+    const [kind, words] = watch.paused ? ["rest", "Paused: calls see a card"]
+        : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
+    $("presence").className = `presence ${kind}`;
+    if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
+}
+
+on("consumer", showPresence);
+on("camera", showPresence);
+on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
+on("figures", async (event) => {
+    const status = "paused" in event ? event : await ask("status").catch(() => ({}));
+    showPresence({ ...status, ...event });
+    showStatus({ ...status, ...event });
+});
+
+// MARK: coming and going
+
+let wasLost = false;
+
+on("connection", async ({ state }) => {
+    if (state !== "open") {
+        $("presence").className = "presence trouble";
+        $("presence-text").textContent = state === "connecting" ? "Connecting …" : state === "refused" ? "No access" : "Guise is away";
+        $("brief").textContent = "";
+        wasLost ||= state === "lost";
+        return;
+    }
+    const status = await attempt(ask("status"));
+    if (status) {
+        showPresence(status);
+        showStatus(status);
+    }
+    await attempt(Promise.all([refreshWardrobe(), refreshSettings()]));
+    check();
+    if (wasLost) toast("Guise is back.");
+    wasLost = false;
+});
+
+// Masks may have been edited, and keys set elsewhere, while nobody looked here.
+document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) Promise.all([refreshWardrobe(), refreshSettings()]).catch(() => {});
+});
+
+connect();

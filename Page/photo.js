@@ -1,0 +1,76 @@
+// A photo that is dropped, pasted or chosen is dressed with what is worn, and again whenever that changes.
+
+import { $, attempt, calm, copyPicture } from "./elements.js";
+import { showPhoto } from "./stage.js";
+import * as wardrobe from "./wardrobe.js";
+
+let file = null;
+let urls = null;
+let turn = 0;
+
+async function dress() {
+    const own = ++turn;
+    $("photo-says").textContent = "Dressing …";
+    const answer = await fetch("/photo", { method: "POST", body: file });
+    if (!answer.ok) {
+        const words = await answer.json().catch(() => null);
+        throw new Error(words?.error.message ?? `The photo could not be dressed (${answer.status}).`);
+    }
+    const after = await answer.blob();
+    if (own !== turn || !file) return;
+    if (urls) URL.revokeObjectURL(urls.after);
+    urls = { before: urls?.before ?? URL.createObjectURL(file), after: URL.createObjectURL(after) };
+    showPhoto(urls);
+    const faces = Number(answer.headers.get("X-Guise-Faces"));
+    $("photo-says").textContent = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
+    $("photo-download").href = urls.after;
+    $("photo-download").download = `${file.name?.replace(/\.[^.]*$/, "") || "photo"} in guise.jpg`;
+}
+
+async function open(photo) {
+    close();
+    file = photo;
+    if (await attempt(dress().then(() => true)) !== true) close();
+}
+
+export function close() {
+    if (urls) for (const url of Object.values(urls)) URL.revokeObjectURL(url);
+    file = urls = null;
+    turn += 1;
+    showPhoto(null);
+}
+
+const again = calm(150, () => { if (file && urls) attempt(dress()); });
+wardrobe.onChange(again);
+
+$("photo-open").onclick = () => $("photo-file").click();
+$("photo-file").onchange = () => {
+    if ($("photo-file").files[0]) open($("photo-file").files[0]);
+    $("photo-file").value = "";
+};
+$("photo-close").onclick = () => {
+    close();
+    $("photo-open").focus({ preventScroll: true });
+};
+$("photo-copy").onclick = () => attempt(copyPicture(urls.after));
+
+// MARK: dropping and pasting
+
+const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+let depth = 0;
+const showDrop = (isShown) => { $("drop").hidden = !isShown; };
+
+addEventListener("dragenter", (event) => { if (hasFile(event)) { depth += 1; showDrop(true); } });
+addEventListener("dragleave", (event) => { if (hasFile(event)) { depth = Math.max(0, depth - 1); showDrop(depth > 0); } });
+addEventListener("dragover", (event) => { if (hasFile(event)) event.preventDefault(); });
+addEventListener("drop", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    depth = 0;
+    showDrop(false);
+    if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
+});
+addEventListener("paste", (event) => {
+    const pasted = [...event.clipboardData.files].find((file) => file.type.startsWith("image/"));
+    if (pasted) open(pasted);
+});

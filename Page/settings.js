@@ -1,0 +1,153 @@
+// Settings: the keys of the configuration as controls, the camera, and the configuration's file.
+
+import { ask, on } from "./connection.js";
+import { $, attempt, make, newest, place, press, toast } from "./elements.js";
+
+let values = {};
+let cameras = [];
+let source = "";
+
+const read = (key) => key.split(".").reduce((value, part) => value?.[part], values);
+function write(key, value) {
+    const parts = key.split(".");
+    const last = parts.pop();
+    const place = parts.reduce((place, part) => (place[part] ??= {}), values);
+    place[last] = value;
+}
+
+/// Sets a key of the running configuration, and tells what guise has to say about it.
+async function set(key, value) {
+    const answer = await ask("set", { key, value });
+    write(key, value);
+    show();
+    $("config-says").textContent = "Not saved yet: changes hold until Guise ends.";
+    if (answer.notes?.length) toast(answer.notes.join("; "));
+}
+
+const controls = [...document.querySelectorAll("[data-key]")];
+
+for (const control of controls) {
+    const { key, on, off, part } = control.dataset;
+    const send = newest((value) => set(key, value));
+    if (control.type === "checkbox") {
+        control.onchange = async () => {
+            const value = control.checked ? on ?? true : off ?? false;
+            if (await attempt(set(key, value).then(() => true)) !== true) show();
+        };
+    } else if (control.type === "range") {
+        control.oninput = () => {
+            showNumber(control);
+            const value = control.valueAsNumber;
+            send(part == null ? value : read(key).map((old, at) => at === Number(part) ? value : old));
+        };
+    } else {
+        control.onchange = () => send("number" in control.dataset ? Number(control.value) : control.value);
+    }
+}
+
+function showNumber(slider) {
+    const { unit = "" } = slider.dataset;
+    const value = slider.valueAsNumber;
+    slider.nextElementSibling.textContent = unit === "%" ? `${Math.round(value * 100)} %` : `${value}${unit}`;
+    slider.style.setProperty("--filled", `${(value - slider.min) / (slider.max - slider.min) * 100}%`);
+}
+
+function show() {
+    for (const control of controls) {
+        const { key, on, part } = control.dataset;
+        const value = part == null ? read(key) : read(key)?.[part];
+        if (value == null) continue;
+        if (control.type === "checkbox") control.checked = value === (on ?? true);
+        else if (control !== document.activeElement || control.type !== "range") control.value = value;
+        if (control.type === "range") showNumber(control);
+    }
+    press($("mirror"), read("view.mirror"));
+    press($("zoom"), read("view.zoom") === "face");
+    $("config-text").textContent = JSON.stringify(values, null, 4);
+    showModes();
+}
+
+// The two that are wanted most lie below the picture too.
+$("mirror").onclick = () => attempt(set("view.mirror", !read("view.mirror")));
+$("zoom").onclick = () => attempt(set("view.zoom", read("view.zoom") === "face" ? "off" : "face"));
+
+// MARK: the camera
+
+const isCurrent = (camera) => source.includes(camera.path) || (camera.name && source.includes(camera.name));
+
+function showCameras() {
+    const known = [...cameras, { path: "sample", name: "Sample portrait", note: "For trying masks without a camera" }];
+    $("cameras").replaceChildren(...known.map((camera) => {
+        const input = make("input", { type: "radio", name: "camera", value: camera.path });
+        input.checked = camera.path === "sample" ? source.startsWith("sample") : isCurrent(camera);
+        input.onchange = async () => {
+            await attempt(ask("use", { device: camera.path }));
+            setTimeout(() => attempt(refresh()), 700);
+        };
+        return make(
+            "label", { className: camera.problem ? "problem" : "" }, input,
+            make("span", {}, camera.name ?? camera.path, make("small", {}, camera.problem ?? camera.note ?? camera.path)));
+    }));
+}
+
+const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} fps`;
+
+/// Sizes and rates of the camera that is used, each once, the largest first.
+function showModes() {
+    const { width, height, rate } = values.camera ?? {};
+    const asked = { width, height, rate };
+    const modes = new Map();
+    for (const mode of cameras.find(isCurrent)?.modes ?? []) {
+        for (const rate of mode.rates) {
+            const one = { width: mode.width, height: mode.height, rate };
+            if (!modes.has(label(one))) modes.set(label(one), one);
+        }
+    }
+    modes.set(label(asked), asked);
+    const sorted = [...modes.values()].sort((a, b) => b.width - a.width || b.height - a.height || b.rate - a.rate);
+    $("mode").replaceChildren(...sorted.map((mode) => make("option", { value: JSON.stringify(mode) }, label(mode))));
+    $("mode").value = JSON.stringify(asked);
+    $("mode").disabled = sorted.length < 2;
+}
+
+$("mode").onchange = () => attempt((async () => {
+    for (const [key, value] of Object.entries(JSON.parse($("mode").value))) {
+        if (values.camera[key] !== value) await set(`camera.${key}`, value);
+    }
+})());
+
+on("camera", (event) => {
+    if (event.source == null) return;
+    source = event.source;
+    if (cameras.length) { showCameras(); showModes(); }
+});
+
+// MARK: the file
+
+$("config-save").onclick = async () => {
+    const saved = await attempt(ask("save"));
+    if (!saved) return;
+    $("config-file").textContent = place(saved.path);
+    $("config-says").textContent = "Saved, with the masks you wear.";
+    toast(`Saved as ${place(saved.path)}.`);
+};
+$("config-reload").onclick = async () => {
+    const answer = await attempt(ask("reload"));
+    if (!answer) return;
+    await attempt(refresh());
+    toast(answer.notes?.length ? answer.notes.join("; ") : "Read again.");
+};
+
+$("note").checked = localStorage.note === "on";
+$("note").onchange = () => { localStorage.note = $("note").checked ? "on" : "off"; };
+
+/// Asks for what holds now: other programs change it too.
+export async function refresh() {
+    const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
+    values = configuration.values;
+    $("config-file").textContent = configuration.file ? place(configuration.file) : "No file yet: the defaults hold";
+    cameras = devices.devices.filter((device) => device.camera && !device.loopback);
+    source = status.source ?? "";
+    showCameras();
+    show();
+}

@@ -1,0 +1,189 @@
+// The picture: live, before and after, marks, snapshots, recordings, pause and freeze.
+
+import { ask, on, state } from "./connection.js";
+import { $, announce, attempt, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
+
+let showsMarks = false;
+/// While a photo is shown, the live picture rests.
+let photo = null;
+
+// MARK: the live picture
+
+const viewer = () => `width=${innerWidth * devicePixelRatio > 1500 ? 960 : 640}&rate=15`;
+
+/// Looks at the stream where there is somebody to see it. A connection that is there is given up first.
+function look() {
+    const isSeen = !document.hidden && state === "open" && !photo;
+    $("live").removeAttribute("src");
+    if (isSeen) $("live").src = `/stream?picture=after&marks=${showsMarks ? 1 : 0}&${viewer()}`;
+}
+
+$("live").onload = () => {
+    const { naturalWidth, naturalHeight } = $("live");
+    $("screen").classList.add("lit");
+    $("screen").style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
+};
+$("live").onerror = () => setTimeout(() => { if (!$("live").complete || !$("live").naturalWidth) look(); }, 1000);
+document.addEventListener("visibilitychange", look);
+on("connection", look);
+
+$("marks").onclick = () => {
+    showsMarks = !showsMarks;
+    press($("marks"), showsMarks);
+    look();
+};
+
+// MARK: before and after
+
+/// While it is held, the picture as the camera has it lies over the other.
+export function hold(isHeld) {
+    if (isHeld === ($("hold").getAttribute("aria-pressed") === "true")) return;
+    press($("hold"), isHeld);
+    $("screen").classList.toggle("is-before", isHeld);
+    if (photo) $("photo").src = isHeld ? photo.before : photo.after;
+    else if (isHeld) $("before").src = `/stream?picture=before&marks=${showsMarks ? 1 : 0}&${viewer()}`;
+    else $("before").removeAttribute("src");
+    $("before").hidden = !isHeld || Boolean(photo);
+    announce(isHeld ? "Without masks" : "With masks");
+}
+
+$("hold").onpointerdown = (event) => {
+    if (event.button !== 0) return;
+    $("hold").setPointerCapture(event.pointerId);
+    hold(true);
+};
+$("hold").onpointerup = $("hold").onpointercancel = $("hold").onlostpointercapture = () => hold(false);
+$("hold").onkeydown = (event) => { if (event.key === " " || event.key === "Enter") { event.preventDefault(); hold(true); } };
+$("hold").onkeyup = $("hold").onblur = () => hold(false);
+$("hold").oncontextmenu = (event) => event.preventDefault();
+addEventListener("blur", () => hold(false));
+
+// MARK: photos, whose face is photo.js
+
+/// Shows a photo instead of the live picture; null: the live picture again.
+export function showPhoto(urls) {
+    photo = urls;
+    hold(false);
+    $("photo").hidden = $("photo-bar").hidden = !photo;
+    $("screen").classList.toggle("is-photo", Boolean(photo));
+    if (photo) $("photo").src = photo.after; else $("photo").removeAttribute("src");
+    if (Boolean(photo) === Boolean($("live").getAttribute("src"))) look();
+}
+
+// MARK: snapshots and recordings
+
+$("snapshot").onclick = async () => {
+    if (photo) return $("photo-download").click();
+    const flash = $("flash");
+    flash.classList.remove("now");
+    flash.getBoundingClientRect(); // the animation begins anew
+    flash.classList.add("now");
+    const taken = await attempt(ask("snapshot", localStorage.note === "on" ? { note: true } : {}));
+    if (taken) keep(taken, "picture");
+};
+
+let recording = null;
+
+$("record").onclick = async () => {
+    $("record").disabled = true;
+    if (recording) {
+        const taken = await attempt(ask("record", { action: "stop" }));
+        showRecording(null);
+        if (taken) keep(taken, "recording");
+        if (taken?.problem) toast(taken.problem, { error: true });
+    } else {
+        const begun = await attempt(ask("record", { action: "start" }));
+        if (begun) showRecording(begun);
+        if (begun) announce("Recording");
+    }
+    $("record").disabled = false;
+};
+
+function showRecording(now) {
+    if (now?.problem && now.problem !== recording?.problem) toast(now.problem, { error: true });
+    recording = now && { ...now, seen: performance.now() };
+    press($("record"), recording);
+    document.title = recording ? "● Guise" : "Guise";
+    $("record").setAttribute("aria-label", recording ? "Stop recording" : "Record");
+    $("chip-recording").hidden = !recording;
+    tick();
+}
+
+/// Seconds go on between two reports.
+function tick() {
+    if (!recording) return;
+    const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
+    $("chip-recording").textContent = [recording.problem ? "Stopped" : "REC", clock(seconds), size(recording.bytes)].filter(Boolean).join("  ");
+}
+setInterval(tick, 500);
+
+/// Lists what was taken, with what can be done with it.
+function keep(taken, kind) {
+    const url = `/album/${encodeURIComponent(taken.album)}`;
+    const isPicture = kind === "picture";
+    const view = isPicture
+        ? make("img", { src: url, alt: `Picture ${taken.album}`, decoding: "async" })
+        : make("video", { src: `${url}#t=0.1`, controls: true, preload: "metadata", "aria-label": `Recording ${taken.album}` });
+    const save = make("a", { className: "button quiet", href: `${url}?download=1`, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
+    const copy = make("button", { type: "button", className: "quiet", "aria-label": "Copy to the clipboard", title: "Copy to the clipboard" }, icon("copy"));
+    copy.onclick = () => attempt(copyPicture(url));
+    const close = make("button", { type: "button", className: "quiet", "aria-label": "Take off this list; the file stays", title: "Take off this list; the file stays" }, icon("close"));
+    const facts = isPicture ? "Picture" : [clock(taken.seconds ?? 0), size(taken.bytes)].filter(Boolean).join(" · ");
+    const item = make(
+        "li", {}, isPicture ? make("a", { href: url, target: "_blank", rel: "noopener", title: taken.path }, view) : view,
+        make("div", {}, make("span", { title: taken.path }, facts), save, isPicture ? copy : null, close));
+    close.onclick = () => {
+        item.remove();
+        $("snapshot").focus({ preventScroll: true });
+    };
+    $("taken").firstElementChild.prepend(item);
+    const slash = taken.path.lastIndexOf("/");
+    toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
+}
+
+// MARK: pause, freeze, and what is shown over the picture
+
+let status = {};
+
+$("pause").onclick = () => attempt(ask(status.paused ? "resume" : "pause").then(showSettings));
+$("freeze").onclick = () => attempt(ask(status.frozen ? "resume" : "freeze").then(showSettings));
+
+function showSettings(now) {
+    status = { ...status, ...now };
+    press($("pause"), status.paused);
+    press($("freeze"), status.frozen);
+    $("pause").querySelector("use").setAttribute("href", status.paused ? "#i-play" : "#i-pause");
+    $("pause").querySelector("span").textContent = status.paused ? "Resume" : "Pause";
+    const words = status.paused ? "Paused" : status.frozen ? "Frozen" : "";
+    $("chip-state").textContent = words;
+    $("chip-state").hidden = !words;
+}
+
+/// What `status` and the figures of each second say.
+export function showStatus(now) {
+    showSettings(now);
+    if ("recording" in now) showRecording(now.recording);
+    if ("faces" in now) showFaces(now.faces);
+}
+
+function showFaces(count) {
+    $("chip-faces").hidden = Boolean(status.paused);
+    $("chip-faces").textContent = count === 1 ? "1 face" : count ? `${count} faces` : "No face";
+}
+on("faces", (event) => showFaces(event.faces));
+
+$("wide").onclick = () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else attempt($("screen").requestFullscreen());
+};
+
+on("connection", ({ state, seconds }) => {
+    const words = {
+        connecting: ["Connecting …", ""],
+        lost: ["Guise does not run just now", `This page goes on by itself when it is back; it looks every ${Math.max(1, Math.round(seconds))} s.`],
+        refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens the page anew."],
+    }[state];
+    $("notice").hidden = !words;
+    if (words) [$("notice-title").textContent, $("notice-text").textContent] = words;
+    $("screen").classList.toggle("is-lost", Boolean(words));
+});

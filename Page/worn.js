@@ -1,0 +1,201 @@
+// What is worn, as a stack that can be put into another order, each mask with what it lets one set.
+
+import { ask } from "./connection.js";
+import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
+import * as wardrobe from "./wardrobe.js";
+
+/// The rows by the masks' names. The uppermost mask is the first row, as in a drawing program.
+const rows = new Map();
+const names = () => [...$("worn").children].map((item) => item.dataset.mask);
+
+wardrobe.onChange(() => {
+    const wanted = wardrobe.worn.map((mask) => mask.name).reverse();
+    for (const [name, row] of rows) {
+        if (wanted.includes(name)) continue;
+        const hadFocus = row.item.contains(document.activeElement);
+        row.item.remove();
+        rows.delete(name);
+        if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
+    }
+    for (const mask of wardrobe.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
+    if (!drag && names().join() !== wanted.join()) arrange(wanted);
+    for (const mask of wardrobe.worn) rows.get(mask.name).update(mask);
+    $("worn-empty").hidden = wanted.length > 0;
+    $("clear").hidden = wanted.length === 0;
+});
+
+/// Moving an element takes the focus from it.
+function arrange(wanted) {
+    const focused = document.activeElement;
+    $("worn").append(...wanted.map((name) => rows.get(name).item));
+    if ($("worn").contains(focused)) focused.focus({ preventScroll: true });
+}
+
+function makeRow(name) {
+    const grip = make("button", { type: "button", className: "grip" }, icon("grip"));
+    const picture = make("img", { className: "missing", alt: "", width: 44, height: 44, draggable: false });
+    const label = make("span", { className: "name" });
+    const number = make("output", {});
+    const slider = make("input", { type: "range", min: 0, max: 100, step: 1 });
+    const more = make("button", { type: "button", className: "quiet", "aria-expanded": "false" }, icon("tune"));
+    const off = make("button", { type: "button", className: "quiet" }, icon("close"));
+    const choices = make("div", { className: "mask-choices", hidden: true });
+    const item = make(
+        "li", { "data-mask": name },
+        make("div", { className: "worn-row" },
+            grip, make("span", { className: "face" }, picture),
+            make("div", { className: "worn-middle" }, label, make("span", { className: "slide" }, slider, number)),
+            more, off),
+        choices);
+    const fields = new Map();
+    let isSliding = false;
+
+    const send = newest((value) => ask("set", { mask: name, key: "opacity", value }));
+    const fill = (value) => {
+        slider.style.setProperty("--filled", `${value}%`);
+        number.textContent = `${value} %`;
+    };
+    slider.oninput = () => {
+        isSliding = true;
+        fill(slider.valueAsNumber);
+        send(slider.valueAsNumber / 100);
+    };
+    slider.onchange = () => { isSliding = false; };
+    more.onclick = () => {
+        choices.hidden = !choices.hidden;
+        more.setAttribute("aria-expanded", String(!choices.hidden));
+    };
+    off.onclick = () => wardrobe.change("hide", { mask: name });
+    grip.onkeydown = (event) => {
+        const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        event.stopPropagation();
+        move(name, names().indexOf(name) + step);
+    };
+    grip.onpointerdown = (event) => beginDrag(event, item, grip);
+
+    return {
+        item,
+        update(mask) {
+            const title = wardrobe.title(name);
+            // A surprise gives each person a mask of their own, by the numbers that the marks show.
+            label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
+            wardrobe.showThumbnail(picture, name);
+            grip.setAttribute("aria-label", `Move ${title}`);
+            grip.title = "Drag, or press ↑ ↓";
+            slider.setAttribute("aria-label", `Opacity of ${title}`);
+            off.setAttribute("aria-label", `Take off ${title}`);
+            off.title = "Take off";
+            more.setAttribute("aria-label", `What ${title} lets you choose`);
+            more.title = "Colours and texts";
+            if (!isSliding) {
+                slider.value = Math.round(mask.opacity * 100);
+                fill(slider.valueAsNumber);
+            }
+            const known = wardrobe.all.get(name)?.choices ?? {};
+            more.hidden = Object.keys(known).length === 0;
+            for (const [key, choice] of Object.entries(known)) {
+                if (!fields.has(key)) {
+                    const field = makeField(name, key, choice);
+                    fields.set(key, field);
+                    choices.append(field.element);
+                    // What can be chosen is shown at once: few masks have it.
+                    choices.hidden = false;
+                    more.setAttribute("aria-expanded", "true");
+                }
+                fields.get(key).update(mask.choices[key] ?? choice.default ?? "");
+            }
+        },
+    };
+}
+
+// MARK: what a mask lets one choose
+
+function makeField(mask, key, choice) {
+    const name = capital(key);
+    const send = newest((value) => ask("set", { mask, key, value }));
+    if (choice.kind === "palette") {
+        const buttons = choice.allowed.map((value) => {
+            const input = make("input", { type: "radio", name: `${mask} ${key}`, value });
+            input.onchange = () => send(value);
+            return make("label", {}, input, make("span", {}, capital(value)));
+        });
+        return {
+            element: make("div", { className: "choice" }, make("span", {}, name), make("div", { className: "pills", role: "radiogroup", "aria-label": name }, ...buttons)),
+            update(value) { for (const label of buttons) label.firstChild.checked = label.firstChild.value === value; },
+        };
+    }
+    const isColor = choice.kind === "color";
+    const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
+    const again = make("button", { type: "button", className: "quiet", "aria-label": `${name} as the mask has it`, title: "As the mask has it" }, icon("again"));
+    const later = calm(isColor ? 30 : 250, send);
+    input.oninput = () => later(input.value);
+    again.onclick = () => {
+        input.value = choice.default;
+        send(choice.default);
+    };
+    again.hidden = choice.default == null;
+    return {
+        element: make("div", { className: "choice" }, make("label", {}, make("span", {}, name), input), again),
+        update(value) {
+            if (document.activeElement === input) return;
+            input.value = isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value;
+        },
+    };
+}
+
+// MARK: another order
+
+function reorder(order) {
+    arrange(order);
+    return wardrobe.order([...order].reverse());
+}
+
+async function move(name, to) {
+    const order = names();
+    if (to < 0 || to >= order.length) return;
+    order.splice(order.indexOf(name), 1);
+    order.splice(to, 0, name);
+    await reorder(order);
+    announce(`${wardrobe.title(name)}: ${to + 1} of ${order.length}, from the top`);
+}
+
+let drag = null;
+
+/// The row follows the pointer, and the others make room; the order is sent when it is let go.
+function beginDrag(event, item, grip) {
+    if (event.button !== 0 || $("worn").children.length < 2) return;
+    event.preventDefault();
+    grip.focus({ preventScroll: true });
+    grip.setPointerCapture(event.pointerId);
+    const items = [...$("worn").children];
+    const from = items.indexOf(item);
+    const middles = items.map((other) => other.offsetTop + other.offsetHeight / 2);
+    const room = item.offsetHeight + (items[1].offsetTop - items[0].offsetTop - items[0].offsetHeight);
+    drag = { to: from };
+    item.classList.add("dragged");
+    const middle = middles[from];
+    const start = event.clientY;
+    grip.onpointermove = (event) => {
+        const way = event.clientY - start;
+        item.style.transform = `translateY(${way}px)`;
+        drag.to = items.filter((other, at) => other !== item && (at < from ? middles[at] < middle + way : middles[at] <= middle + way)).length;
+        items.forEach((other, at) => {
+            if (other === item) return;
+            const shift = at > from && at <= drag.to ? -room : at < from && at >= drag.to ? room : 0;
+            other.style.transform = shift ? `translateY(${shift}px)` : "";
+        });
+    };
+    const end = (isWanted) => {
+        const to = drag?.to ?? from;
+        drag = null;
+        grip.onpointermove = grip.onpointerup = grip.onpointercancel = grip.onlostpointercapture = null;
+        item.classList.remove("dragged");
+        for (const other of items) other.style.transform = "";
+        if (isWanted && to !== from) move(item.dataset.mask, to);
+        else wardrobe.redraw();
+    };
+    grip.onpointerup = () => end(true);
+    grip.onpointercancel = grip.onlostpointercapture = () => end(false);
+}

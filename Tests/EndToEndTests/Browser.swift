@@ -1,0 +1,171 @@
+import Foundation
+import FoundationNetworking
+import JSON
+import Synchronization
+import Testing
+
+/// A headless Chromium that is told what to do over WebDriver (https://www.w3.org/TR/webdriver2/), which Debian's
+/// chromium-driver speaks.
+final class Browser {
+    private let driver: Running
+    private let place: String
+    private let session: String
+
+    static let isThere = ["/usr/bin/chromium", "/usr/bin/chromedriver"].allSatisfy { Package.has($0) }
+
+    /// - Parameter width: of what is seen of a page, in pixels.
+    init(in workshop: Workshop, width: Int = 1280, height: Int = 800) throws {
+        // It says its port on standard output.
+        let driver = try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: workshop)
+        try #require(driver.waits(for: "started successfully on port"), "\(driver.said)")
+        let port = try #require(driver.said.firstMatch(of: /successfully on port (\d+)/)?.1)
+        (self.driver, place) = (driver, "http://127.0.0.1:\(port)")
+        // Root has no sandbox; containers have little shared memory.
+        let options: [String] = [
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
+            "--user-data-dir=\(workshop.path("browser"))",
+        ]
+        let answer = try Self.send(
+            "POST", "\(place)/session",
+            JSON([
+                "capabilities": JSON([
+                    "alwaysMatch": JSON([
+                        "browserName": JSON("chrome"), "goog:chromeOptions": JSON(["args": JSON(options)]),
+                    ])
+                ])
+            ]))
+        session = "\(place)/session/\(try #require(answer["sessionId"]?.string, "\(answer.text)"))"
+        try resize(width: width, height: height)
+    }
+
+    deinit {
+        _ = try? Self.send("DELETE", session, nil)
+        kill(driver.process.processIdentifier, SIGTERM)
+        _ = driver.wait(limit: 10)
+    }
+
+    /// A page of another origin on this computer: the driver's own. Browsers send it our cookies, which know no ports.
+    var foreignPage: String { "\(place)/status" }
+
+    func resize(width: Int, height: Int) throws {
+        let metrics: JSON = JSON([
+            "width": JSON(width), "height": JSON(height), "deviceScaleFactor": JSON(1), "mobile": JSON(width < 500),
+        ])
+        _ = try command("goog/cdp/execute", ["cmd": JSON("Emulation.setDeviceMetricsOverride"), "params": metrics])
+    }
+
+    func open(_ address: String) throws { _ = try command("url", ["url": JSON(address)]) }
+
+    /// What a script gives back; where that is a promise, what it holds.
+    @discardableResult
+    func run(_ script: String) throws -> JSON {
+        try command("execute/sync", ["script": JSON(script), "args": JSON([JSON]())])
+    }
+
+    func number(_ script: String) throws -> Double { try #require(run("return \(script)").number, "\(script)") }
+    func text(_ script: String) throws -> String { try #require(run("return \(script)").string, "\(script)") }
+
+    /// Waits until an expression is true, for `limit` seconds at most.
+    func waits(for expression: String, limit: Double = 15) -> Bool {
+        let asked = Date()
+        while Date().timeIntervalSince(asked) < limit {
+            if (try? run("return Boolean(\(expression))"))?.value == .bool(true) { return true }
+            Thread.sleep(forTimeInterval: 0.1)
+        }
+        return false
+    }
+
+    /// Clicks on an element as a mouse would: where it is covered, or not to be seen, this fails.
+    func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
+
+    /// Strokes keys, one after the other, wherever the focus is.
+    func stroke(_ keys: String...) throws { for key in keys { try act(down: key, up: key) } }
+    func press(_ key: String) throws { try act(down: key, up: nil) }
+    func release(_ key: String) throws { try act(down: nil, up: key) }
+
+    /// Of all of the browser's processes together, resident, MB.
+    func memory(_ workshop: Workshop) throws -> Int {
+        var (sizes, children) = ([Int: Int](), [Int: [Int]]())
+        for line in try workshop.shell("ps -eo pid=,ppid=,rss=").split(separator: "\n") {
+            let numbers = line.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == 3 else { continue }
+            sizes[numbers[0]] = numbers[2]
+            children[numbers[1], default: []].append(numbers[0])
+        }
+        var (sum, waiting) = (0, [Int(driver.process.processIdentifier)])
+        while let next = waiting.popLast() {
+            sum += sizes[next] ?? 0
+            waiting += children[next] ?? []
+        }
+        return sum / 1000
+    }
+
+    private func element(_ selector: String) throws -> String {
+        let found = try command("element", ["using": JSON("css selector"), "value": JSON(selector)])
+        // The key by which the standard calls a reference to an element.
+        return try #require(found["element-6066-11e4-a52e-4f735466cecf"]?.string, "\(found.text)")
+    }
+
+    private func act(down: String?, up: String?) throws {
+        let steps = [("keyDown", down), ("keyUp", up)].compactMap { kind, key in
+            key.map { JSON(["type": JSON(kind), "value": JSON($0)]) }
+        }
+        let keyboard: JSON = JSON(["type": JSON("key"), "id": JSON("keyboard"), "actions": JSON(steps)])
+        _ = try command("actions", ["actions": JSON([keyboard])])
+    }
+
+    private func command(_ path: String, _ body: KeyValuePairs<String, JSON>) throws -> JSON {
+        try Self.send("POST", "\(session)/\(path)", JSON(body))
+    }
+
+    private static func send(_ method: String, _ address: String, _ body: JSON?) throws -> JSON {
+        var request = URLRequest(url: try #require(URL(string: address)))
+        request.httpMethod = method
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        request.httpBody = body.map { Data($0.text.utf8) }
+        let answer = try fetch(request)
+        let value = try #require(try JSON(Array(answer.body), file: "answer")["value"])
+        try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
+        return value
+    }
+
+    /// Sends a request, and waits for the whole answer. No cookies are kept, and no redirection is followed.
+    static func fetch(_ request: URLRequest) throws -> (code: Int, headers: [String: String], body: Data) {
+        let told = DispatchSemaphore(value: 0)
+        let result = Mutex<(HTTPURLResponse?, Data?, (any Error)?)>((nil, nil, nil))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpShouldSetCookies = false
+        configuration.timeoutIntervalForRequest = 60
+        let session = URLSession(configuration: configuration, delegate: Stayer(), delegateQueue: nil)
+        defer { session.finishTasksAndInvalidate() }
+        session.dataTask(with: request) { body, response, error in
+            result.withLock { $0 = (response as? HTTPURLResponse, body, error) }
+            told.signal()
+        }.resume()
+        try #require(told.wait(timeout: .now() + 90) == .success, "\(request.url?.absoluteString ?? "") answers")
+        let (response, body, error) = result.withLock { $0 }
+        if let error { throw error }
+        let headers = (response?.allHeaderFields ?? [:]).map {
+            (String(describing: $0.key), String(describing: $0.value))
+        }
+        return (
+            response?.statusCode ?? 0, Dictionary(headers.map { ($0.lowercased(), $1) }, uniquingKeysWith: { $1 }),
+            body ?? Data()
+        )
+    }
+
+    /// Goes where it was sent, and nowhere else.
+    private final class Stayer: NSObject, URLSessionTaskDelegate, Sendable {
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+        ) { completionHandler(nil) }
+    }
+}
+
+/// Keys that have no letter, as WebDriver writes them.
+enum Key {
+    static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
+    static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")
+    static let home = "\u{E011}"
+}

@@ -1,0 +1,391 @@
+import Foundation
+import JSON
+import Testing
+
+extension EndToEnd {
+    /// The local page as people meet it: a running guise, looked at and clicked on in a real browser.
+    @Suite(
+        .serialized, .enabled(if: Package.hasSample && Program.isRelease),
+        .enabled(if: Browser.isThere, "needs Debian's chromium and chromium-driver"))
+    struct BrowserTests {
+        /// A guise that shows the sample on its page, and a browser that has the page open.
+        private final class Stage {
+            let workshop: Workshop
+            private(set) var running: Running
+            let browser: Browser
+            /// With the token.
+            let address: String
+            /// "http://127.0.0.1:PORT/"
+            let place: String
+
+            init(width: Int = 1280) throws {
+                workshop = try Workshop()
+                workshop.runtime = workshop.path("run")
+                try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+                running = try Self.start(in: workshop, port: 0)
+                let told = try Program.run(["page", "--no-open"], in: workshop)
+                let match = try #require(told.out.firstMatch(of: /(http:\/\/127\.0\.0\.1:\d+\/)\?token=\S+/), "\(told)")
+                (address, place) = (String(match.0), String(match.1))
+                browser = try Browser(in: workshop, width: width)
+                try browser.open(address)
+                try #require(browser.waits(for: "document.querySelector('#live').naturalWidth"), "the picture comes")
+                try #require(browser.waits(for: "document.querySelectorAll('[data-mask]').length > 40"))
+                try browser.run(Self.eyes)
+            }
+
+            private static func start(in workshop: Workshop, port: Int) throws -> Running {
+                let config = try workshop.write(#"{"page": {"port": \#(port)}, "masks": []}"#, "page.json")
+                let arguments = ["run", "--source", "sample", "--sink", "page", "--config", config]
+                let running = try Running(arguments, in: workshop)
+                try #require(running.waits(for: "-> page"), "\(running.said)")
+                return running
+            }
+
+            /// Ends guise, and starts it anew after `pause` seconds, at the same port.
+            func restart(pause: Double) throws {
+                kill(running.process.processIdentifier, SIGTERM)
+                #expect(running.wait(limit: 20).code == 0)
+                Thread.sleep(forTimeInterval: pause)
+                let port = try #require(place.firstMatch(of: /:(\d+)/).flatMap { Int($0.1) })
+                running = try Self.start(in: workshop, port: port)
+            }
+
+            /// `look()`: the picture on the page as 64 x 36 pixels of red, green, blue; no other site's script may see them.
+            private static let eyes = """
+                window.look = () => {
+                    const canvas = document.createElement("canvas");
+                    [canvas.width, canvas.height] = [64, 36];
+                    const pen = canvas.getContext("2d");
+                    pen.drawImage(document.querySelector("#live"), 0, 0, 64, 36);
+                    return [...pen.getImageData(0, 0, 64, 36).data].filter((_, at) => at % 4 < 3);
+                };
+                """
+
+            func look() throws -> [Double] { try browser.run("return look()").elements.compactMap(\.number) }
+
+            /// How much more there is of a colour than of another, of 255, in the mean of the picture.
+            func mean(_ channel: Int, less other: Int) throws -> Double {
+                let pixels = try look()
+                return stride(from: 0, to: pixels.count, by: 3).reduce(0) {
+                    $0 + pixels[$1 + channel] - pixels[$1 + other]
+                }
+                    / Double(pixels.count / 3)
+            }
+
+            /// How many of the pixels are as red as Santa's hat, in the median of some pictures: the sample moves.
+            func redness() throws -> Int {
+                let counts = try (0..<9).map { _ in
+                    Thread.sleep(forTimeInterval: 0.15)
+                    let pixels = try look()
+                    return stride(from: 0, to: pixels.count, by: 3).count {
+                        pixels[$0] > 150 && pixels[$0 + 1] < 60 && pixels[$0 + 2] < 70
+                    }
+                }
+                return counts.sorted()[4]
+            }
+
+            func status() throws -> JSON {
+                try JSON(Array(try Program.run(["status", "--json"], in: workshop).out.utf8), file: "status")
+            }
+
+            var worn: [String] {
+                get throws { try status()["masks"]?.elements.compactMap { $0["name"]?.string } ?? [] }
+            }
+
+            /// The files of a folder in the home.
+            func files(_ folder: String) -> [String] {
+                ((try? FileManager.default.contentsOfDirectory(atPath: workshop.path(folder))) ?? []).sorted()
+                    .map { workshop.path("\(folder)/\($0)") }
+            }
+
+            /// Asks without a browser, and without its cookie.
+            func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
+                code: Int, headers: [String: String], body: Data
+            ) {
+                var request = URLRequest(url: try #require(URL(string: place + path)))
+                request.httpMethod = method
+                for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+                return try Browser.fetch(request)
+            }
+
+            /// Waits ten seconds at most.
+            func comes(_ holds: () throws -> Bool) -> Bool {
+                for _ in 0..<100 {
+                    if (try? holds()) == true { return true }
+                    Thread.sleep(forTimeInterval: 0.1)
+                }
+                return false
+            }
+        }
+
+        /// Mean difference of two looks, of 255.
+        private func difference(_ one: [Double], _ two: [Double]) -> Double {
+            zip(one, two).reduce(0) { $0 + abs($1.0 - $1.1) } / Double(max(1, one.count))
+        }
+
+        @Test func `the picture moves, a click on santa changes it, and so does a slider`() throws {
+            let stage = try Stage()
+            let first = try stage.look()
+            try #require(first.count == 64 * 36 * 3)
+            #expect(stage.comes { try difference(first, stage.look()) > 5 }, "the picture moves")
+
+            let bare = try stage.redness()
+            try stage.browser.click("[data-mask=santa]")
+            #expect(stage.browser.waits(for: "document.querySelector('[data-mask=santa]').ariaPressed == 'true'"))
+            #expect(try stage.worn == ["santa"])
+            let dressed = try stage.redness()
+            print("red pixels of 2304: \(bare) bare, \(dressed) with santa")
+            #expect(dressed > bare + 10)
+
+            // A tint colours the whole picture, wherever the portrait has moved to.
+            try stage.browser.click("[data-mask=santa]")
+            try stage.browser.click("[data-mask=tint]")
+            #expect(stage.comes { try stage.worn == ["tint"] })
+            Thread.sleep(forTimeInterval: 1)
+            let full = try stage.mean(0, less: 2)
+            try stage.browser.run("document.querySelector('#worn input[type=range]').focus()")
+            try stage.browser.stroke(Key.home)
+            #expect(stage.comes { try stage.status()["masks"]?.elements.first?["opacity"]?.number == 0 })
+            Thread.sleep(forTimeInterval: 1)
+            let faint = try stage.mean(0, less: 2)
+            print("red less blue: \(full) with the tint, \(faint) with its slider at 0")
+            #expect(full > faint + 15)
+        }
+
+        @Test func `a snapshot is a PNG of the very picture that is shown`() throws {
+            let stage = try Stage()
+            try stage.browser.click("[data-mask=polaroid]")
+            #expect(stage.comes { try stage.worn == ["polaroid"] })
+            try stage.browser.click("#freeze")
+            #expect(stage.comes { try stage.status()["frozen"]?.value == .bool(true) })
+            Thread.sleep(forTimeInterval: 1)
+            let shown = try stage.look()
+            try stage.browser.click("#snapshot")
+            try #require(stage.browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 1280"))
+            let path = try #require(stage.files("Pictures/Guise").first { $0.hasSuffix(".png") })
+            #expect(try stage.workshop.measure(path) == "1280x720 1")
+            try stage.workshop.shell("ffmpeg -v error -y -i '\(path)' -vf scale=64:36:flags=area small.png")
+            let taken = try stage.workshop.pixels(stage.workshop.path("small.png"))
+            let apart = difference(shown, taken.bytes.map { Double($0) })
+            print("snapshot and page are \(apart) of 255 apart")
+            #expect(apart < 8)
+            // What was worn is written in it.
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(data.firstRange(of: Data("tEXt".utf8)) != nil && data.firstRange(of: Data("polaroid".utf8)) != nil)
+            // The page gives it back as it lies there.
+            let bytes = try stage.browser.number(
+                "fetch(document.querySelector('#taken a').href).then((answer) => answer.blob()).then((blob) => blob.size)"
+            )
+            #expect(Int(bytes) == data.count)
+        }
+
+        @Test func `a recording says its time, ends, and plays`() throws {
+            let stage = try Stage()
+            try stage.browser.click("#record")
+            #expect(stage.browser.waits(for: "/0:0[3-9]/.test(document.querySelector('#chip-recording').textContent)"))
+            try stage.browser.click("#record")
+            // The browser plays it from the album, by ranges.
+            #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 2"))
+            #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
+            let path = try #require(stage.files("Videos/Guise").first { $0.hasSuffix(".mp4") })
+            let parts = try stage.workshop.measure(path).split(separator: " ")
+            print("recorded: \(parts)")
+            #expect(parts.first == "1280x720" && (Int(parts.last ?? "") ?? 0) > 45, "\(parts)")
+            #expect(try stage.status()["recording"]?.value == .null)
+        }
+
+        @Test func `strangers get no picture: no token, a wrong one, another origin`() throws {
+            let stage = try Stage()
+            for path in [
+                "", "stream", "stream?picture=before", "thumbnail?mask=santa&face=sample", "page.js", "?token=",
+                "?token=wrong",
+            ] {
+                let answer = try stage.ask(path)
+                #expect(answer.code == 403, "\(path): \(answer.code)")
+                #expect(
+                    answer.headers["set-cookie"] == nil
+                        && answer.headers["content-type"]?.hasPrefix("text/html") == true)
+                #expect(String(decoding: answer.body, as: UTF8.self).contains("guise page"))
+            }
+            // What the browser was given opens the page, and another site's name beside it shuts it.
+            let known = try stage.ask(String(stage.address.dropFirst(stage.place.count)))
+            #expect(known.code == 303)
+            let cookie = try #require(known.headers["set-cookie"])
+            #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"))
+            let pair = String(cookie.prefix { $0 != ";" })
+            let page = try stage.ask("", "GET", ["Cookie": pair])
+            #expect(page.code == 200 && page.headers["content-security-policy"]?.contains("default-src 'none'") == true)
+            #expect(try stage.ask("face", "POST", ["Cookie": pair]).code == 403)
+            #expect(try stage.ask("face", "POST", ["Cookie": pair, "Origin": "http://evil.example"]).code == 403)
+
+            // A page of another port is the same site to browsers, so that they send our cookie along.
+            try stage.browser.open(stage.browser.foreignPage)
+            let picture = """
+                return new Promise((resolve) => {
+                    const image = new Image();
+                    image.onload = () => resolve("shown");
+                    image.onerror = () => resolve("refused");
+                    image.src = "\(stage.place)stream";
+                    setTimeout(() => resolve("nothing"), 5000);
+                });
+                """
+            #expect(try stage.browser.run(picture).string == "refused")
+            let socket = """
+                return new Promise((resolve) => {
+                    const socket = new WebSocket("\(stage.place.replacing("http", with: "ws"))socket");
+                    socket.onopen = () => resolve("open");
+                    socket.onerror = () => resolve("refused");
+                });
+                """
+            #expect(try stage.browser.run(socket).string == "refused")
+            let post = """
+                return fetch("\(stage.place)face", {method: "POST", credentials: "include"})
+                    .then((answer) => "answered", () => "refused");
+                """
+            #expect(try stage.browser.run(post).string == "refused")
+        }
+
+        @Test func `guise may end and come back: the page waits, and goes on by itself`() throws {
+            let stage = try Stage()
+            try stage.restart(pause: 2)
+            #expect(
+                stage.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
+            let first = try stage.look()
+            #expect(stage.comes { try difference(first, stage.look()) > 5 }, "the picture moves again")
+            try stage.browser.click("[data-mask=crown]")
+            #expect(stage.comes { try stage.worn == ["crown"] })
+            // Where it stays away, that is said.
+            kill(stage.running.process.processIdentifier, SIGTERM)
+            _ = stage.running.wait()
+            #expect(stage.browser.waits(for: "!document.querySelector('#notice').hidden"))
+            #expect(try stage.browser.text("document.querySelector('#notice').innerText").contains("does not run"))
+        }
+
+        @Test func `no width from 360 pixels on has to be scrolled sideways`() throws {
+            let stage = try Stage(width: 360)
+            for mask in ["name-tag", "makeup-evening"] {
+                try stage.browser.run("document.querySelector('[data-mask=\(mask)]').click()")
+            }
+            #expect(stage.browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
+            for width in [360, 620, 900, 1099, 1100, 1440, 2560] {
+                try stage.browser.resize(width: width, height: 800)
+                for tab in ["masks", "settings", "health"] {
+                    try stage.browser.run("document.querySelector('#tab-\(tab)').click()")
+                    Thread.sleep(forTimeInterval: 0.2)
+                    let wide = try stage.browser.number("document.documentElement.scrollWidth")
+                    #expect(Int(wide) <= width, "\(tab) at \(width): \(wide)")
+                    let beyond = try stage.browser.text(
+                        "[...document.querySelectorAll('button, input, select, h2, code')].filter((one) => one.checkVisibility() "
+                            + "&& !one.closest('.tags, .taken, pre, .unseen') && one.getBoundingClientRect().right > innerWidth + 1)"
+                            + ".map((one) => one.id || one.className || one.textContent).join()")
+                    #expect(beyond == "", "\(tab) at \(width): \(beyond)")
+                }
+            }
+        }
+
+        @Test func `by the keyboard alone a mask is found, put on, moved and taken off`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            // The first stop leads past the controls.
+            try browser.stroke(Key.tab)
+            #expect(try browser.text("document.activeElement.className") == "skip")
+            try browser.stroke(Key.enter)
+            #expect(browser.waits(for: "document.activeElement.id == 'search'"))
+            for letter in "crown" { try browser.stroke(String(letter)) }
+            try browser.stroke(Key.down)
+            #expect(try browser.text("document.activeElement.dataset.mask") == "crown")
+            // What has the focus is seen to have it.
+            #expect(
+                try browser.text("getComputedStyle(document.activeElement.querySelector('.face')).outlineStyle")
+                    == "solid")
+            try browser.stroke(Key.enter)
+            #expect(stage.comes { try stage.worn == ["crown"] })
+            try browser.stroke(Key.right, " ")
+            #expect(stage.comes { try stage.worn == ["crown", "flower-crown"] })
+            // The stack shows the uppermost first.
+            try browser.run("document.querySelector('#worn .grip').focus()")
+            try browser.stroke(Key.down)
+            #expect(stage.comes { try stage.worn == ["flower-crown", "crown"] })
+            #expect(browser.waits(for: "document.querySelector('#announcer').textContent.includes('2 of 2')"))
+            #expect(
+                try browser.text("document.activeElement.className") == "grip", "the focus stays with what was moved")
+            // Hot keys; they are letters where letters are written.
+            try browser.stroke("0")
+            #expect(stage.comes { try stage.worn == [] })
+            try browser.run("document.activeElement.blur()")
+            try browser.stroke(Key.right)
+            #expect(stage.comes { try stage.worn.count == 1 })
+            try browser.press("b")
+            #expect(browser.waits(for: "document.querySelector('#before').naturalWidth > 0"))
+            try browser.release("b")
+            #expect(browser.waits(for: "document.querySelector('#before').hidden"))
+            try browser.stroke("?")
+            #expect(browser.waits(for: "document.querySelector('#help').open"))
+            try browser.stroke(Key.escape)
+            #expect(browser.waits(for: "!document.querySelector('#help').open"))
+        }
+
+        @Test func `a photo is dressed with what is worn, and again when that changes`() throws {
+            let stage = try Stage()
+            let drop = """
+                return fetch("/thumbnail?mask=tint&face=sample").then((answer) => answer.blob()).then((blob) => {
+                    const files = new DataTransfer();
+                    files.items.add(new File([blob], "me.jpg", {type: "image/jpeg"}));
+                    dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+                });
+                """
+            try stage.browser.run(drop)
+            try #require(stage.browser.waits(for: "document.querySelector('#photo').naturalWidth > 0"))
+            #expect(try stage.browser.text("document.querySelector('#photo-says').textContent") == "1 face")
+            let bare = try stage.browser.text("document.querySelector('#photo').src")
+            try stage.browser.run("document.querySelector('[data-mask=top]').click()")
+            #expect(stage.browser.waits(for: "document.querySelector('#photo').src != '\(bare)'"))
+            try stage.browser.click("#photo-close")
+            #expect(stage.browser.waits(for: "document.querySelector('#live').naturalWidth > 0"))
+            // What is no picture is refused in guise's own words.
+            try stage.browser.run(
+                """
+                const files = new DataTransfer();
+                files.items.add(new File(["no picture"], "no.jpg", {type: "image/jpeg"}));
+                dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
+                """)
+            #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
+        }
+
+        /// Seconds; ten minutes by hand: GUISE_SOAK=600.
+        private static let soak = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 20
+        /// MB that may be added after warming up: one picture more or less, and what collectors have not looked at yet.
+        private static let (mostOfGuise, mostOfBrowser) = (12, 60)
+
+        @Test(.timeLimit(.minutes(30)))
+        func `minutes of looking leave the memory of both sides flat`() throws {
+            let stage = try Stage()
+            func memories() throws -> (guise: Int, browser: Int) {
+                (Int(try stage.status()["memory"]?.number ?? 0), try stage.browser.memory(stage.workshop))
+            }
+            /// Somebody who tries one mask after the other, and compares.
+            func use(seconds: Double) throws {
+                let began = Date()
+                while Date().timeIntervalSince(began) < seconds {
+                    try stage.browser.click("#next")
+                    try stage.browser.press("b")
+                    Thread.sleep(forTimeInterval: 0.5)
+                    try stage.browser.release("b")
+                    Thread.sleep(forTimeInterval: 0.5)
+                }
+                // Whatever is worn when it is measured is the same.
+                try stage.browser.run("document.querySelector('#clear').click()")
+                Thread.sleep(forTimeInterval: 1)
+            }
+            try use(seconds: max(8, Self.soak / 4))
+            let before = try memories()
+            try use(seconds: Self.soak)
+            let after = try memories()
+            print(
+                "after \(Int(Self.soak)) s: guise \(before.guise) to \(after.guise) MB, browser \(before.browser) to \(after.browser) MB"
+            )
+            #expect(after.guise <= before.guise + Self.mostOfGuise)
+            #expect(after.browser <= before.browser + Self.mostOfBrowser)
+        }
+    }
+}

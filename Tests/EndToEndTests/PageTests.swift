@@ -1,0 +1,220 @@
+import Foundation
+import Frames
+import JSON
+import Publish
+import Testing
+
+extension EndToEnd {
+    /// The page of the built program: who comes in, what it shows, and that it is another client of the same requests.
+    @Suite(.serialized, .enabled(if: Package.hasSample && Program.isRelease)) struct PageTests {
+        /// A guise with a page of its own.
+        private final class Stage {
+            let workshop: Workshop
+            var running: Running
+            var address = ""
+
+            var origin: String { String(address.prefix { $0 != "?" }.dropLast()) }
+
+            init() throws {
+                workshop = try Workshop()
+                workshop.runtime = workshop.path("run")
+                try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+                try workshop.write(
+                    #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"]}"#, "config/guise/config.json")
+                running = try Running(["page", "--no-open"], in: workshop)
+                try enter()
+            }
+
+            /// Finds the page, and gets the cookie.
+            func enter() throws {
+                try #require(running.waits(for: "?token="), "\(running.said)")
+                address = try #require(running.said.firstMatch(of: /http:\/\/\S+token=[0-9a-f]+/).map { String($0.0) })
+                _ = try curl("/", "-c jar '\(address)'", to: "entry")
+            }
+
+            /// Asks as a browser that was let in.
+            /// - Returns: the status; what came is in the file.
+            @discardableResult
+            func curl(_ path: String, _ more: String = "", to file: String) throws -> Int {
+                let place = more.contains("http") ? "" : "'\(origin)\(path)'"
+                let status = try workshop.shell(
+                    "curl -s -m 60 -b jar -H 'Origin: \(origin)' -o '\(file)' -w '%{http_code}' \(more) \(place)")
+                return Int(status) ?? 0
+            }
+
+            func json(_ file: String) throws -> JSON {
+                try JSON([UInt8](Data(contentsOf: workshop.folder.appending(path: file))), file: file)
+            }
+
+            /// Waits ten seconds at most.
+            func answers(_ holds: () throws -> Bool) -> Bool {
+                for _ in 0..<100 {
+                    if (try? holds()) == true { return true }
+                    Thread.sleep(forTimeInterval: 0.1)
+                }
+                return false
+            }
+
+            func status() throws -> JSON {
+                try JSON(Array(workshop.guise("status", "--json").out.utf8), file: "status")
+            }
+
+            func end() throws {
+                _ = try workshop.guise("stop")
+                #expect(running.wait().code == 0)
+            }
+        }
+
+        @Test func `the page is found, shows faces with and without masks, and survives a restart`() throws {
+            let stage = try Stage()
+            let second = try stage.workshop.guise("page", "--no-open")
+            #expect(second.out == "\(stage.address)\n", "\(second)")
+            #expect(
+                try stage.curl("/style.css", to: "style") == (Package.has("\(Package.folder.path)/Page") ? 200 : 404))
+            #expect(try stage.curl("/stream", "-b guise-1=1", to: "no") == 403)
+            let cookie = try #require(stage.address.split(separator: "=").last)
+            let port = try #require(stage.origin.split(separator: ":").last)
+            func picture(_ query: String) throws -> Picture {
+                let name = query.filter(\.isLetter)
+                try stage.workshop.shell(
+                    "timeout 20 ffmpeg -v error -y -headers 'Cookie: guise-\(port)=\(cookie)' -f mpjpeg -i "
+                        + "'\(stage.origin)/stream?\(query)' -frames:v 1 '\(name).png'")
+                return try stage.workshop.pixels(stage.workshop.path("\(name).png"))
+            }
+            _ = try stage.workshop.guise("wear", "bandit", "santa")
+            #expect(stage.answers { try stage.status()["masks"]?.elements.count == 2 })
+            // It holds still, so that what differs is what is worn.
+            _ = try stage.workshop.guise("freeze")
+            let after = try picture("picture=after")
+            #expect((after.width, after.height) == (640, 360))
+            #expect(after.changes(from: try picture("picture=after&marks=1")).count > 300)
+            #expect(
+                try stage.status()["watched"]?.bool == false
+                    || stage.answers { try stage.status()["watched"]?.bool == false })
+            _ = try stage.workshop.guise("resume")
+            _ = try picture("picture=before&width=1280")
+            try stage.end()
+
+            stage.running = try Running(["page", "--no-open"], in: stage.workshop)
+            let before = cookie
+            try stage.enter()
+            #expect(stage.address.hasSuffix(before), "a session keeps its token")
+            try stage.end()
+        }
+
+        @Test func `a photo comes back dressed, and what is none is refused`() throws {
+            let stage = try Stage()
+            _ = try stage.workshop.guise("wear", "santa")
+            try stage.workshop.shell(
+                """
+                ffmpeg -v error -i '\(Package.sample)' -vf 'split[a][b];[a][b]hstack' two.png
+                ffmpeg -v error -i two.png two.webp; ffmpeg -v error -i two.png -q:v 2 two.jpg; head -c 3000 two.png > half.png
+                """)
+            let bare = try stage.workshop.pixels(stage.workshop.path("two.png"))
+            for ending in ["png", "jpg", "webp"] {
+                let status = try stage.curl("/photo", "-D head.txt --data-binary @two.\(ending)", to: "dressed.jpg")
+                #expect(status == 200, "\(ending)")
+                let head = try String(contentsOf: stage.workshop.folder.appending(path: "head.txt"), encoding: .utf8)
+                #expect(head.contains("X-Guise-Faces: 2"), "\(ending): \(head)")
+                let dressed = try stage.workshop.pixels(stage.workshop.path("dressed.jpg"))
+                #expect((dressed.width, dressed.height) == (bare.width, bare.height))
+                let changed = dressed.changes(from: bare)
+                #expect(changed.left < bare.width / 2 && changed.right > bare.width / 2, "\(ending): \(changed)")
+            }
+            for (file, code) in [("half.png", 422), ("jar", 415)] {
+                #expect(try stage.curl("/photo", "--data-binary @\(file)", to: "refusal") == code, "\(file)")
+                #expect(try stage.json("refusal")["error"]?["message"]?.string?.contains("/proc/") == false)
+            }
+            // Of 20000x20000 pixels, says its header; nobody looks further.
+            let bomb: [UInt8] =
+                [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+                + [0, 0, 0x4E, 0x20, 0, 0, 0x4E, 0x20, 8, 2, 0, 0, 0]
+            try Data(bomb).write(to: stage.workshop.folder.appending(path: "bomb.png"))
+            #expect(try stage.curl("/photo", "--data-binary @bomb.png", to: "refusal") == 413)
+            try stage.end()
+        }
+
+        @Test func `masks are shown on the sample and on the user's own face`() throws {
+            let stage = try Stage()
+            #expect(try stage.curl("/thumbnail?mask=santa", to: "santa.jpg") == 200)
+            #expect(try stage.curl("/thumbnail?mask=crown", to: "crown.jpg") == 200)
+            let santa = try stage.workshop.pixels(stage.workshop.path("santa.jpg"))
+            #expect((santa.width, santa.height) == (192, 192))
+            #expect(santa.changes(from: try stage.workshop.pixels(stage.workshop.path("crown.jpg"))).count > 2000)
+            #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 409)
+            #expect(try stage.curl("/face", "-X POST", to: "face") == 200)
+            #expect(try stage.json("face")["faces"]?.number == 1)
+            #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 200)
+            #expect(santa.changes(from: try stage.workshop.pixels(stage.workshop.path("mine.jpg"))).count > 500)
+            // Drawn once, given often.
+            let asked = Date()
+            for _ in 0..<10 { try stage.curl("/thumbnail?mask=santa", to: "santa.jpg") }
+            print("a thumbnail that was drawn: \(Date().timeIntervalSince(asked) * 100) ms with curl's start")
+            try stage.end()
+        }
+
+        @Test func `a snapshot says what was worn, and a note does so for people`() throws {
+            let stage = try Stage()
+            _ = try stage.workshop.guise("wear", "name-tag")
+            _ = try stage.workshop.guise("set", "name-tag", "text", "Ada Łovelace")
+            let path = stage.workshop.path("me.png")
+            #expect(try stage.workshop.guise("snapshot", path, "--note").code == 0)
+            let texts = PNGText.texts(in: [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))))
+            #expect(texts["Software"]?.hasPrefix("Guise ") == true)
+            let worn = try JSON(Array((texts["Guise"] ?? "").utf8), file: "tEXt")["masks"]?.elements.first
+            #expect(worn?["name"]?.string == "name-tag")
+            #expect(worn?["choices"]?["text"]?.string == "Ada Łovelace")
+            #expect(try stage.workshop.measure(path) == "1280x720 1")
+            let note = try String(contentsOf: stage.workshop.folder.appending(path: "me.txt"), encoding: .utf8)
+            #expect(note.contains("name-tag: opacity 1, text Ada Łovelace"), "\(note)")
+            #expect(try stage.curl("/album/me.png", to: "again.png") == 200)
+            #expect(try stage.workshop.measure(stage.workshop.path("again.png")) == "1280x720 1")
+            #expect(try stage.curl("/album/me.txt", to: "again.txt") == 404)
+            try stage.end()
+        }
+
+        @Test func `a recording whose encoder is killed is told, plays, and does not keep the next from beginning`()
+            throws
+        {
+            let stage = try Stage()
+            let path = stage.workshop.path("clip.mp4")
+            #expect(try stage.workshop.guise("record", "start", path).code == 0)
+            #expect(stage.answers { try stage.status()["recording"]?["seconds"]?.number ?? 0 > 4 })
+            #expect(try stage.status()["recording"]?["problem"]?.string == nil)
+            // The encoder alone has that file among its words.
+            try stage.workshop.shell("kill -KILL $(pgrep -f 'file:\(stage.workshop.path("clip.part.mp4"))' | head -1)")
+            #expect(stage.answers { try stage.status()["recording"]?["problem"]?.string?.contains("is kept") == true })
+            #expect(stage.running.said.contains("the recording has ended"))
+            let stopped = try stage.workshop.guise("record", "stop")
+            #expect(stopped.code == 1 && stopped.out == "\(path)\n" && stopped.errors.contains("killed by signal 9"))
+            let seconds = try #require(
+                Double(
+                    try stage.workshop.shell("ffprobe -v error -show_entries format=duration -of csv=p=0 '\(path)'")
+                        .trimmingCharacters(in: .whitespacesAndNewlines)))
+            print("of a recording cut off after more than 4 s, \(seconds) s play")
+            #expect(seconds > 1)
+            #expect(try stage.curl("/album/clip.mp4", "-H 'Range: bytes=0-99'", to: "part") == 206)
+            #expect(try stage.workshop.shell("ls").contains(".part.") == false)
+            #expect(try stage.workshop.guise("record", "start", stage.workshop.path("next.mp4")).code == 0)
+            #expect(stage.answers { try stage.status()["recording"]?["frames"]?.number ?? 0 > 5 })
+            #expect(try stage.workshop.guise("record", "stop").code == 0)
+            try stage.end()
+        }
+
+        @Test func `what holds is saved, with what is worn`() throws {
+            let stage = try Stage()
+            _ = try stage.workshop.guise("wear", "crown", "stubble")
+            _ = try stage.workshop.guise("set", "faces.most", "3")
+            let saved = try stage.workshop.guise("save")
+            #expect(saved.out == stage.workshop.path("config/guise/config.json") + "\n", "\(saved)")
+            let json = try stage.json("config/guise/config.json")
+            #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
+            #expect(json["faces"]?["most"]?.number == 3 && json["page"]?["port"]?.number == 0)
+            #expect(!stage.running.said.contains("read again"))
+            let surprise = try stage.workshop.guise("surprise")
+            #expect(surprise.code == 0 && surprise.out.split(separator: ",").count == 4, "\(surprise)")
+            #expect(try stage.workshop.guise("random").out.contains(",") == false)
+            try stage.end()
+        }
+    }
+}

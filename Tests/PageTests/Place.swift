@@ -1,0 +1,95 @@
+import Control
+import Foundation
+import Frames
+import JSON
+import Synchronization
+import Testing
+
+@testable import Page
+
+/// A daemon that answers at once.
+private final class Echo: Answering {
+    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        switch verb {
+        case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
+        default: reply(.failure(Refusal(.notNow, "there is none")))
+        }
+    }
+
+    func news() -> [(topic: Topic, event: JSON)] { [(.faces, JSON(["event": "faces", "faces": 1]))] }
+}
+
+final class Host: PageHost {
+    let control: ControlServer
+    let album: String
+    let photos = Mutex<[Int]>([])
+
+    init(album: String) throws {
+        control = try ControlServer(nil, Echo())
+        self.album = album
+    }
+
+    deinit { control.close() }
+
+    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
+        guard mask == "santa" else { throw Refusal(.unknownMask, "no mask '\(mask)'") }
+        return [0xFF, 0xD8, 0xFF] + Array(face.rawValue.utf8)
+    }
+
+    func keepFace() async throws -> Int { throw Refusal(.notNow, "no face is seen now") }
+
+    func dress(photo: [UInt8]) async throws -> DressedPhoto {
+        photos.withLock { $0.append(photo.count) }
+        guard PhotoHeader(photo) != nil else { throw PageRefusal(415, "unsupported", "that is no photo") }
+        return DressedPhoto(jpeg: [0xFF, 0xD8, 0xFF], faces: 3)
+    }
+
+    func path(inAlbum name: String) -> String? { name == "a b.mp4" ? album : nil }
+
+    func connect() throws -> CInt { try control.connect() }
+}
+
+/// A server with a page of two files and an album of one.
+final class Place {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "guise-page-\(UUID().uuidString)")
+    let token = PageToken()
+    let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
+    let host: Host
+    let server: PageServer
+
+    init() throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("<p>Guise".utf8).write(to: folder.appending(path: "index.html"))
+        try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: folder.appending(path: "album"))
+        host = try Host(album: folder.appending(path: "album").path)
+        server = try PageServer(port: 0, files: folder.path, token: token, preview: preview, host: host)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// What a browser sends that was let in.
+    var own: [String: String] {
+        ["Host": "127.0.0.1:\(server.port)", "Cookie": "guise-\(server.port)=\(token.text)"]
+    }
+
+    var posting: [String: String] { own.merging(["Origin": "http://127.0.0.1:\(server.port)"]) { $1 } }
+
+    func ask(
+        _ method: String = "GET", _ path: String, _ headers: [String: String]? = nil, body: [UInt8] = []
+    ) throws -> Answer {
+        let visitor = try Visitor(port: server.port)
+        try visitor.request(method, path, headers ?? own, body: body)
+        return try visitor.answer()
+    }
+
+    /// A web socket.
+    func open(_ headers: [String: String]) throws -> (visitor: Visitor, status: Int) {
+        let visitor = try Visitor(port: server.port)
+        let upgrade = [
+            "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": Data((0..<16).map { UInt8($0) }).base64EncodedString(),
+        ]
+        try visitor.request("GET", "/socket", headers.merging(upgrade) { $1 })
+        return (visitor, try visitor.answer().status)
+    }
+}

@@ -1,0 +1,174 @@
+import Control
+import Foundation
+import Frames
+import JSON
+import Testing
+
+@testable import Page
+
+/// The server as browsers and strangers use it: real requests to a running one.
+@Suite(.serialized) struct ServerTests {
+    @Test func `the token in the address becomes a cookie, and that opens the page`() throws {
+        let place = try Place()
+        #expect(place.server.address == "http://127.0.0.1:\(place.server.port)/?token=\(place.token.text)")
+        #expect(!place.server.place.contains(place.token.text))
+        let host = ["Host": "127.0.0.1:\(place.server.port)"]
+        let entry = try place.ask("GET", "/?token=\(place.token.text)", host)
+        #expect(entry.status == 303 && entry.headers["location"] == "/")
+        let cookie = entry.headers["set-cookie"] ?? ""
+        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && !cookie.contains("Domain"))
+        let pair = String(cookie.prefix { $0 != ";" })
+        let page = try place.ask("GET", "/", host.merging(["Cookie": pair]) { $1 })
+        #expect(page.status == 200 && page.text == "<p>Guise")
+        let policy = page.headers["content-security-policy"] ?? ""
+        #expect(policy.hasPrefix("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
+        #expect(!policy.contains("unsafe") && !policy.contains("*"))
+        #expect(page.headers["x-content-type-options"] == "nosniff")
+        #expect(page.headers["cross-origin-resource-policy"] == "same-origin")
+    }
+
+    @Test func `a stranger gets a page that says what to do, and never a picture`() throws {
+        let place = try Place()
+        let port = place.server.port
+        let paths = ["/", "/?token=\(PageToken().text)", "/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4", "/x"]
+        let without = place.own.merging(["Cookie": ""]) { $1 }
+        let wrong = place.own.merging(["Cookie": "guise-\(port)=\(PageToken().text)"]) { $1 }
+        let foreign = place.own.merging(["Host": "evil.example:\(port)"]) { $1 }
+        let other = place.own.merging(["Origin": "http://evil.example"]) { $1 }
+        for (name, headers) in [("none", without), ("wrong", wrong), ("host", foreign), ("origin", other)] {
+            for path in paths {
+                let answer = try place.ask("GET", path, headers)
+                #expect(answer.status == 403, "\(name) \(path)")
+                #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(name) \(path)")
+                #expect(answer.headers["set-cookie"] == nil)
+            }
+        }
+        for path in ["/photo", "/face"] {
+            #expect(try place.ask("POST", path, place.own, body: [1]).status == 403, "without an origin")
+            #expect(try place.ask("POST", path, other, body: [1]).status == 403, "another origin")
+        }
+        #expect(place.host.photos.withLock { $0 }.isEmpty)
+        #expect(place.preview.encoded == 0 && !place.preview.isWatched)
+    }
+
+    @Test func `what cannot be given is refused with a code and words`() throws {
+        let place = try Place()
+        #expect(try place.ask("GET", "/thumbnail?mask=santa&face=mine").isJPEG)
+        for (method, path, status, code) in [
+            ("GET", "/thumbnail?mask=snata", 404, "unknown-mask"),
+            ("GET", "/thumbnail?mask=santa&face=x", 400, "bad-value"),
+            ("POST", "/face", 409, "not-now"), ("GET", "/nothing.js", 404, "not-found"),
+            ("DELETE", "/", 405, "bad-method"), ("GET", "/stream?width=9", 400, "bad-value"),
+            ("GET", "/stream?picture=x", 400, "bad-value"), ("GET", "/album/c.png", 404, "not-found"),
+            ("GET", "/album/..%2Findex.html", 404, "not-found"),
+        ] {
+            let answer = try place.ask(method, path, place.posting)
+            #expect(answer.status == status, "\(method) \(path)")
+            let error = try JSON(answer.body, file: path)["error"]
+            #expect(error?["code"]?.string == code && error?["message"]?.string?.isEmpty == false, "\(answer.text)")
+        }
+    }
+
+    @Test func `a photo comes back dressed, one of 24 MiB is the largest, and each refusal arrives`() throws {
+        let place = try Place()
+        let png: [UInt8] =
+            [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+            + [0, 0, 0, 4, 0, 0, 0, 4]
+        let good = try place.ask("POST", "/photo", place.posting, body: png)
+        #expect(good.status == 200 && good.headers["x-guise-faces"] == "3" && good.isJPEG)
+        #expect(good.headers["content-type"] == "image/jpeg")
+        let most = 24 << 20
+        let full = png + [UInt8](repeating: 0, count: most - png.count)
+        #expect(try place.ask("POST", "/photo", place.posting, body: full).status == 200)
+        let over = try place.ask("POST", "/photo", place.posting, body: full + [0])
+        #expect(over.status == 413 && over.text.contains("24 MiB"))
+        #expect(try place.ask("POST", "/photo", place.posting, body: Array("GIF89a".utf8)).status == 415)
+        #expect(place.host.photos.withLock { $0 } == [png.count, most, 6])
+        // A length that nobody would send is not waited for.
+        let visitor = try Visitor(port: place.server.port)
+        try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "99999999999"]) { $1 })
+        #expect(try visitor.answer().status == 413)
+    }
+
+    @Test func `a recording is given whole, in parts, and for download`() throws {
+        let place = try Place()
+        let whole = try place.ask("GET", "/album/a%20b.mp4")
+        #expect(whole.status == 200 && whole.body.count == 200_000 && whole.headers["content-type"] == "video/mp4")
+        #expect(whole.headers["accept-ranges"] == "bytes")
+        let part = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=100000-170000"]) { $1 })
+        #expect(part.status == 206 && part.headers["content-range"] == "bytes 100000-170000/200000")
+        #expect(part.body == Array(whole.body[100_000...170_000]))
+        let end = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=-5"]) { $1 })
+        #expect(end.status == 206 && end.body == Array(whole.body.suffix(5)))
+        let beyond = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=200000-"]) { $1 })
+        #expect(beyond.status == 416 && beyond.headers["content-range"] == "bytes */200000")
+        let download = try place.ask("GET", "/album/a%20b.mp4?download=1")
+        #expect(download.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b%2Emp4")
+    }
+
+    @Test func `a web socket is a client of the control protocol`() throws {
+        let place = try Place()
+        let (visitor, status) = try place.open(place.posting)
+        try #require(status == 101)
+        try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
+        #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
+        // A line may come in pieces, and have ends of lines where JSON has space.
+        try visitor.say("{\"request\":\n", isLast: false)
+        try visitor.say("\"next\"}", opcode: 0)
+        #expect(visitor.hear()?.text.contains("not-now") == true)
+        try visitor.say("rubbish")
+        #expect(visitor.hear()?.text.contains("bad-line") == true)
+        try visitor.say("?", opcode: 9)
+        let pong = visitor.hear()
+        #expect(pong?.opcode == 10 && pong?.text == "?")
+        try visitor.say(#"{"request": "subscribe", "events": ["faces"]}"#)
+        #expect(visitor.hear()?.text.contains("faces") == true)
+        #expect(visitor.hear()?.text == #"{"event":"faces","faces":1}"#)
+        try visitor.say("", opcode: 8)
+        while let frame = visitor.hear() { #expect(frame.opcode == 8 || frame.text.contains("faces")) }
+    }
+
+    @Test func `a web socket of another origin, or without cookie, is not opened`() throws {
+        let place = try Place()
+        for headers in [
+            place.own, place.posting.merging(["Cookie": ""]) { $1 },
+            place.posting.merging(["Origin": "http://evil.example"]) { $1 },
+            place.posting.merging(["Origin": "http://127.0.0.1:1"]) { $1 },
+        ] {
+            #expect(try place.open(headers).status == 403)
+        }
+    }
+
+    @Test func `a line without end ends its connection, and others go on`() throws {
+        let place = try Place()
+        let (long, _) = try place.open(place.posting)
+        try long.say(String(repeating: "x", count: Wire.longestLine + 1))
+        let word = long.hear()
+        #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
+        #expect(long.hear() == nil)
+        // More come and go than the control server has room for at once.
+        for _ in 0..<150 { _ = try place.open(place.posting) }
+        let (visitor, _) = try place.open(place.posting)
+        for _ in 0..<50 {
+            try visitor.say(#"{"request": "toggle", "mask": "a"}"#)
+            guard let text = visitor.hear()?.text else { break }
+            if text.contains("ok") { return }
+            usleep(100_000)
+        }
+        // Refused while the others were still going: a new one is answered.
+        let (last, _) = try place.open(place.posting)
+        try last.say(#"{"request": "toggle", "mask": "a"}"#)
+        #expect(last.hear()?.text.contains("ok") == true)
+    }
+
+    @Test func `a port that is taken is told`() throws {
+        let place = try Place()
+        let problem = #expect(throws: Problem.self) {
+            _ = try PageServer(
+                port: UInt16(place.server.port), files: "/", token: PageToken(), preview: place.preview,
+                host: place.host)
+        }
+        #expect(problem?.kind == .busy && problem?.what.contains("\(place.server.port)") == true)
+        #expect(problem?.cure.contains("page.port") == true)
+    }
+}
