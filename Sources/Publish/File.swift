@@ -238,7 +238,11 @@ private enum Kind: String, CaseIterable {
         case .mp4, .mov:
             ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
                 + (inPieces
-                    ? ["-movflags", "+empty_moov+default_base_moof", "-frag_duration", "1000000"]
+                    // Without flushing, small files would stay in ffmpeg's memory until their end.
+                    ? [
+                        "-movflags", "+empty_moov+default_base_moof", "-frag_duration", "1000000", "-flush_packets",
+                        "1",
+                    ]
                     : ["-movflags", "+faststart"])
         case .mkv: ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
         case .webm:

@@ -119,18 +119,21 @@ final class Browser {
     }
 
     private static func send(_ method: String, _ address: String, _ body: JSON?) throws -> JSON {
-        var request = URLRequest(url: try #require(URL(string: address)))
-        request.httpMethod = method
-        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        request.httpBody = body.map { Data($0.text.utf8) }
-        let answer = try fetch(request)
+        let answer = try fetch(
+            method, address, ["Content-Type": "application/json"], body: body.map { Data($0.text.utf8) })
         let value = try #require(try JSON(Array(answer.body), file: "answer")["value"])
         try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
         return value
     }
 
     /// Sends a request, and waits for the whole answer. No cookies are kept, and no redirection is followed.
-    static func fetch(_ request: URLRequest) throws -> (code: Int, headers: [String: String], body: Data) {
+    static func fetch(
+        _ method: String, _ address: String, _ headers: [String: String] = [:], body: Data? = nil
+    ) throws -> (code: Int, headers: [String: String], body: Data) {
+        var request = URLRequest(url: try #require(URL(string: address)))
+        request.httpMethod = method
+        request.httpBody = body
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         let told = DispatchSemaphore(value: 0)
         let result = Mutex<(HTTPURLResponse?, Data?, (any Error)?)>((nil, nil, nil))
         let configuration = URLSessionConfiguration.ephemeral

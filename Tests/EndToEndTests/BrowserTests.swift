@@ -102,10 +102,7 @@ extension EndToEnd {
             func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
                 code: Int, headers: [String: String], body: Data
             ) {
-                var request = URLRequest(url: try #require(URL(string: place + path)))
-                request.httpMethod = method
-                for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-                return try Browser.fetch(request)
+                try Browser.fetch(method, place + path, headers)
             }
 
             /// Waits ten seconds at most.
