@@ -97,9 +97,19 @@ public struct FaceZoom: Sendable {
         func within(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
             max(start + own / 2, min(value, start + length - own / 2))
         }
-        return Place(
-            within(middle.x, whole.x, whole.width, width),
-            within(middle.y + Self.above * height, whole.y, whole.height, height), width)
+        return onWholePixels(
+            Place(
+                within(middle.x, whole.x, whole.width, width),
+                within(middle.y + Self.above * height, whole.y, whole.height, height), width))
+    }
+
+    /// What is shown at rest begins and ends between even pixels, for that is scaled at a third of the cost.
+    private func onWholePixels(_ place: Place) -> Place {
+        func even(_ value: Float) -> Float { (value / 2).rounded(.down) * 2 }
+        let width = (place.z / 2).rounded() * 2
+        guard width < whole.width else { return place }
+        let height = even(width * shape)
+        return Place(even(place.x - width / 2) + width / 2, even(place.y - height / 2) + height / 2, width)
     }
 
     private var shape: Float { whole.height / whole.width }
@@ -129,7 +139,9 @@ public struct FaceZoom: Sendable {
     private var shown: Rect {
         // Rounding must not lead outside.
         let part = min(1, place.z / whole.width)
-        let (width, height) = (whole.width * part, whole.height * part)
+        let isStill = place == target && speed == .zero && part < 1
+        let (width, exact) = (whole.width * part, whole.height * part)
+        let height = isStill ? (exact / 2).rounded(.down) * 2 : exact
         return Rect(
             x: max(whole.x, min(place.x - width / 2, whole.x + whole.width - width)),
             y: max(whole.y, min(place.y - height / 2, whole.y + whole.height - height)), width: width, height: height)

@@ -50,7 +50,7 @@ public struct Fitter: ~Copyable {
         canvas = Frame(isScaled ? Self.planar(output, range: input.range) : onePixel)
     }
 
-    /// Shows a place within `part`, of its shape, from the next frame on. Fewer pixels than a half as many across are
+    /// Shows a place within `part`, of its shape, from the next frame on. One between even pixels costs a third. Fewer pixels than a half as many across are
     /// not averaged: they are taken from between their neighbours.
     /// - Precondition: the fitter was made for it.
     public mutating func show(_ place: Rect) {
@@ -78,7 +78,8 @@ public struct Fitter: ~Copyable {
             convert(view, into: &frame)
             return
         }
-        let way = Way(part: part, region: region, map: shown == Rect(part) ? nil : map.inverse)
+        let even = shown == Rect(part) ? part : PixelRect(even: shown)
+        let way = Way(part: even ?? part, region: region, map: even == nil ? map.inverse : nil)
         if isPacked {
             convert(view, into: &planes)
             try Self.scale(planes, into: &canvas, way)
@@ -207,5 +208,15 @@ public struct Fitter: ~Copyable {
         let (x, width) = side(input.width, output.width)
         let (y, height) = side(input.height, output.height)
         return PixelRect(x: x, y: y, width: width, height: height)
+    }
+}
+
+extension PixelRect {
+    /// A rectangle that begins and ends between even pixels, so that chroma does; nil: it does not.
+    fileprivate init?(even rect: Rect) {
+        func even(_ value: Float) -> Int? { Int(exactly: value).flatMap { $0 % 2 == 0 ? $0 : nil } }
+        guard let x = even(rect.x), let y = even(rect.y), let width = even(rect.width), let height = even(rect.height)
+        else { return nil }
+        self.init(x: x, y: y, width: width, height: height)
     }
 }

@@ -57,15 +57,15 @@ extension EndToEnd {
             #expect(outcome.code == 0, "\(outcome)")
             // Who looked last is gone for certain a moment later.
             Thread.sleep(forTimeInterval: 2)
-            let left = try descriptors(process)
+            let open = try links(process)
             let early = seen.filter { $0.at < max(60, Self.seconds / 2) }
             let late = seen.filter { $0.at >= max(60, Self.seconds / 2) }
             let (before, after) = (early.map(\.memory).max() ?? 0, late.map(\.memory).max() ?? 0)
             let fewest = early.map(\.descriptors).min() ?? 0
-            print("memory: at most \(before) kB, then \(after) kB; descriptors: \(fewest) at least, \(left) left")
+            print("memory: at most \(before) kB, then \(after) kB; descriptors: \(fewest) at least, \(open.count) left")
             try #require(early.count > 3 && late.count > 3)
             #expect(after <= before + Self.growth * 1024)
-            #expect(left <= fewest, "\(try links(process))")
+            #expect(open.count <= fewest, "\(open)")
             #expect(try stage.end().code == 0)
         }
 
