@@ -59,8 +59,8 @@ let watch = {};
 function showPresence(now) {
     watch = { ...watch, ...now };
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
-    // `call`: a program reads the virtual camera; without one (null) only this page can watch.
-    const who = watch.call ? "A call is watching" : watch.watched ? "Only this page is watching" : "Nobody watches";
+    // `call`: a program reads the virtual camera; null: there is none, and only this page can watch.
+    const who = watch.call ? "A call is watching" : watch.call === false ? "No call is watching" : "No virtual camera";
     const [kind, words] = watch.paused ? ["rest", "Paused: calls see a card"]
         : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
     $("presence").className = `presence ${kind}`;
@@ -70,10 +70,9 @@ function showPresence(now) {
 on("consumer", showPresence);
 on("camera", showPresence);
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
-on("figures", async (event) => {
-    const status = "paused" in event ? event : await ask("status").catch(() => ({}));
-    showPresence({ ...status, ...event });
-    showStatus({ ...status, ...event });
+on("figures", (event) => {
+    showPresence(event);
+    showStatus(event);
 });
 
 // MARK: coming and going

@@ -48,6 +48,8 @@ struct Pulse: Equatable, Sendable {
     var camera = Camera.closed
     /// Somebody watches, or nobody can know.
     var isWatched = false
+    /// A program reads the virtual camera: a call, most likely; nil: there is none.
+    var isRead: Bool?
     /// Faces in the last frame, and how many of them it did not show.
     var faces = 0
     var predicted = 0

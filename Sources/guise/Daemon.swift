@@ -523,14 +523,13 @@ final class Daemon: Answering {
             "state": JSON(state), "version": JSON(Guise.version), "pid": JSON(Int(getpid())),
             "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),
             "masks": JSON(room.wishes.map(Self.json)), "source": JSON(camera.withLock { $0 }),
-            "outputs": JSON(outputs), "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen),
-            "camera": JSON(pulse.camera.rawValue), "faces": JSON(pulse.faces),
+            "outputs": JSON(outputs),
         ]).joined(figures)
     }
 
-    /// Rates and costs; times in milliseconds.
+    /// What changes by the second, rates and costs; times in milliseconds.
     private var figures: JSON {
-        let (pulse, figures) = (board.lastPulse, board.lastFigures)
+        let (now, pulse, figures) = (board.now, board.lastPulse, board.lastFigures)
         func row(_ histogram: Histogram) -> JSON {
             JSON([
                 "median": JSON(histogram.percentile(0.5)), "p95": JSON(histogram.percentile(0.95)),
@@ -538,6 +537,8 @@ final class Daemon: Answering {
             ])
         }
         return JSON([
+            "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen), "camera": JSON(pulse.camera.rawValue),
+            "watched": JSON(pulse.isWatched), "call": Self.call(pulse), "faces": JSON(pulse.faces),
             "rate": JSON(rounded(pulse.rate, 10)), "frames": JSON(pulse.frames),
             "dropped": JSON([
                 "early": JSON(pulse.early), "damaged": JSON(pulse.damaged), "filled": JSON(pulse.filled),
@@ -548,10 +549,12 @@ final class Daemon: Answering {
                 "search": row(figures.search), "landmarks": row(figures.landmarks), "fit": row(figures.fit),
                 "compose": row(figures.compose), "publish": row(figures.publish),
             ]),
-            "memory": JSON(Int(residentBytes() / 1_000_000)), "watched": JSON(pulse.isWatched),
-            "recording": board.now.recorder.map(Self.json) ?? JSON(.null),
+            "memory": JSON(Int(residentBytes() / 1_000_000)),
+            "recording": now.recorder.map(Self.json) ?? JSON(.null),
         ])
     }
+
+    private static func call(_ pulse: Pulse) -> JSON { pulse.isRead.map { JSON($0) } ?? JSON(.null) }
 
     func news() -> [(topic: Topic, event: JSON)] {
         var news: [(Topic, JSON)] = []
@@ -571,8 +574,9 @@ final class Daemon: Answering {
         if wishes != before.wishes {
             news.append((.masks, JSON(["event": "masks", "masks": JSON(wishes.map(Self.json))])))
         }
-        if pulse.isWatched != before.pulse.isWatched {
-            news.append((.consumer, JSON(["event": "consumer", "watched": JSON(pulse.isWatched)])))
+        if (pulse.isWatched, pulse.isRead) != (before.pulse.isWatched, before.pulse.isRead) {
+            let watched: JSON = JSON(["event": "consumer", "watched": JSON(pulse.isWatched), "call": Self.call(pulse)])
+            news.append((.consumer, watched))
         }
         if pulse.camera != before.pulse.camera {
             news.append(

@@ -146,11 +146,15 @@ struct FrameLoop: ~Copyable {
 
     /// Who watches; what the second was like.
     private mutating func look(at now: UInt64) {
-        var isWatched = false
-        for output in outputs where output.isWatched(at: now) ?? true { isWatched = true }
-        if around.preview.isWatched { isWatched = true }
+        var isWatched = around.preview.isWatched
+        var isRead: Bool?
+        for output in outputs {
+            let answer = output.isWatched(at: now)
+            isWatched = isWatched || answer ?? true
+            if let answer { isRead = isRead ?? false || answer }
+        }
         if isWatched || around.board.isOrdered || settings.recorder != nil { lastWatched = now }
-        pulse.isWatched = isWatched
+        (pulse.isWatched, pulse.isRead) = (isWatched, isRead)
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
             let load = processTime()

@@ -1,7 +1,5 @@
 import Foundation
-import FoundationNetworking
 import JSON
-import Synchronization
 import Testing
 
 /// A headless Chromium that is told what to do over WebDriver (https://www.w3.org/TR/webdriver2/), which Debian's
@@ -10,16 +8,20 @@ final class Browser {
     private let driver: Running
     private let place: String
     private let session: String
+    private let workshop: Workshop
 
     static let isThere = ["/usr/bin/chromium", "/usr/bin/chromedriver"].allSatisfy { Package.has($0) }
 
     /// - Parameter width: of what is seen of a page, in pixels.
     init(in workshop: Workshop, width: Int = 1280, height: Int = 800) throws {
-        // It says its port on standard output.
-        let driver = try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: workshop)
-        try #require(driver.waits(for: "started successfully on port"), "\(driver.said)")
+        // It says its port on standard output. It wants the same one of IPv4 and IPv6, which now and then is not free.
+        func start() throws -> Running {
+            try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: workshop)
+        }
+        var driver = try start()
+        for _ in 0..<5 where !driver.waits(for: "started successfully on port") { driver = try start() }
         let port = try #require(driver.said.firstMatch(of: /successfully on port (\d+)/)?.1)
-        (self.driver, place) = (driver, "http://127.0.0.1:\(port)")
+        (self.driver, self.workshop, place) = (driver, workshop, "http://127.0.0.1:\(port)")
         // Root has no sandbox; containers have little shared memory.
         let options: [String] = [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
@@ -33,13 +35,13 @@ final class Browser {
                         "browserName": JSON("chrome"), "goog:chromeOptions": JSON(["args": JSON(options)]),
                     ])
                 ])
-            ]))
+            ]), in: workshop)
         session = "\(place)/session/\(try #require(answer["sessionId"]?.string, "\(answer.text)"))"
         try resize(width: width, height: height)
     }
 
     deinit {
-        _ = try? Self.send("DELETE", session, nil)
+        _ = try? Self.send("DELETE", session, nil, in: workshop)
         kill(driver.process.processIdentifier, SIGTERM)
         _ = driver.wait(limit: 10)
     }
@@ -83,8 +85,14 @@ final class Browser {
     func press(_ key: String) throws { try act(down: key, up: nil) }
     func release(_ key: String) throws { try act(down: nil, up: key) }
 
-    /// Of all of the browser's processes together, resident, MB.
-    func memory(_ workshop: Workshop) throws -> Int {
+    /// Of all of the browser's processes together, resident, MB; when memory is short, for else it keeps some hundred MB
+    /// of decoded pictures at hand.
+    func memory() throws -> Int {
+        let isShort: JSON = JSON(["level": JSON("critical")])
+        _ = try command(
+            "goog/cdp/execute", ["cmd": JSON("Memory.simulatePressureNotification"), "params": isShort])
+        _ = try command("goog/cdp/execute", ["cmd": JSON("HeapProfiler.collectGarbage"), "params": JSON([:])])
+        Thread.sleep(forTimeInterval: 1)
         var (sizes, children) = ([Int: Int](), [Int: [Int]]())
         for line in try workshop.shell("ps -eo pid=,ppid=,rss=").split(separator: "\n") {
             let numbers = line.split(separator: " ").compactMap { Int($0) }
@@ -115,54 +123,41 @@ final class Browser {
     }
 
     private func command(_ path: String, _ body: KeyValuePairs<String, JSON>) throws -> JSON {
-        try Self.send("POST", "\(session)/\(path)", JSON(body))
+        try Self.send("POST", "\(session)/\(path)", JSON(body), in: workshop)
     }
 
-    private static func send(_ method: String, _ address: String, _ body: JSON?) throws -> JSON {
+    private static func send(_ method: String, _ address: String, _ body: JSON?, in workshop: Workshop) throws -> JSON {
         let answer = try fetch(
-            method, address, ["Content-Type": "application/json"], body: body.map { Data($0.text.utf8) })
-        let value = try #require(try JSON(Array(answer.body), file: "answer")["value"])
+            method, address, ["Content-Type": "application/json"], body: body?.text, in: workshop)
+        let value = try #require(try JSON(Array(answer.body.utf8), file: "answer")["value"])
         try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
         return value
     }
 
-    /// Sends a request, and waits for the whole answer. No cookies are kept, and no redirection is followed.
+    /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer. No
+    /// cookies are kept, and no redirection is followed.
     static func fetch(
-        _ method: String, _ address: String, _ headers: [String: String] = [:], body: Data? = nil
-    ) throws -> (code: Int, headers: [String: String], body: Data) {
-        var request = URLRequest(url: try #require(URL(string: address)))
-        request.httpMethod = method
-        request.httpBody = body
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        let told = DispatchSemaphore(value: 0)
-        let result = Mutex<(HTTPURLResponse?, Data?, (any Error)?)>((nil, nil, nil))
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.httpShouldSetCookies = false
-        configuration.timeoutIntervalForRequest = 60
-        let session = URLSession(configuration: configuration, delegate: Stayer(), delegateQueue: nil)
-        defer { session.finishTasksAndInvalidate() }
-        session.dataTask(with: request) { body, response, error in
-            result.withLock { $0 = (response as? HTTPURLResponse, body, error) }
-            told.signal()
-        }.resume()
-        try #require(told.wait(timeout: .now() + 90) == .success, "\(request.url?.absoluteString ?? "") answers")
-        let (response, body, error) = result.withLock { $0 }
-        if let error { throw error }
-        let headers = (response?.allHeaderFields ?? [:]).map {
-            (String(describing: $0.key), String(describing: $0.value))
+        _ method: String, _ address: String, _ headers: [String: String] = [:], body: String? = nil,
+        in workshop: Workshop
+    ) throws -> (code: Int, headers: [String: String], body: String) {
+        var arguments = ["curl", "-s", "-i", "-m", "90", "-X", method]
+        for (name, value) in headers { arguments += ["-H", "\(name): \(value)"] }
+        if let body { arguments += ["--data-binary", "@\(try workshop.write(body, "request"))"] }
+        let outcome = try Program.run(arguments + [address], of: "/usr/bin/env", in: workshop)
+        try #require(outcome.code == 0, "\(address): \(outcome)")
+        // As curl gives it: the head, an empty line, the body.
+        let text = outcome.out.replacing("\r\n", with: "\n")
+        let end = try #require(text.firstRange(of: "\n\n"), "\(text)")
+        let lines = text[..<end.lowerBound].split(separator: "\n")
+        let fields = lines.dropFirst().compactMap { line in
+            line.firstIndex(of: ":").map {
+                (line[..<$0].lowercased(), line[line.index(after: $0)...].trimmingCharacters(in: .whitespaces))
+            }
         }
         return (
-            response?.statusCode ?? 0, Dictionary(headers.map { ($0.lowercased(), $1) }, uniquingKeysWith: { $1 }),
-            body ?? Data()
+            Int(lines.first?.split(separator: " ").dropFirst().first ?? "") ?? 0,
+            Dictionary(fields, uniquingKeysWith: { $1 }), String(text[end.upperBound...])
         )
-    }
-
-    /// Goes where it was sent, and nowhere else.
-    private final class Stayer: NSObject, URLSessionTaskDelegate, Sendable {
-        func urlSession(
-            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-            newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
-        ) { completionHandler(nil) }
     }
 }
 
@@ -170,5 +165,5 @@ final class Browser {
 enum Key {
     static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
     static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")
-    static let home = "\u{E011}"
+    static let (home, pageDown) = ("\u{E011}", "\u{E00F}")
 }
