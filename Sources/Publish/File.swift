@@ -114,7 +114,8 @@ public struct FileSink: FrameSink, ~Copyable {
     private func seal() -> Bool {
         let whole = kind.whole(of: path)
         let arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-i", "file:\(part)", "-map", "0:v", "-c", "copy"]
+            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(part)"]
+            + ["-map", "0:v", "-c", "copy"]
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
         guard Self.runs(arguments), unsafe rename(whole, path) == 0 else {
             _ = unsafe unlink(whole)
@@ -126,7 +127,9 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Whether there is a picture in a file.
     private static func plays(_ file: String) -> Bool {
-        runs(["ffmpeg", "-v", "error", "-nostdin", "-i", "file:\(file)", "-frames:v", "1", "-f", "null", "-"])
+        runs(
+            ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(file)"]
+                + ["-frames:v", "1", "-f", "null", "-"])
     }
 
     private static func runs(_ arguments: [String]) -> Bool {

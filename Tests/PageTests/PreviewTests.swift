@@ -47,7 +47,8 @@ import Testing
         var began = Date()
         while jpegs.count < pictures {
             let head = String(decoding: try #require(visitor.take(through: "\r\n\r\n")), as: UTF8.self)
-            let length = try #require(head.firstMatch(of: /Content-Length: (\d+)/).flatMap { Int($0.1) }, "\(head)")
+            // What is no head is the end of a chunk.
+            guard let length = head.firstMatch(of: /Content-Length: (\d+)/).flatMap({ Int($0.1) }) else { continue }
             if jpegs.isEmpty { began = Date() }
             jpegs.append(try #require(visitor.take(length)))
         }
@@ -174,6 +175,7 @@ import Testing
             "copy \(copy) ms, encoding \(encode) ms to \(size) bytes, a look that finds nobody \(look) ns")
         #expect(!isWanted && size > 0)
         #expect(look < 100)
+        // A busy computer takes twice as long for the same; what is asked for is 1 ms.
         #expect(copy + encode < 2, "one who looks costs \(copy + encode) ms a frame")
         withExtendedLifetime(viewer) {}
     }
