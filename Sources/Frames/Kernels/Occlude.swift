@@ -13,7 +13,36 @@ extension Rasteriser {
                 unsafe hide(behind: a, b, c, base, width: width, height: height)
             }
         }
+        measureBlocks()
     }
+
+    /// The farthest occluder of each block. What lies beyond a row's end is looked at too, which makes none nearer.
+    private mutating func measureBlocks() {
+        let (width, height, across) = (region.width + 2, region.height + 2, blocksAcross)
+        unsafe occluders.withUnsafeBufferPointer { occluders in
+            unsafe hiding.withUnsafeMutableBufferPointer { hiding in
+                guard let occluders = occluders.baseAddress, let hiding = hiding.baseAddress else { return }
+                for top in stride(from: 0, to: height, by: Self.blockSide) {
+                    let row = unsafe hiding + (top >> Self.blockShift) * across
+                    let rows = top..<min(height, top + Self.blockSide)
+                    for x in 0..<across { unsafe row[x] = farthest(occluders, x, rows, width) }
+                }
+            }
+        }
+    }
+}
+
+/// - Parameter block: of the rows, 8 columns wide.
+private func farthest(
+    _ occluders: UnsafePointer<Float>, _ block: Int, _ rows: Range<Int>, _ width: Int
+) -> Float {
+    var (left, right) = (SIMD4<Float>(repeating: -.infinity), SIMD4<Float>(repeating: -.infinity))
+    for y in rows {
+        let at = unsafe UnsafeRawPointer(occluders + (y * width + block << Rasteriser.blockShift))
+        left = most(left, unsafe at.loadUnaligned(as: SIMD4<Float>.self))
+        right = most(right, unsafe at.loadUnaligned(fromByteOffset: 16, as: SIMD4<Float>.self))
+    }
+    return most(left, right).max()
 }
 
 /// Enters one triangle, row by row.
@@ -32,22 +61,31 @@ private func hide(
     let (vx, vy) = ((a.y - b.y) / area, (b.x - a.x) / area)
     let zx = (b.z - a.z) * ux + (c.z - a.z) * vx
     let zy = (b.z - a.z) * uy + (c.z - a.z) * vy
+    // Columns for each row along the edges; of level ones it is not asked.
+    let (ab, bc, ca) = ((b.x - a.x) / (b.y - a.y), (c.x - b.x) / (c.y - b.y), (a.x - c.x) / (a.y - c.y))
+    let columns = SIMD4<Float>(0, 1, 2, 3)
     for y in top...bottom {
         let fy = Float(y)
         var span = (begin: Float(0), end: Float(width - 1))
-        narrow(&span, a, b, fy)
-        narrow(&span, b, c, fy)
-        narrow(&span, c, a, fy)
+        narrow(&span, a, b, ab, fy)
+        narrow(&span, b, c, bc, fy)
+        narrow(&span, c, a, ca, fy)
         guard span.begin <= span.end else { continue }
         let begin = Int(span.begin)
         var x = Float(begin) < span.begin ? begin + 1 : begin
         let end = Int(span.end)
         let row = unsafe base + (y + 1) * (width + 2) + 1
-        var z = a.z + (Float(x) - a.x) * zx + (fy - a.y) * zy
+        var z = a.z + (Float(x) - a.x + columns) * zx + (fy - a.y) * zy
+        while x &+ 3 <= end {
+            let at = unsafe UnsafeMutableRawPointer(row + x)
+            unsafe at.storeBytes(of: least(at.loadUnaligned(as: SIMD4<Float>.self), z), as: SIMD4<Float>.self)
+            z += zx * 4
+            x &+= 4
+        }
         while x <= end {
-            if unsafe z < row[x] { unsafe row[x] = z }
-            z += zx
-            x += 1
+            unsafe row[x] = min(row[x], z.x)
+            z.x += zx
+            x &+= 1
         }
     }
 }
@@ -55,7 +93,7 @@ private func hide(
 /// Keeps the columns on the right of an edge.
 @inline(__always)
 private func narrow(
-    _ span: inout (begin: Float, end: Float), _ p: SIMD4<Float>, _ q: SIMD4<Float>, _ y: Float
+    _ span: inout (begin: Float, end: Float), _ p: SIMD4<Float>, _ q: SIMD4<Float>, _ slope: Float, _ y: Float
 ) {
     let dy = q.y - p.y
     guard dy != 0 else {
@@ -63,6 +101,6 @@ private func narrow(
         if (q.x - p.x) * (y - p.y) < 0 { span.end = -1 }
         return
     }
-    let x = p.x + (y - p.y) * (q.x - p.x) / dy
+    let x = p.x + (y - p.y) * slope
     if dy < 0 { span.begin = max(span.begin, x) } else { span.end = min(span.end, x) }
 }

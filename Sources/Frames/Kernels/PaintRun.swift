@@ -307,9 +307,7 @@ private struct ColorScale {
         let y = (luma &+ high(whole, blackPart) &>> 2 &+ 16) &>> 5
         let low = y | clamped((u &+ middle &>> 2 &+ 16) &>> 5) &<< 8
         let upper = clamped((v &+ middle &>> 2 &+ 16) &>> 5) | art.a &<< 8
-        var words = SIMD32<Int16>()
-        (words.evenHalf, words.oddHalf) = (low, upper)
-        return unsafe unsafeBitCast(words, to: Run.self)
+        return joined(low, upper)
     }
 }
 
@@ -441,16 +439,21 @@ private func widened(_ bytes: UnsafeRawPointer) -> Lanes {
     unsafe signed(SIMD16<UInt16>(truncatingIfNeeded: bytes.loadUnaligned(as: SIMD16<UInt8>.self)))
 }
 
-/// The upper halves of the products. Written so that the compiler makes one instruction (PMULHW) of it: the vector's own
-/// conversions to 32 bits would be called as functions.
+/// The upper halves of the products: lane by lane, of which the compiler makes one instruction (PMULHW). Of the vector's
+/// own conversions it makes calls.
 @inline(__always)
 private func high(_ a: Lanes, _ b: Lanes) -> Lanes {
-    unsafe unsafeBitCast(widened(a) &* widened(b), to: SIMD32<Int16>.self).oddHalf
+    var lanes = Lanes()
+    for i in 0..<16 { lanes[i] = Int16(truncatingIfNeeded: (Int32(a[i]) &* Int32(b[i])) &>> 16) }
+    return lanes
 }
 
+/// Words from their lower and upper halves.
 @inline(__always)
-private func widened(_ lanes: Lanes) -> SIMD16<Int32> {
-    var words = SIMD32<Int16>()
-    words.oddHalf = lanes
-    return unsafe unsafeBitCast(words, to: SIMD16<Int32>.self) &>> 16
+private func joined(_ low: Lanes, _ high: Lanes) -> Run {
+    var run = Run()
+    for i in 0..<16 {
+        run[i] = UInt32(UInt16(truncatingIfNeeded: low[i])) | UInt32(UInt16(truncatingIfNeeded: high[i])) &<< 16
+    }
+    return run
 }

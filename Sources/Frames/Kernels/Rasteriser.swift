@@ -85,6 +85,8 @@ public struct Grain: Sendable {
     var touched: [Touched] = []
     /// The depth of what hides, one a pixel, with a row and a column more at each side; infinite where nothing is.
     var occluders: [Float] = []
+    /// The farthest of those in each block of 8 x 8.
+    var hiding: [Float] = []
     /// Darkness on what hides, a cell for 8 x 8 pixels, 0...255, and the room to blur it.
     var shadow: [UInt8] = []
     var scratch: [UInt8] = []
@@ -113,11 +115,25 @@ public struct Grain: Sendable {
         black.x = range == .full ? 0 : 16
         let room = (region.width + 2) * (region.height + 2)
         // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
-        if occluders.count < room { occluders = Array(repeating: .infinity, count: room + room / 4) }
+        if occluders.count < room + Self.blockSide {
+            occluders = Array(repeating: .infinity, count: room + room / 4 + Self.blockSide)
+        }
         unsafe occluders.withUnsafeMutableBufferPointer {
             unsafe $0.extracting(0..<room).update(repeating: .infinity)
         }
+        let blocks = blocksAcross * ((region.height + 2 + Self.blockSide - 1) / Self.blockSide)
+        if hiding.count < blocks { hiding = Array(repeating: .infinity, count: blocks + blocks / 4) }
+        unsafe hiding.withUnsafeMutableBufferPointer {
+            unsafe $0.extracting(0..<blocks).update(repeating: .infinity)
+        }
     }
+
+    /// Of a block's side, pixels, as a power of two.
+    static let blockShift = 3
+    /// Pixels.
+    static let blockSide = 1 << blockShift
+    /// In a row of blocks.
+    var blocksAcross: Int { (region.width + 2 + Self.blockSide - 1) / Self.blockSide }
 
     /// Chooses the rows that are drawn on until `resolve`; rows from 0 at the region's top.
     public mutating func select(_ rows: Range<Int>) {
@@ -163,7 +179,7 @@ public struct Grain: Sendable {
     private mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ ink: some Ink
     ) {
-        let (width, height) = (region.width, band.count)
+        let (width, height, firstRow, across) = (region.width, band.count, band.lowerBound, blocksAcross)
         let hidden = band.lowerBound * (width + 2)
         let origin = SIMD4<Float>(Float(region.x), Float(region.y + band.lowerBound), 0, 0)
         unsafe depth.withUnsafeMutableBufferPointer { depth in
@@ -171,11 +187,12 @@ public struct Grain: Sendable {
                 unsafe touched.withUnsafeMutableBufferPointer { touched in
                     guard let depth = depth.baseAddress, let color = color.baseAddress,
                         let touched = touched.baseAddress,
-                        let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress })
+                        let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress }),
+                        let hiding = unsafe hiding.withUnsafeBufferPointer({ $0.baseAddress })
                     else { return }
                     let target = unsafe Target(
                         depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
-                        height: height)
+                        height: height, hiding: hiding, blocksAcross: across, firstRow: firstRow)
                     let rows = (low: origin.y - 1, high: origin.y + Float(height))
                     // What faces away comes second: most of it is hidden then, and costs little.
                     for side in 0..<(faces == .both ? 2 : 1) {
@@ -285,10 +302,10 @@ extension Ink {
 }
 
 @inline(__always)
-private func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
+func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
 
 @inline(__always)
-private func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
+func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
 
 @inline(__always)
 private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, to: SIMD4<UInt32>.self) }
@@ -325,7 +342,7 @@ private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
 
 /// The nearest whole numbers, of up to 2^21.
 @inline(__always)
-private func whole(_ a: SIMD4<Float>) -> SIMD4<Int32> {
+func whole(_ a: SIMD4<Float>) -> SIMD4<Int32> {
     unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
 }
 
@@ -424,6 +441,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
     let touched: UnsafeMutablePointer<Rasteriser.Touched>
     let width: Int
     let height: Int
+    let hiding: UnsafePointer<Float>
+    let blocksAcross: Int
+    /// Of the band, in the region.
+    let firstRow: Int
 
     /// One triangle, clockwise as seen, split where it is too large.
     func draw<I: Ink>(
@@ -501,34 +522,41 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             rightShift = chosen(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
         }
 
-        /// The columns of a row from the first to the last one in which no edge has all four samples outside: one piece,
-        /// since each edge gives a half line; then those in which all samples lie inside of all edges. Empty ones end
-        /// before they begin.
+        /// Of four rows, the columns from the first to the last one in which no edge has all four samples outside: one
+        /// piece, since each edge gives a half line; then those in which all samples lie inside of all edges. Empty ones
+        /// end before they begin.
         /// - Parameter last: the last column that is asked for, at most 2^20.
         @inline(__always)
-        func columns(row: Float, last: Int) -> (begin: Int, end: Int, full: Int, fullEnd: Int) {
-            let middle = value + stepY * row
-            let (outer, inner) = (middle + spread, middle - spread)
-            let begins = outer * leftward + leftShift
-            let ends = outer * rightward + rightShift
-            let fulls = inner * leftward + (leftShift + 2 * Self.hair)
-            let fullEnds = inner * rightward + (rightShift - 2 * Self.hair)
-            let lows = most(
-                most(SIMD4(begins.x, fulls.x, 0, 0), SIMD4(begins.y, fulls.y, 0, 0)),
-                SIMD4(begins.z, fulls.z, 0, 0))
-            let highs = least(
-                least(SIMD4(ends.x, fullEnds.x, 0, 0), SIMD4(ends.y, fullEnds.y, 0, 0)),
-                SIMD4(ends.z, fullEnds.z, 0, 0))
-            // As in `whole`; what is too large for that stays large, and what is too small stays below 0, for the bits of
-            // floats rise with them.
-            let all = unsafe unsafeBitCast(
-                SIMD4(lows.x, lows.y, highs.x, highs.y) + 12_582_912, to: SIMD4<Int32>.self)
-            let zero = 0x4b40_0000
-            return (
-                max(0, Int(all.x) &- zero), min(last, Int(all.z) &- zero), max(0, Int(all.y) &- zero),
-                min(last, Int(all.w) &- zero)
-            )
+        func columns(rows: SIMD4<Float>, last: Float) -> RowColumns {
+            var begins = SIMD4<Float>(repeating: 0)
+            var (fulls, ends) = (begins, SIMD4(repeating: last))
+            var fullEnds = ends
+            @inline(__always)
+            func narrow(_ at: SIMD4<Float>, _ spread: Float, _ left: (Float, Float), _ right: (Float, Float)) {
+                let (outer, inner) = (at + spread, at - spread)
+                begins = most(begins, outer * left.0 + left.1)
+                ends = least(ends, outer * right.0 + right.1)
+                fulls = most(fulls, inner * left.0 + (left.1 + 2 * Self.hair))
+                fullEnds = least(fullEnds, inner * right.0 + (right.1 - 2 * Self.hair))
+            }
+            narrow(
+                rows * stepY.x + value.x, spread.x, (leftward.x, leftShift.x), (rightward.x, rightShift.x))
+            narrow(
+                rows * stepY.y + value.y, spread.y, (leftward.y, leftShift.y), (rightward.y, rightShift.y))
+            narrow(
+                rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
+            // What is too small for `whole` stays below 0, and what is too large stays large: the bits of floats rise with
+            // them.
+            return RowColumns(begin: whole(begins), end: whole(ends), full: whole(fulls), fullEnd: whole(fullEnds))
         }
+    }
+
+    /// What `Edges.columns` says, a row a lane.
+    private struct RowColumns {
+        let begin: SIMD4<Int32>
+        let end: SIMD4<Int32>
+        let full: SIMD4<Int32>
+        let fullEnd: SIMD4<Int32>
     }
 
     @inline(__always)
@@ -542,6 +570,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let right = min(width - 1, Int(high.x + 1))
         let bottom = min(height - 1, Int(high.y + 1))
         guard left <= right, top <= bottom else { return }
+        let nearest = min(a.position.z, b.position.z, c.position.z)
+        guard !isHidden(left, top, right, bottom, nearest: nearest) else { return }
         let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
         // Middles of sides that were split lie between sixteenths.
         let (p, q, r) = (snapped(a.position) - origin, snapped(b.position) - origin, snapped(c.position) - origin)
@@ -583,10 +613,14 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         )
         var drawn = (begin: right &+ 1, end: left)
         let columns = right &- left
+        var spans = edges.columns(rows: SIMD4(0, 1, 2, 3), last: Float(columns))
         for y in 0...bottom &- top {
             let fy = Float(y)
-            let (begin, end, full, fullEnd) = edges.columns(row: fy, last: columns)
+            let lane = y & 3
+            if lane == 0 && y > 0 { spans = edges.columns(rows: fy + SIMD4(0, 1, 2, 3), last: Float(columns)) }
+            let (begin, end) = (Int(spans.begin[lane]), Int(spans.end[lane]))
             guard begin <= end else { continue }
+            let (full, fullEnd) = (Int(spans.full[lane]), Int(spans.fullEnd[lane]))
             drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
             let row = (y &+ top) &* width &+ left
             let hiding = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
@@ -610,7 +644,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     let z = least(most(slope, nearestZ), farthestZ)
                     let outside = bits(e0) | bits(e1) | bits(e2)
                     let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
-                    if short(shown) != 0 {
+                    // Opaque ink is mixed unasked: whether any sample is shown is not foreseen at edges.
+                    if (I.writesDepth && !I.isPierced) || short(shown) != 0 {
                         let bounded = I.isTextured ? least(most(texture, textureLow), textureHigh) : texture
                         let word = ink.word(least(most(shade, lowest), highest), bounded)
                         mix(ink, word, shown, z, at)
@@ -654,6 +689,21 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             unsafe touched[y].begin = min(touched[y].begin, Int32(truncatingIfNeeded: drawn.begin))
             unsafe touched[y].end = max(touched[y].end, Int32(truncatingIfNeeded: drawn.end))
         }
+    }
+
+    /// Whether occluders lie before a depth in all of these columns and rows, as far as blocks of them tell.
+    @inline(__always)
+    private func isHidden(_ left: Int, _ top: Int, _ right: Int, _ bottom: Int, nearest z: Float) -> Bool {
+        // Samples look at their neighbours' occluders, of which there is a row and a column more at each side.
+        let shift = Rasteriser.blockShift
+        let (firstX, lastX) = (left &>> shift, (right &+ 2) &>> shift)
+        var row = ((top &+ firstRow) &>> shift) &* blocksAcross
+        let lastRow = ((bottom &+ firstRow &+ 2) &>> shift) &* blocksAcross
+        while row <= lastRow {
+            for x in firstX...lastX where unsafe z < hiding[row &+ x] { return false }
+            row &+= blocksAcross
+        }
+        return true
     }
 
     /// Whether samples lie before all that was drawn: the highest bits say it. Each sample looks at the occluders of the

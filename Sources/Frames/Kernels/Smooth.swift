@@ -32,10 +32,10 @@ public struct Smoother: ~Copyable {
     private var luma: [Float] = []
     private var square: [Float] = []
     private var scratch: [Float] = []
-    /// For one row of the frame: coefficients in 256ths and in halves of a level, and the mask's alpha.
-    private var rowA: [Int16] = []
-    private var rowB: [Int16] = []
-    private var rowM: [Int16] = []
+    /// For one row of the frame: coefficients in 256ths, those in halves of a level, and the mask's alpha.
+    private var row: [Int16] = []
+    /// Of each of these three.
+    private var rowRoom = 0
 
     /// Without memory yet.
     public init() {}
@@ -74,9 +74,9 @@ public struct Smoother: ~Copyable {
             square = luma
             scratch = luma
         }
-        if rowA.count < row {
-            rowA = Array(repeating: 0, count: row * 3 / 2)
-            (rowB, rowM) = (rowA, rowA)
+        if rowRoom < row {
+            rowRoom = row * 3 / 2
+            self.row = Array(repeating: 0, count: 3 * rowRoom)
         }
     }
 
@@ -151,46 +151,6 @@ public struct Smoother: ~Copyable {
         return isWhole ? 1 / Float(2 * radius + 1) : 1 / Float(min(at + radius, count - 1) - max(at - radius, 0) + 1)
     }
 
-    /// Coefficients and mask between the smaller picture's pixels, for one row of the frame.
-    private mutating func interpolate(row y: Int, _ count: Int) {
-        let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
-        let upper = min(Int(at), height - 2) * width
-        let weight = at - Float(upper / width)
-        let share = 1 / Float(step)
-        var here = column(0, upper, weight)
-        var x = 0
-        var next = 0
-        while x < count {
-            // Up to the first column's centre there is nothing on the left to interpolate from.
-            let isFirst = x == 0 && step > 1
-            let run = isFirst ? step / 2 : step
-            let there = isFirst ? here : column(min(next + 1, width - 1), upper, weight)
-            let slope = (there - here) * share
-            var (a, b, m) = (Int32(here.x), Int32(here.y), Int32(here.z))
-            let (da, db, dm) = (Int32(slope.x), Int32(slope.y), Int32(slope.z))
-            for _ in 0..<min(run, count - x) {
-                (rowA[x], rowB[x]) = (Int16(truncatingIfNeeded: a >> 16), Int16(truncatingIfNeeded: b >> 16))
-                rowM[x] = Int16(truncatingIfNeeded: m >> 16)
-                (a, b, m) = (a &+ da, b &+ db, m &+ dm)
-                x += 1
-            }
-            if !isFirst { next += 1 }
-            here = there
-        }
-    }
-
-    /// Between a row of the smaller picture, whose first pixel is `upper`, and the next, in 65536ths of what the rows'
-    /// lanes hold.
-    @inline(__always)
-    private func column(_ x: Int, _ upper: Int, _ weight: Float) -> SIMD4<Float> {
-        let lower = upper + width
-        let first = upper / width * mask.stride + x
-        let words = mask.readPixels
-        let above = SIMD4(square[upper + x] * 255, luma[upper + x] * 2, Float(words[first] >> 24), 0)
-        let below = SIMD4(square[lower + x] * 255, luma[lower + x] * 2, Float(words[first + mask.stride] >> 24), 0)
-        return (above + (below - above) * weight) * 65536
-    }
-
     private mutating func draw(_ tile: inout Tile, _ how: Smoothing, _ frame: borrowing Frame) {
         let (region, rowWords, layout) = (tile.region, tile.stride, frame.layout)
         let strength = UInt16(max(0, min(256, how.strength * 256)))
@@ -200,39 +160,117 @@ public struct Smoother: ~Copyable {
             SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.y))))
         )
         for y in 0..<region.height {
-            interpolate(row: y, region.width)
+            Self.interpolate(
+                y, into: &row, rowRoom, region.width, square, luma, mask, step: step, size: (width, height))
             var words = tile.pixels
             unsafe words.withUnsafeMutableBufferPointer { words in
                 unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-                    unsafe rowA.withUnsafeBufferPointer { rowA in
-                        unsafe rowB.withUnsafeBufferPointer { rowB in
-                            unsafe rowM.withUnsafeBufferPointer { rowM in
-                                guard let words = words.baseAddress, let bytes = bytes.baseAddress,
-                                    let rowA = rowA.baseAddress, let rowB = rowB.baseAddress,
-                                    let rowM = rowM.baseAddress
-                                else { return }
-                                let reader = unsafe UnderReader(bytes, layout)
-                                for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                                    let m = unsafe UnsafeRawPointer(rowM + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                                    guard m != SIMD16<UInt16>() else { continue }
-                                    let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
-                                    let under = unsafe reader.all(region.x + x, region.y + y)
-                                    let a = unsafe UnsafeRawPointer(rowA + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                                    let b = unsafe UnsafeRawPointer(rowB + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                                    let alpha = (m &* strength) &>> 8
-                                    let smoothed = pointwiseMin(
-                                        ((under.y &* a) &>> 8) &+ (b &>> 1), SIMD16(repeating: 255))
-                                    let u = drawn(under.u, to: means.0, evenness)
-                                    let v = drawn(under.v, to: means.1, evenness)
-                                    unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
-                                }
-                            }
+                    unsafe row.withUnsafeBufferPointer { row in
+                        guard let words = words.baseAddress, let bytes = bytes.baseAddress, let row = row.baseAddress
+                        else { return }
+                        let reader = unsafe UnderReader(bytes, layout)
+                        let (rowA, rowB, rowM) = unsafe (row, row + rowRoom, row + 2 * rowRoom)
+                        for x in Swift.stride(from: 0, to: region.width, by: runLength) {
+                            let m = unsafe UnsafeRawPointer(rowM + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                            guard m != SIMD16<UInt16>() else { continue }
+                            let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                            let under = unsafe reader.all(region.x + x, region.y + y)
+                            let a = unsafe UnsafeRawPointer(rowA + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                            let b = unsafe UnsafeRawPointer(rowB + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                            let alpha = (m &* strength) &>> 8
+                            let smoothed = pointwiseMin(
+                                ((under.y &* a) &>> 8) &+ (b &>> 1), SIMD16(repeating: 255))
+                            let u = drawn(under.u, to: means.0, evenness)
+                            let v = drawn(under.v, to: means.1, evenness)
+                            unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
                         }
                     }
                 }
             }
         }
     }
+
+    /// Coefficients and mask between the smaller picture's pixels, for one row of the frame.
+    private static func interpolate(
+        _ y: Int, into row: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
+        _ mask: borrowing Tile, step: Int, size: (width: Int, height: Int)
+    ) {
+        let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
+        let upper = min(Int(at), size.height - 2)
+        let (words, maskStride) = (mask.readPixels, mask.stride)
+        unsafe row.withUnsafeMutableBufferPointer { row in
+            unsafe a.withUnsafeBufferPointer { a in
+                unsafe b.withUnsafeBufferPointer { b in
+                    unsafe words.withUnsafeBufferPointer { words in
+                        guard let row = row.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
+                            let words = words.baseAddress
+                        else { return }
+                        let columns = unsafe CoarseColumns(
+                            a: a + upper * size.width, b: b + upper * size.width, mask: words + upper * maskStride,
+                            next: size.width, nextMask: maskStride, weight: at - Float(upper))
+                        var here = unsafe columns[0]
+                        // Up to the first column's centre there is nothing on the left to interpolate from.
+                        var x = step / 2
+                        unsafe ramp(row, room, 0..<min(x, count), from: here, slope: .zero)
+                        var next = 1
+                        while x < count {
+                            let there = unsafe columns[min(next, size.width - 1)]
+                            let slope = (there - here) * (1 / Float(step))
+                            unsafe ramp(row, room, x..<min(x + step, count), from: here, slope: slope)
+                            (here, x, next) = (there, x + step, next + 1)
+                        }
+                        // The last run reaches beyond the row.
+                        for x in count..<count + runLength { unsafe row[2 * room + x] = 0 }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two rows of the smaller picture, lent, and where a row of the frame lies between them.
+@unsafe private struct CoarseColumns {
+    let a: UnsafePointer<Float>
+    let b: UnsafePointer<Float>
+    let mask: UnsafePointer<UInt32>
+    /// From the upper row to the lower.
+    let (next, nextMask): (Int, Int)
+    /// Of the lower row, 0...1.
+    let weight: Float
+
+    /// The coefficients and the mask's alpha in 64ths of what the rows' lanes hold.
+    @inline(__always)
+    subscript(x: Int) -> SIMD4<Float> {
+        let above = unsafe SIMD4(a[x] * 255, b[x] * 2, Float(mask[x] >> 24), 0)
+        let below = unsafe SIMD4(a[x + next] * 255, b[x + next] * 2, Float(mask[x + nextMask] >> 24), 0)
+        return unsafe (above + (below - above) * weight) * 64
+    }
+}
+
+/// Fills some columns of a row's three parts, eight at once: up to seven more are written.
+@inline(__always)
+private func ramp(
+    _ row: UnsafeMutablePointer<Int16>, _ room: Int, _ columns: Range<Int>, from start: SIMD4<Float>,
+    slope: SIMD4<Float>
+) {
+    let rise = whole(slope)
+    var x = columns.lowerBound
+    while x < columns.upperBound {
+        let first = whole(start + slope * Float(x - columns.lowerBound))
+        let at = unsafe UnsafeMutableRawPointer(row + x)
+        unsafe at.storeBytes(of: ramp(first.x, rise.x), as: SIMD8<Int16>.self)
+        unsafe at.storeBytes(of: ramp(first.y, rise.y), toByteOffset: room * 2, as: SIMD8<Int16>.self)
+        unsafe at.storeBytes(of: ramp(first.z, rise.z), toByteOffset: room * 4, as: SIMD8<Int16>.self)
+        x += 8
+    }
+}
+
+/// Eight numbers from 64ths, rounded down; a rounded rise must not lead below 0.
+@inline(__always)
+private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
+    let steps = SIMD8<Int16>(0, 1, 2, 3, 4, 5, 6, 7)
+    let sum = Int16(truncatingIfNeeded: first) &+ steps &* Int16(truncatingIfNeeded: rise)
+    return (sum & ~(sum &>> 15)) &>> 6
 }
 
 @inline(__always)
