@@ -105,12 +105,14 @@ public struct FaceZoom: Sendable {
 
     /// What is shown at rest begins and ends between even pixels, for that is scaled at a third of the cost.
     private func onWholePixels(_ place: Place) -> Place {
-        func even(_ value: Float) -> Float { (value / 2).rounded(.down) * 2 }
-        let width = (place.z / 2).rounded() * 2
+        let width = Self.even(place.z)
         guard width < whole.width else { return place }
-        let height = even(width * shape)
-        return Place(even(place.x - width / 2) + width / 2, even(place.y - height / 2) + height / 2, width)
+        let height = Self.even(width * shape)
+        return Place(
+            Self.even(place.x - width / 2) + width / 2, Self.even(place.y - height / 2) + height / 2, width)
     }
+
+    private static func even(_ value: Float) -> Float { (value / 2).rounded() * 2 }
 
     private var shape: Float { whole.height / whole.width }
 
@@ -141,7 +143,7 @@ public struct FaceZoom: Sendable {
         let part = min(1, place.z / whole.width)
         let isStill = place == target && speed == .zero && part < 1
         let (width, exact) = (whole.width * part, whole.height * part)
-        let height = isStill ? (exact / 2).rounded(.down) * 2 : exact
+        let height = isStill ? Self.even(exact) : exact
         return Rect(
             x: max(whole.x, min(place.x - width / 2, whole.x + whole.width - width)),
             y: max(whole.y, min(place.y - height / 2, whole.y + whole.height - height)), width: width, height: height)

@@ -61,6 +61,7 @@ extension EndToEnd {
             let early = seen.filter { $0.at < max(60, Self.seconds / 2) }
             let late = seen.filter { $0.at >= max(60, Self.seconds / 2) }
             let (before, after) = (early.map(\.memory).max() ?? 0, late.map(\.memory).max() ?? 0)
+            print("resident, kB: \(seen.map(\.memory))")
             let fewest = early.map(\.descriptors).min() ?? 0
             print("memory: at most \(before) kB, then \(after) kB; descriptors: \(fewest) at least, \(open.count) left")
             try #require(early.count > 3 && late.count > 3)
