@@ -66,7 +66,7 @@ let package = Package(
                 .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
-            swiftSettings: swiftSettings),
+            swiftSettings: hotSettings),
         .target(
             name: "Doctor", dependencies: ["Frames", "JSON", "V4L2", "Capture", "Track"], swiftSettings: swiftSettings),
         .executableTarget(

@@ -95,7 +95,8 @@ ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {
     do count = write(descriptor, bytes, size);
     while (count < 0 && errno == EINTR);
     const ssize_t result = count < 0 ? -errno : count;
-    if (result == -EPIPE && !sigismember(&pending, SIGPIPE)) {
+    // A reader that goes while we wait for room leaves the signal, and the number of bytes that it had taken before.
+    if (result < (ssize_t)size && !sigismember(&pending, SIGPIPE)) {
         const struct timespec now = {0, 0};
         while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
         }

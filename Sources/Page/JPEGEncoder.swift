@@ -10,6 +10,10 @@ import Frames
     public let size: (width: Int, height: Int)
     private let quality: CInt
     private let encoder: OpaquePointer
+    /// Packed frames that are to be smaller are made so first: a quarter of the samples is left for all that follows.
+    private let isPacked: Bool
+    /// The half of a packed frame, in its own range.
+    private var packed: Frame
     /// The frame in I420, full range, then the halves of it.
     private var whole: Frame
     private var half: Frame
@@ -38,7 +42,12 @@ import Frames
         self.halvings = halvings
         self.quality = CInt(quality)
         size = (final.width, final.height)
-        self.whole = Frame(whole)
+        isPacked = halvings > 0 && [.yuyv, .uyvy].contains(layout.format)
+        let onePixel = FrameLayout(width: 1, height: 1, format: .i420)
+        packed = Frame(
+            isPacked
+                ? FrameLayout(width: half.width, height: half.height, format: .i420, range: layout.range) : onePixel)
+        self.whole = Frame(isPacked ? onePixel : whole)
         self.half = Frame(half)
         self.quarter = Frame(quarter)
         jpeg = [UInt8](repeating: 0, count: cart_encoder_capacity(CInt(final.width), CInt(final.height)))
@@ -50,8 +59,13 @@ import Frames
     /// - Parameter marks: drawn on the picture, which is not the caller's; in the frame's pixels.
     public mutating func encode(_ frame: borrowing Frame, marks: [FaceMark] = []) -> [UInt8]? {
         let scale = Float(size.width) / Float(frame.layout.width)
-        convert(frame, into: &whole)
-        if halvings > 0 { halve(whole, into: &half) }
+        if isPacked {
+            halve(packed: frame.view, into: &packed)
+            convert(packed, into: &half)
+        } else {
+            convert(frame, into: &whole)
+            if halvings > 0 { halve(whole, into: &half) }
+        }
         if halvings > 1 { halve(half, into: &quarter) }
         let count: Int
         switch halvings {

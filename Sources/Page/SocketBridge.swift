@@ -76,7 +76,7 @@ struct SocketBridge: WSHandler {
                     guard case .enqueued = result else { return }
                 }
             }
-        } catch { out.say(1001, "guise has ended") }
+        } catch  where !Task.isCancelled { out.say(1001, "guise has ended") } catch {}
     }
 }
 

@@ -111,7 +111,8 @@ public struct FileSink: FrameSink, ~Copyable {
     private func seal() -> Bool {
         let whole = kind.whole(of: path)
         let arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-i", "file:\(part)", "-map", "0:v", "-c", "copy"]
+            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(part)"]
+            + ["-map", "0:v", "-c", "copy"]
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
         guard Self.runs(arguments), unsafe rename(whole, path) == 0 else {
             _ = unsafe unlink(whole)
@@ -123,7 +124,9 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Whether there is a picture in a file.
     private static func plays(_ file: String) -> Bool {
-        runs(["ffmpeg", "-v", "error", "-nostdin", "-i", "file:\(file)", "-frames:v", "1", "-f", "null", "-"])
+        runs(
+            ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(file)"]
+                + ["-frames:v", "1", "-f", "null", "-"])
     }
 
     private static func runs(_ arguments: [String]) -> Bool {
@@ -235,7 +238,11 @@ private enum Kind: String, CaseIterable {
         case .mp4, .mov:
             ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
                 + (inPieces
-                    ? ["-movflags", "+empty_moov+default_base_moof", "-frag_duration", "1000000"]
+                    // Without flushing, small files would stay in ffmpeg's memory until their end.
+                    ? [
+                        "-movflags", "+empty_moov+default_base_moof", "-frag_duration", "1000000", "-flush_packets",
+                        "1",
+                    ]
                     : ["-movflags", "+faststart"])
         case .mkv: ["-vf", even, "-c:v", "libx264", "-preset", "veryfast", "-crf", "18"] + colors
         case .webm:

@@ -127,6 +127,23 @@ struct DresserTests {
 
     private static var still: Face { face() }
 
+    @Test func `masks that take turns give each person one of their own, whoever comes and goes`() throws {
+        let diaries = (0..<3).map { _ in Diary() }
+        var masks = try diaries.map { try mask([("{}", $0)]) }
+        for i in 0..<3 { masks[i].turn = Turn(i, of: 3) }
+        var dresser = Dresser(masks: masks, seed: 1)
+        var canvas = Canvas(layout)
+        func dress(_ faces: [Face], at time: Double) -> [[Int]] {
+            dresser.dress(&canvas, faces, placement: .identity, at: time)
+            return diaries.map { $0.take().map(\.id).sorted() }
+        }
+        let (ada, bob, cleo) = (face(1), face(2, at: Point(100, 180)), face(3, at: Point(540, 180)))
+        #expect(dress([ada, bob, cleo], at: 0) == [[1], [2], [3]])
+        // Who stays keeps the own mask; a fourth has the first one's again.
+        #expect(dress([cleo, bob], at: 0.1) == [[], [2], [3]])
+        #expect(dress([face(4), cleo, bob], at: 0.2) == [[4], [2], [3]])
+    }
+
     @Test func `what a person always looks like is no expression`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "blink"}"#, diary), (#"{"when": "smile"}"#, diary)])])

@@ -7,7 +7,7 @@ struct DoorTests {
     private let door = Door(port: 8787, token: PageToken())
 
     private func judge(
-        _ path: String = "/stream", isReading: Bool = true, token: String? = nil, _ headers: [String: String]
+        _ headers: [String: String], path: String = "/stream", isReading: Bool = true, token: String? = nil
     ) -> Door.Verdict {
         door.judge(Door.Knock(isReading: isReading, path: path, token: token) { headers[$0] })
     }
@@ -27,15 +27,15 @@ struct DoorTests {
     }
 
     @Test func `a right token gives the cookie, a wrong one does not, cookie or none`() {
-        #expect(judge("/", token: door.token.text, ["Host": "127.0.0.1:8787"]) == .known)
+        #expect(judge(["Host": "127.0.0.1:8787"], path: "/", token: door.token.text) == .known)
         let other = PageToken().text
         let near = String(door.token.text.dropLast()) + (door.token.text.hasSuffix("0") ? "1" : "0")
         for wrong in ["", other, near, door.token.text + "0", String(door.token.text.dropLast())] {
-            #expect(isStranger(judge("/", token: wrong, own)), "\(wrong)")
+            #expect(isStranger(judge(own, path: "/", token: wrong)), "\(wrong)")
             #expect(isStranger(judge(own.merging(["Cookie": "guise-8787=\(wrong)"]) { $1 })), "\(wrong)")
         }
-        #expect(isStranger(judge("/stream", token: door.token.text, ["Host": "127.0.0.1:8787"])))
-        #expect(isStranger(judge("/", isReading: false, token: door.token.text, ["Host": "127.0.0.1:8787"])))
+        #expect(isStranger(judge(["Host": "127.0.0.1:8787"], token: door.token.text)))
+        #expect(isStranger(judge(["Host": "127.0.0.1:8787"], path: "/", isReading: false, token: door.token.text)))
         #expect(isStranger(judge(["Host": "127.0.0.1:8787", "Cookie": "guise-8788=\(door.token.text)"])))
     }
 
@@ -47,23 +47,23 @@ struct DoorTests {
         var headers = own
         headers["Host"] = host
         #expect(isStranger(judge(headers)))
-        #expect(isStranger(judge("/", token: door.token.text, headers)))
+        #expect(isStranger(judge(headers, path: "/", token: door.token.text)))
     }
 
     @Test func `what changes something comes from the page's own origin`() {
         for path in ["/face", "/photo"] {
-            #expect(isStranger(judge(path, isReading: false, own)))
+            #expect(isStranger(judge(own, path: path, isReading: false)))
             let right = own.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }
-            #expect(judge(path, isReading: false, right) == .welcome)
+            #expect(judge(right, path: path, isReading: false) == .welcome)
         }
-        #expect(isStranger(judge("/socket", own)))
+        #expect(isStranger(judge(own, path: "/socket")))
         for origin in ["http://evil.example", "null", "http://127.0.0.1:8000", "https://127.0.0.1:8787", ""] {
             let wrong = own.merging(["Origin": origin]) { $1 }
-            #expect(isStranger(judge("/socket", wrong)), "\(origin)")
-            #expect(isStranger(judge("/stream", wrong)), "\(origin)")
+            #expect(isStranger(judge(wrong, path: "/socket")), "\(origin)")
+            #expect(isStranger(judge(wrong)), "\(origin)")
         }
         // The same computer by its other name is another origin for browsers.
-        #expect(isStranger(judge("/socket", own.merging(["Origin": "http://localhost:8787"]) { $1 })))
+        #expect(isStranger(judge(own.merging(["Origin": "http://localhost:8787"]) { $1 }, path: "/socket")))
         #expect(isStranger(judge(own.merging(["Sec-Fetch-Site": "same-site"]) { $1 })))
     }
 }

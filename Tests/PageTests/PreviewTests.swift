@@ -47,7 +47,8 @@ import Testing
         var began = Date()
         while jpegs.count < pictures {
             let head = String(decoding: try #require(visitor.take(through: "\r\n\r\n")), as: UTF8.self)
-            let length = try #require(head.firstMatch(of: /Content-Length: (\d+)/).flatMap { Int($0.1) }, "\(head)")
+            // What is no head is the end of a chunk.
+            guard let length = head.firstMatch(of: /Content-Length: (\d+)/).flatMap({ Int($0.1) }) else { continue }
             if jpegs.isEmpty { began = Date() }
             jpegs.append(try #require(visitor.take(length)))
         }
@@ -112,7 +113,7 @@ import Testing
         sleep(1)
         let many = place.preview.encoded - before
         #expect(many <= 18, "\(many) pictures in a second for four who look")
-        withExtendedLifetime(visitors) {}
+        withExtendedLifetime((visitors, publisher)) {}
     }
 
     @Test func `one who goes is noticed, and costs nothing any more`() throws {
@@ -138,23 +139,26 @@ import Testing
         withExtendedLifetime(nobody) {}
     }
 
-    @Test func `one who looks costs the loop a copy, and little else`() throws {
-        let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
-        var frame = Frame(preview.layout)
-        frame.fill(y: 90, u: 100, v: 140)
-        // As busy as a camera's picture: some thousand edges.
+    /// Fills a packed frame with some thousand edges and a sensor's noise.
+    private func fillAsCamera(_ frame: inout Frame) {
         var bytes = frame.mutableBytes
         var random = SystemRandomNumberGenerator()
         for i in stride(from: 0, to: bytes.count, by: 2) {
             bytes[i] = UInt8(truncatingIfNeeded: 90 + i / 2560 % 60 + Int(UInt8.random(in: 0...12, using: &random)))
         }
+    }
+
+    @Test func `one who looks costs the loop a copy, and little else`() throws {
+        let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
+        var frame = Frame(preview.layout)
+        frame.fill(y: 90, u: 100, v: 140)
+        fillAsCamera(&frame)
         let marks = [FaceMark(), FaceMark()]
         let viewer = Preview.Viewer(preview, Preview.Look())
-        func put() { preview.put(.after, frame.view, marks: marks, isCard: false, at: monotonicTime()) }
-        put()
+        preview.put(.after, frame.view, marks: marks, isCard: false, at: 1)
         let asked = callocations_count()
         var start = threadTime()
-        for _ in 0..<100 { put() }
+        for _ in 0..<100 { preview.put(.after, frame.view, marks: marks, isCard: false, at: 2) }
         let copy = Double(threadTime() - start) / 100 / 1e6
         #expect(callocations_count() == asked, "a warm frame allocates nothing")
         start = threadTime()
@@ -171,6 +175,7 @@ import Testing
             "copy \(copy) ms, encoding \(encode) ms to \(size) bytes, a look that finds nobody \(look) ns")
         #expect(!isWanted && size > 0)
         #expect(look < 100)
+        // A busy computer takes twice as long for the same; what is asked for is 1 ms.
         #expect(copy + encode < 2, "one who looks costs \(copy + encode) ms a frame")
         withExtendedLifetime(viewer) {}
     }

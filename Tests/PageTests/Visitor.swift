@@ -44,7 +44,7 @@ final class Visitor {
         while sent < bytes.count {
             let count = unsafe bytes.withUnsafeBufferPointer {
                 unsafe Glibc.send(
-                    descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, CInt(MSG_NOSIGNAL.rawValue))
+                    descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, CInt(MSG_NOSIGNAL))
             }
             try #require(count > 0, "sent")
             sent += count
