@@ -82,8 +82,9 @@ final class Thumbnails: Sendable {
         }
         let key = Key(mask: name, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
         let marks = wardrobe.marks(of: name)
-        if let known = pictures.withLock({ $0[key] }), known.marks == marks { return known.jpeg }
+        // First, for there may be no face of the user's own.
         let sitter = try sitter(face)
+        if let known = pictures.withLock({ $0[key] }), known.marks == marks { return known.jpeg }
         let layout = sitter.pose.picture.layout
         let mask = try wardrobe.load(name, for: ArtTarget(layout))
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)

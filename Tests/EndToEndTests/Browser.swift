@@ -85,8 +85,8 @@ final class Browser {
     func press(_ key: String) throws { try act(down: key, up: nil) }
     func release(_ key: String) throws { try act(down: nil, up: key) }
 
-    /// Of all of the browser's processes together, resident, MB; when memory is short, for else it keeps some hundred MB
-    /// of decoded pictures at hand.
+    /// Of the process that shows the page, resident, MB; when memory is short, for else it keeps some hundred MB of decoded
+    /// pictures at hand. The browser's others come and go.
     func memory() throws -> Int {
         let isShort: JSON = JSON(["level": JSON("critical")])
         _ = try command(
@@ -94,18 +94,19 @@ final class Browser {
         _ = try command("goog/cdp/execute", ["cmd": JSON("HeapProfiler.collectGarbage"), "params": JSON([:])])
         Thread.sleep(forTimeInterval: 1)
         var (sizes, children) = ([Int: Int](), [Int: [Int]]())
-        for line in try workshop.shell("ps -eo pid=,ppid=,rss=").split(separator: "\n") {
-            let numbers = line.split(separator: " ").compactMap { Int($0) }
+        for line in try workshop.shell("ps -ewwo pid=,ppid=,rss=,args=").split(separator: "\n") {
+            let words = line.split(separator: " ")
+            let numbers = words.prefix(3).compactMap { Int($0) }
             guard numbers.count == 3 else { continue }
-            sizes[numbers[0]] = numbers[2]
+            if words.contains("--type=renderer") { sizes[numbers[0]] = numbers[2] }
             children[numbers[1], default: []].append(numbers[0])
         }
-        var (sum, waiting) = (0, [Int(driver.process.processIdentifier)])
+        var (most, waiting) = (0, [Int(driver.process.processIdentifier)])
         while let next = waiting.popLast() {
-            sum += sizes[next] ?? 0
+            most = max(most, sizes[next] ?? 0)
             waiting += children[next] ?? []
         }
-        return sum / 1000
+        return most / 1000
     }
 
     private func element(_ selector: String) throws -> String {

@@ -71,7 +71,8 @@ extension EndToEnd {
             #expect(second.out == "\(stage.address)\n", "\(second)")
             #expect(
                 try stage.curl("/style.css", to: "style") == (Package.has("\(Package.folder.path)/Page") ? 200 : 404))
-            #expect(try stage.curl("/stream", "-b guise-1=1", to: "no") == 403)
+            let stranger = try stage.workshop.shell("curl -s -m 5 -o no -w '%{http_code}' '\(stage.origin)/stream'")
+            #expect(stranger == "403")
             let cookie = try #require(stage.address.split(separator: "=").last)
             let port = try #require(stage.origin.split(separator: ":").last)
             func picture(_ query: String) throws -> Picture {
@@ -81,17 +82,19 @@ extension EndToEnd {
                         + "'\(stage.origin)/stream?\(query)' -frames:v 1 '\(name).png'")
                 return try stage.workshop.pixels(stage.workshop.path("\(name).png"))
             }
-            _ = try stage.workshop.guise("wear", "bandit", "santa")
-            #expect(stage.answers { try stage.status()["masks"]?.elements.count == 2 })
-            // It holds still, so that what differs is what is worn.
-            _ = try stage.workshop.guise("freeze")
+            #expect(try stage.workshop.guise("wear", "crown", "santa-beard").out == "worn: crown, santa-beard\n")
             let after = try picture("picture=after")
             #expect((after.width, after.height) == (640, 360))
-            #expect(after.changes(from: try picture("picture=after&marks=1")).count > 300)
-            #expect(
-                try stage.status()["watched"]?.bool == false
-                    || stage.answers { try stage.status()["watched"]?.bool == false })
-            _ = try stage.workshop.guise("resume")
+            /// Pixels as green as marks are, and nothing in the sample.
+            func greens(_ picture: Picture) -> Int {
+                (0..<picture.width * picture.height).count { i in
+                    let (red, green, blue) = (picture.bytes[3 * i], picture.bytes[3 * i + 1], picture.bytes[3 * i + 2])
+                    return green > 170 && red < 140 && blue < 150
+                }
+            }
+            let marked = try picture("picture=after&marks=1")
+            print("\(greens(after)) green pixels without marks, \(greens(marked)) with them")
+            #expect(greens(marked) > greens(after) + 100)
             _ = try picture("picture=before&width=1280")
             try stage.end()
 
@@ -115,7 +118,8 @@ extension EndToEnd {
                 let status = try stage.curl("/photo", "-D head.txt --data-binary @two.\(ending)", to: "dressed.jpg")
                 #expect(status == 200, "\(ending)")
                 let head = try String(contentsOf: stage.workshop.folder.appending(path: "head.txt"), encoding: .utf8)
-                #expect(head.contains("X-Guise-Faces: 2"), "\(ending): \(head)")
+                let faces = head.firstMatch(of: /X-Guise-Faces: (\d+)/).flatMap { Int($0.1) } ?? 0
+                #expect(faces >= 2, "\(ending): \(faces) faces")
                 let dressed = try stage.workshop.pixels(stage.workshop.path("dressed.jpg"))
                 #expect((dressed.width, dressed.height) == (bare.width, bare.height))
                 let changed = dressed.changes(from: bare)
@@ -143,7 +147,7 @@ extension EndToEnd {
             #expect(santa.changes(from: try stage.workshop.pixels(stage.workshop.path("crown.jpg"))).count > 2000)
             #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 409)
             #expect(try stage.curl("/face", "-X POST", to: "face") == 200)
-            #expect(try stage.json("face")["faces"]?.number == 1)
+            #expect(try stage.json("face")["faces"]?.number ?? 0 >= 1)
             #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 200)
             #expect(santa.changes(from: try stage.workshop.pixels(stage.workshop.path("mine.jpg"))).count > 500)
             // Drawn once, given often.
@@ -181,8 +185,8 @@ extension EndToEnd {
             #expect(try stage.workshop.guise("record", "start", path).code == 0)
             #expect(stage.answers { try stage.status()["recording"]?["seconds"]?.number ?? 0 > 4 })
             #expect(try stage.status()["recording"]?["problem"]?.string == nil)
-            // The encoder alone has that file among its words.
-            try stage.workshop.shell("kill -KILL $(pgrep -f 'file:\(stage.workshop.path("clip.part.mp4"))' | head -1)")
+            let own = stage.running.process.processIdentifier
+            try stage.workshop.shell("kill -KILL $(pgrep -P \(own) -x ffmpeg)")
             #expect(stage.answers { try stage.status()["recording"]?["problem"]?.string?.contains("is kept") == true })
             #expect(stage.running.said.contains("the recording has ended"))
             let stopped = try stage.workshop.guise("record", "stop")

@@ -86,7 +86,7 @@ struct RunCommand: ParsableCommand {
             outputs.append(output)
             tell("\(title) -> \(output.description)")
         }
-        if let absence = listening.absence { tell("guise: it cannot be controlled: \(absence)", .warning) }
+        if let absence = listening.absence { tell("guise: no command reaches it: \(absence)", .warning) }
         // Loaded before the first frame: no face is shown undressed.
         let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks, for: canvas)
         var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
