@@ -226,7 +226,7 @@ final class Daemon: Answering {
     /// People who come one after the other wear different masks; the next round begins with the first again.
     private func surprise() throws -> JSON {
         let worn = Set(room.wishes.map(\.mask))
-        let personal = session.wardrobe.labels.filter(\.isPersonal).map(\.name)
+        let personal = labels.filter(\.isPersonal).map(\.name)
         // What is worn is no surprise; but few masks are better than none.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
@@ -264,7 +264,7 @@ final class Daemon: Answering {
             wishes[place].opacity = Float(number)
             return put(on: wishes)
         }
-        let choices = session.wardrobe.label(of: mask)?.choices ?? [:]
+        let choices = labels.first { $0.name == mask }?.choices ?? [:]
         guard let choice = choices[key] else {
             let known = choices.keys.sorted()
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
@@ -280,6 +280,18 @@ final class Daemon: Answering {
         return put(on: wishes)
     }
 
+    /// Of all masks. Read again where one of their files is another: clients may ask often.
+    private var labels: [MaskLabel] {
+        let wardrobe = session.wardrobe
+        let marks = wardrobe.folders.map { FileMark("\($0.path)/mask.json") }
+        return known.withLock { known in
+            if known.marks != marks { known = (marks, wardrobe.labels) }
+            return known.labels
+        }
+    }
+
+    private let known = Mutex<(marks: [FileMark?], labels: [MaskLabel])>(([], []))
+
     private static func json(_ wish: Wish) -> JSON {
         let choices = wish.choices.sorted { $0.key < $1.key }
         let json = JSON([
@@ -294,7 +306,7 @@ final class Daemon: Answering {
         let wishes = room.wishes
         return JSON([
             "masks": JSON(
-                session.wardrobe.labels.map { label in
+                labels.map { label in
                     let wish = wishes.first { $0.mask == label.name }
                     return JSON([
                         "name": JSON(label.name), "title": JSON(label.title), "author": JSON(label.author),
