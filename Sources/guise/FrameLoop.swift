@@ -229,7 +229,11 @@ struct FrameLoop: ~Copyable {
             let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.redress(view, at: time) }
             if isWhole, isToBeSeen {
                 for output in outputs where output.isLive { try output.publish(pipeline.canvas.frame.view) }
-                if around.preview.isWatched { show(pipeline.canvas.frame.view, pipeline.marks, false) }
+                // However lately they were given a picture.
+                if around.preview.isWatched {
+                    around.preview.put(
+                        .after, pipeline.canvas.frame.view, marks: pipeline.marks, isCard: false, at: monotonicTime())
+                }
             }
         } catch {
             source = consume taken
