@@ -21,6 +21,8 @@ final class SourceKeeper: Sendable {
         var spent: (any FrameSource & ~Copyable)?
         /// Why the last source ended, or could not be opened.
         var problem: Problem?
+        /// The same, to be told by the thread: cards are drawn with it, which takes longer than a frame.
+        var untold: Problem?
         /// Counts what was wanted.
         var wish = 0
         /// The loop has a source, or it waits on the desk.
@@ -85,10 +87,10 @@ final class SourceKeeper: Sendable {
             desk.spent = giving.take()
             if let problem {
                 desk.problem = problem
+                desk.untold = problem
                 desk.isServed = false
             }
         }
-        if let problem { failed(problem) }
         bell.ring()
     }
 
@@ -108,13 +110,15 @@ final class SourceKeeper: Sendable {
         var told: Problem?
         while true {
             var spent: (any FrameSource & ~Copyable)?
-            let (wanted, isOpen, current) = desk.withLock { desk in
+            let (wanted, isOpen, current, untold) = desk.withLock { desk in
                 spent = desk.spent.take()
-                return (desk.isServed ? nil : desk.wanted, desk.isOpen, desk.wish)
+                defer { desk.untold = nil }
+                return (desk.isServed ? nil : desk.wanted, desk.isOpen, desk.wish, desk.untold)
             }
             // Outside of the lock.
             if spent != nil { closing() }
             Self.close(spent.take())
+            if let untold { failed(untold) }
             guard isOpen else { return }
             if current != wish { (wish, tries, told) = (current, 0, nil) }
             guard let wanted else {
