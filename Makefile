@@ -1,5 +1,6 @@
 # All that is done with Guise's sources. Each target first installs what it lacks from Debian, saying so.
 #   ARGS='...' goes to the program: make run ARGS='--mask cat'
+SHELL := /bin/bash
 PREFIX ?= $(HOME)/.local
 ARGS ?=
 
@@ -22,7 +23,8 @@ test: export GUISE_STRICT = 1
 test: export GUISE_BINARY = $(CURDIR)/$(guise)
 test: build sample lint
 	@./setup test
-	swift test --disable-xctest --no-parallel $(ARGS)
+	@set -o pipefail; swift test --disable-xctest --no-parallel $(ARGS) 2>&1 | tee .build/test.log || { \
+	    echo; echo 'What failed, of all that is above:'; grep -A4 -e ✘ -e error: .build/test.log; exit 1; }
 
 test-vm: build sample
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)

@@ -78,7 +78,7 @@ public struct Camera: FrameSource, ~Copyable {
         self.identity = identity
         self.ring = ring
         self.decoding = decoding
-        decoded = Frame(isNative ? FrameLayout(width: 1, height: 1, format: .gray) : layout)
+        decoded = Frame(isNative ? .onePixel : layout)
         lastSign = monotonicSeconds()
     }
 

@@ -28,18 +28,16 @@ struct AnimatedPNG {
     /// Of all pictures together: what they take in memory is four times that, and a third more for smaller faces.
     static let mostPixels = 8 << 20
 
-    private static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
-
     /// - Returns: nil for a file that is no PNG, or does not move.
     /// - Throws: what is wrong with it, in words.
     init?(_ bytes: [UInt8]) throws(Flaw) {
-        guard bytes.starts(with: Self.signature), bytes.count > 33 else { return nil }
-        (width, height) = (Self.number(bytes, 16), Self.number(bytes, 20))
+        guard bytes.starts(with: PNG.signature), bytes.count > 33 else { return nil }
+        (width, height) = (PNG.number(bytes, at: 16), PNG.number(bytes, at: 20))
         depth = bytes[24..<29]
         var isMoving = false
         var place = 8
         while place + 12 <= bytes.count {
-            let length = Self.number(bytes, place)
+            let length = PNG.number(bytes, at: place)
             guard length <= bytes.count - place - 12 else { throw Flaw("it is cut off") }
             let name = String(decoding: bytes[place + 4..<place + 8], as: UTF8.self)
             let start = place + 8
@@ -48,8 +46,8 @@ struct AnimatedPNG {
             case "acTL":
                 guard length == 8 else { throw Flaw("its acTL chunk is damaged") }
                 isMoving = true
-                plays = Self.number(bytes, start + 4)
-                let count = Self.number(bytes, start)
+                plays = PNG.number(bytes, at: start + 4)
+                let count = PNG.number(bytes, at: start)
                 guard (1...Self.mostPictures).contains(count) else {
                     throw Flaw("it has \(count) pictures, \(Self.mostPictures) are the limit")
                 }
@@ -75,8 +73,8 @@ struct AnimatedPNG {
 
     private mutating func begin(_ control: [UInt8]) throws(Flaw) {
         guard control.count == 26, pieces.count < Self.mostPictures else { throw Flaw("its fcTL chunk is damaged") }
-        let size = (Self.number(control, 4), Self.number(control, 8))
-        let corner = (Self.number(control, 12), Self.number(control, 16))
+        let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
+        let corner = (PNG.number(control, at: 12), PNG.number(control, at: 16))
         guard size.0 > 0, size.1 > 0, corner.0 + size.0 <= width, corner.1 + size.1 <= height else {
             throw Flaw("a picture lies outside of it")
         }
@@ -132,33 +130,11 @@ struct AnimatedPNG {
 
     /// A PNG of one piece alone.
     private func png(_ piece: Piece) -> [UInt8] {
-        var png = Self.signature
-        png += Self.chunk("IHDR", Self.bytes(piece.width) + Self.bytes(piece.height) + depth)
+        var png = PNG.signature
+        png += PNG.chunk("IHDR", PNG.bytes(of: piece.width) + PNG.bytes(of: piece.height) + depth)
         png += colors
-        png += Self.chunk("IDAT", piece.data)
-        png += Self.chunk("IEND", [])
+        png += PNG.chunk("IDAT", piece.data)
+        png += PNG.chunk("IEND", [])
         return png
-    }
-
-    private static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
-        let body = Array(name.utf8) + data
-        return bytes(data.count) + body + bytes(Int(checksum(body)))
-    }
-
-    /// CRC-32, as PNG's appendix D has it.
-    static func checksum(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(0xffff_ffff) { crc, byte in table[Int((crc ^ UInt32(byte)) & 255)] ^ crc >> 8 }
-    }
-
-    private static let table: [UInt32] = (0..<256).map { byte in
-        (0..<8).reduce(UInt32(byte)) { crc, _ in crc & 1 == 1 ? 0xedb8_8320 ^ crc >> 1 : crc >> 1 }
-    }
-
-    private static func number(_ bytes: [UInt8], _ at: Int) -> Int {
-        bytes[at..<at + 4].reduce(0) { $0 << 8 | Int($1) }
-    }
-
-    private static func bytes(_ number: Int) -> [UInt8] {
-        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
     }
 }

@@ -43,8 +43,6 @@ public final class DressingRoom: Sendable {
 
     /// An editor's save is over when nothing changed for so many milliseconds.
     private static let quiet: CInt = 100
-    /// Added to the thread's nice value: frames go first where cores are few.
-    private static let nice: CInt = 5
 
     /// Loads all that is wished for, and returns when it is there. One that is broken is told and left out.
     /// - Parameters:
@@ -122,7 +120,7 @@ public final class DressingRoom: Sendable {
     }
 
     private func work(_ rails: consuming Rails, _ wake: Bell?) {
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        giveWay()
         var rails = rails
         var watch = FolderWatch(bell: bell.descriptor)
         while true {

@@ -41,17 +41,16 @@ public struct Fitter: ~Copyable {
         let isScaled = part != all || canMove || !isSameSize
         let unpacked = Self.planar(input, range: input.range)
         let isPacked = unpacked.format != input.format
-        let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
         (self.input, self.output, self.region, self.part) = (input, output, region, part)
         (self.isScaled, self.isSameSize, self.isPacked, self.canMove) = (isScaled, isSameSize, isPacked, canMove)
         shown = Rect(part)
         map = Self.map(from: shown, to: region)
-        planes = Frame(isScaled && isPacked ? unpacked : onePixel)
-        canvas = Frame(isScaled ? Self.planar(output, range: input.range) : onePixel)
+        planes = Frame(isScaled && isPacked ? unpacked : .onePixel)
+        canvas = Frame(isScaled ? Self.planar(output, range: input.range) : .onePixel)
     }
 
-    /// Shows a place within `part`, of its shape, from the next frame on. One between even pixels costs a third. Fewer pixels than a half as many across are
-    /// not averaged: they are taken from between their neighbours.
+    /// Shows a place within `part`, of its shape, from the next frame on. One between even pixels costs a third. Of one
+    /// that moves, fewer pixels than a half as many across are not averaged: they are taken from between their neighbours.
     /// - Precondition: the fitter was made for it.
     public mutating func show(_ place: Rect) {
         precondition(canMove, "the fitter was made to move")

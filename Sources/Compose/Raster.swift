@@ -86,7 +86,7 @@ public enum Raster {
     ) throws(Problem) -> RasterRGBA {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, largestSide))
-        let isPNG = bytes.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+        let isPNG = bytes.starts(with: PNG.signature)
         try RasterLedger.current?.check(path)
         let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
         try RasterLedger.current?.enter(raster.width * raster.height, path)
@@ -131,12 +131,7 @@ public enum Raster {
     private static func png(
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RasterRGBA {
-        // The header chunk is the first: length, "IHDR", width, height.
-        guard bytes.count >= 24, bytes[12..<16].elementsEqual("IHDR".utf8) else {
-            throw broken(path, "the PNG is cut off")
-        }
-        let width = number(bytes, at: 16)
-        let height = number(bytes, at: 20)
+        guard let (width, height) = PNG.size(of: bytes) else { throw broken(path, "the PNG is cut off") }
         guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
             throw broken(path, "a PNG of \(width)x\(height) is too large, \(largestSide)x\(largestSide) is the limit")
         }
@@ -173,10 +168,6 @@ public enum Raster {
         } catch {
             throw broken(path, "it cannot be read")
         }
-    }
-
-    private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
-        bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
     }
 
     /// The whole file, unless it is larger than any picture may be.

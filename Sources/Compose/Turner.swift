@@ -25,7 +25,7 @@ public struct Turner: ~Copyable {
         isPlanar = format == input.format
         planes = Frame(
             isPlanar
-                ? FrameLayout(width: 1, height: 1, format: .gray)
+                ? .onePixel
                 : FrameLayout(width: width, height: height, format: format, range: input.range))
         frame = Frame(
             FrameLayout(

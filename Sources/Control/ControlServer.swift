@@ -49,8 +49,6 @@ public final class ControlServer: Sendable {
 
     /// Milliseconds between two looks for news, while somebody listens.
     private static let tick: CInt = 100
-    /// Added to the thread's nice value: frames go first where cores are few.
-    private static let nice: CInt = 5
 
     /// Begins to listen.
     /// - Parameter listener: nil: clients come by `connect` alone.
@@ -107,7 +105,7 @@ public final class ControlServer: Sendable {
             case .some(let listener): listener.descriptor
             case .none: CInt(-1)
             }
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        giveWay()
         var clients: [Client] = []
         var polled: [pollfd] = []
         var count = 0

@@ -31,3 +31,7 @@ private func nanoseconds(_ clock: clockid_t) -> UInt64 {
     unsafe clock_gettime(clock, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
+
+/// Lets this thread go behind others: frames go first where cores are few.
+/// - Parameter nice: added to its nice value, 0 to 19.
+public func giveWay(by nice: CInt = 5) { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice) }

@@ -63,6 +63,9 @@ public struct FrameLayout: Equatable, Sendable {
     /// One for packed formats, two for NV12, three for planar ones; luma is in the first.
     public let planes: [Plane]
 
+    /// In the place of a frame that is not needed.
+    public static let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
+
     /// The layout as V4L2 and ffmpeg pack it: planes one behind the other, chroma strides following luma's.
     /// - Parameter lumaStride: bytes between rows of the first plane (V4L2's `bytesperline`); nil: no padding.
     public init(width: Int, height: Int, format: PixelFormat, range: ColorRange = .limited, lumaStride: Int? = nil) {

@@ -1,3 +1,5 @@
+import Frames
+
 /// How large a photo is, by its first bytes: known before anything is decoded.
 public struct PhotoHeader: Equatable {
     /// Pixels, as stored.
@@ -12,20 +14,14 @@ public struct PhotoHeader: Equatable {
         (width, height) = size
     }
 
-    private static func big(_ bytes: [UInt8], _ at: Int, _ count: Int) -> Int {
-        bytes[at..<at + count].reduce(0) { $0 << 8 | Int($1) }
-    }
+    private static func big(_ bytes: [UInt8], _ at: Int) -> Int { Int(bytes[at]) << 8 | Int(bytes[at + 1]) }
 
     private static func little(_ bytes: [UInt8], _ at: Int, _ count: Int) -> Int {
         bytes[at..<at + count].reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// The first chunk is IHDR (PNG specification, 11.2.2).
     private static func png(_ bytes: [UInt8]) -> (width: Int, height: Int)? {
-        guard bytes.count >= 24, bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
-            bytes[12..<16].elementsEqual("IHDR".utf8)
-        else { return nil }
-        return (big(bytes, 16, 4), big(bytes, 20, 4))
+        bytes.starts(with: PNG.signature) ? PNG.size(of: bytes) : nil
     }
 
     /// A RIFF file of one of three kinds (RFC 9649, 2.5 to 2.7).
@@ -56,8 +52,8 @@ public struct PhotoHeader: Equatable {
                 continue
             }
             let isFrame = (0xC0...0xCF).contains(marker) && ![0xC4, 0xC8, 0xCC].contains(marker)
-            if isFrame { return (big(bytes, at + 7, 2), big(bytes, at + 5, 2)) }
-            at += 2 + big(bytes, at + 2, 2)
+            if isFrame { return (big(bytes, at + 7), big(bytes, at + 5)) }
+            at += 2 + big(bytes, at + 2)
         }
         return nil
     }

@@ -266,11 +266,6 @@ private final class Slot: Sendable {
     }
 }
 
-extension FrameLayout {
-    /// In the place of one that is not needed.
-    fileprivate static let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
-}
-
 /// Makes the JPEGs of one kind of preview, each once.
 private final class Studio {
     var encoder: JPEGEncoder

@@ -95,7 +95,7 @@ final class Output {
         description = sink.description
         isLive = !sink.keepsFrames
         isDirect = canvas == nil || canvas == sink.layout
-        frame = Frame(isDirect ? FrameLayout(width: 1, height: 1, format: .gray) : sink.layout)
+        frame = Frame(isDirect ? .onePixel : sink.layout)
         if let canvas, !isDirect { fitter = Fitter(from: canvas, to: sink.layout) }
         self.sink = consume sink
     }
@@ -152,7 +152,7 @@ final class Output {
     /// - Parameter card: in the canvas's layout.
     func finish(card: borrowing FrameView) throws {
         guard let ending = sink.take() else { return }
-        var own = Frame(isDirect ? FrameLayout(width: 1, height: 1, format: .gray) : layout)
+        var own = Frame(isDirect ? .onePixel : layout)
         if isDirect {
             try ending.finish(card: card)
         } else {

@@ -53,7 +53,7 @@ final class Worker: Sendable {
     }
 
     private func work() {
-        _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.nice)
+        giveWay(by: Self.nice)
         while true {
             let isWoken = news.wait(timeout: .now() + Self.patience) == .success
             let job: (@Sendable () -> Void)? = desk.withLock { desk in

@@ -283,10 +283,6 @@ private func apng(
     func bytes(_ n: Int, _ count: Int = 4) -> [UInt8] {
         (0..<count).reversed().map { UInt8(truncatingIfNeeded: n >> ($0 * 8)) }
     }
-    func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
-        let body = Array(name.utf8) + data
-        return bytes(data.count) + body + bytes(Int(AnimatedPNG.checksum(body)))
-    }
     func data(_ png: [UInt8]) -> [UInt8] {
         var (place, found): (Int, [UInt8]) = (8, [])
         while place + 12 <= png.count {
@@ -297,22 +293,22 @@ private func apng(
         return found
     }
     var film = Array(pngs[0][0..<8])
-    film += chunk("IHDR", bytes(size) + bytes(size) + pngs[0][24..<29])
-    film += chunk("acTL", bytes(count ?? pngs.count) + bytes(0))
+    film += PNG.chunk("IHDR", bytes(size) + bytes(size) + pngs[0][24..<29])
+    film += PNG.chunk("acTL", bytes(count ?? pngs.count) + bytes(0))
     var sequence = 0
     for (i, png) in pngs.enumerated() {
         let piece = pieces?[i] ?? (0, 0, size, 0, 0)
-        film += chunk(
+        film += PNG.chunk(
             "fcTL",
             bytes(sequence) + bytes(piece.2) + bytes(piece.2) + bytes(piece.0) + bytes(piece.1)
                 + bytes(milliseconds[i], 2) + bytes(1000, 2) + [UInt8(piece.3), UInt8(piece.4)])
         sequence += 1
         if i == 0 {
-            film += chunk("IDAT", data(png))
+            film += PNG.chunk("IDAT", data(png))
         } else {
-            film += chunk("fdAT", bytes(sequence) + data(png))
+            film += PNG.chunk("fdAT", bytes(sequence) + data(png))
             sequence += 1
         }
     }
-    return film + chunk("IEND", [])
+    return film + PNG.chunk("IEND", [])
 }

@@ -22,8 +22,7 @@ extension EndToEnd {
             /// - Parameter source: as `run` takes it.
             init(source: [String] = ["--source", "sample"], width: Int = 1280) throws {
                 workshop = try Workshop()
-                workshop.runtime = workshop.path("run")
-                try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+                try workshop.makeRuntimeFolder()
                 self.source = source
                 running = try Self.start(source, in: workshop, port: 0)
                 let told = try Program.run(["page", "--no-open"], in: workshop)

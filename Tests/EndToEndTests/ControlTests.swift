@@ -108,8 +108,7 @@ extension EndToEnd {
 
         @Test func `while nobody watches it costs next to nothing`() throws {
             let workshop = try Workshop()
-            workshop.runtime = workshop.path("run")
-            try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+            try workshop.makeRuntimeFolder()
             let config = try workshop.write(#"{"page": {"port": 0}}"#, "idle.json")
             let running = try Running(
                 ["run", "--config", config, "--source", "camera", "--sink", "page"], in: workshop)

@@ -72,8 +72,7 @@ extension EndToEnd {
         }
 
         @Test func `a mirror and a crop that are set hold with the next frames`() throws {
-            workshop.runtime = workshop.path("run")
-            try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+            try workshop.makeRuntimeFolder()
             let running = try Running(
                 [
                     "run", "--source", try clip(), "--loop", "--realtime", "--sink", "null", "--mask", "polaroid",

@@ -17,8 +17,7 @@ extension EndToEnd {
 
             init() throws {
                 workshop = try Workshop()
-                workshop.runtime = workshop.path("run")
-                try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+                try workshop.makeRuntimeFolder()
                 try workshop.write(
                     #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"]}"#, "config/guise/config.json")
                 running = try Running(["page", "--no-open"], in: workshop)

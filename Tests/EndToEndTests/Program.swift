@@ -121,7 +121,13 @@ final class Workshop {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// Where the control socket lies; nil: there is none.
-    var runtime: String?
+    private(set) var runtime: String?
+
+    /// Without it, the program has no control socket.
+    func makeRuntimeFolder() throws {
+        runtime = path("run")
+        try FileManager.default.createDirectory(atPath: path("run"), withIntermediateDirectories: true)
+    }
 
     /// No setting of the user's own reaches the program. The cache alone is shared: filling it takes seconds.
     var environment: [String: String] {

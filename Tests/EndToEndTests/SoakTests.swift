@@ -114,8 +114,7 @@ extension EndToEnd {
 
         @Test func `a mask that is toggled by a command is on the page at once`() throws {
             let workshop = try Workshop()
-            workshop.runtime = workshop.path("run")
-            try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+            try workshop.makeRuntimeFolder()
             try workshop.write("{\"page\": {\"port\": 0}, \"masks\": []}", "config/guise/config.json")
             let running = try Running(
                 ["run", "--source", Package.sample, "--loop", "--realtime", "--sink", "page"], in: workshop)

@@ -11,8 +11,7 @@ final class Stage {
     /// - Parameter more: options of `run`.
     init(_ more: [String] = [], config: String? = nil) throws {
         workshop = try Workshop()
-        workshop.runtime = workshop.path("run")
-        try FileManager.default.createDirectory(atPath: workshop.path("run"), withIntermediateDirectories: true)
+        try workshop.makeRuntimeFolder()
         if let config { try workshop.write(config, "config/guise/config.json") }
         output = workshop.path("out.mkv")
         running = try Running(
