@@ -161,4 +161,93 @@ struct SolidTests {
         print("two hats: \(count) calls for memory in a frame")
         #expect(count == 0)
     }
+
+    /// What a canvas shows once a head wears a solid, on the canvas that drew others before.
+    private static func drawn(
+        _ mask: Mask, _ face: Face, light: FaceLight = FaceLight(), on canvas: inout Canvas
+    ) throws -> Samples {
+        guard case .face(let layer) = mask.layers[0].content else { throw Problem(.unusable, "no layer of faces") }
+        canvas.frame = wall.frame
+        var wearer = Wearer(face: face)
+        wearer.light = light
+        var look = Look()
+        look.light = 1
+        layer.draw(on: &canvas, wearer, look)
+        return Samples(canvas.frame)
+    }
+
+    /// How far two pictures lie apart: levels of luma, over the pixels that differ from the wall in one of them.
+    private static func distance(_ a: Samples, _ b: Samples) -> (mean: Double, worst: Int) {
+        var (sum, count, worst) = (0, 0, 0)
+        for i in 0..<layout.width * layout.height where a.bytes[i] != 120 || b.bytes[i] != 120 {
+            let difference = abs(Int(a.bytes[i]) - Int(b.bytes[i]))
+            sum += difference
+            count += 1
+            worst = max(worst, difference)
+        }
+        return (Double(sum) / Double(max(1, count)), worst)
+    }
+
+    @Test func `a head that hardly moves wears the picture that is there, where it belongs`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var canvas = Canvas(Self.layout)
+        let first = try Self.drawn(hat, Self.face(), on: &canvas)
+        let again = try Self.drawn(hat, Self.face(), on: &canvas)
+        #expect(Self.distance(first, again).worst <= 1)
+        // Shifted, rolled, come nearer, nodding by a hair.
+        for (shift, roll, scale, yaw) in [
+            (Point(0.5, 0.5), 0, 1, 0), (Point(7.3, -3.6), 0.5, 1, 0), (Point(-1.2, 2.2), -0.4, 1.008, 0.3),
+        ] as [(Point, Float, Float, Float)] {
+            let face = makeFace(
+                at: Point(160, 120) + shift, scale: Self.scale * scale, roll: roll, yaw: yaw)
+            let moved = try Self.drawn(hat, face, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let (mean, worst) = Self.distance(moved, try Self.drawn(hat, face, on: &fresh))
+            print("a hat laid again, moved by \(shift): \(mean) levels from one drawn anew, at most \(worst)")
+            #expect(mean > 0, "it was drawn anew, at its full cost")
+            #expect(mean < 3)
+        }
+    }
+
+    @Test func `a head that turns, or another light, has its solid drawn anew`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var dim = FaceLight()
+        dim.gain = 0.8
+        var aside = FaceLight()
+        aside.direction = [0.8, -0.4, -0.45]
+        for (face, light) in [
+            (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 3), FaceLight()),
+            (makeFace(at: Point(160, 120), scale: Self.scale * 1.04), FaceLight()), (Self.face(), dim),
+            (Self.face(), aside),
+            // What had been cut off by the frame's edge comes in.
+            (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),
+        ] {
+            var canvas = Canvas(Self.layout)
+            _ = try Self.drawn(hat, makeFace(at: Point(160, 50), scale: Self.scale), on: &canvas)
+            if face.head.origin.y > 100 { _ = try Self.drawn(hat, Self.face(), on: &canvas) }
+            let seen = try Self.drawn(hat, face, light: light, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let distance = Self.distance(seen, try Self.drawn(hat, face, light: light, on: &fresh))
+            #expect(distance.worst == 0, "\(face.head) \(light.gain): off by \(distance)")
+        }
+    }
+
+    @Test func `each head and each solid keeps its own picture`() throws {
+        let masks = [
+            try Self.solid(Self.crown, #""place": "hat","#),
+            try Self.solid(#"{"shape": "ball", "material": "red", "radius": 0.4}"#),
+        ]
+        var canvas = Canvas(Self.layout)
+        for _ in 0..<2 {
+            for id in 1...12 {
+                for mask in masks {
+                    var face = makeFace(at: Point(100 + 10 * Float(id), 120), scale: 20 + Float(id))
+                    face.id = id
+                    let seen = try Self.drawn(mask, face, on: &canvas)
+                    var fresh = Canvas(Self.layout)
+                    #expect(Self.distance(seen, try Self.drawn(mask, face, on: &fresh)).worst <= 1)
+                }
+            }
+        }
+    }
 }

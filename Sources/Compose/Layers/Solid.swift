@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import Synchronization
 import Track
 
 /// Bodies that sit on the head: triangles in head space, lit as the face is, hidden where the head is in front of them.
@@ -27,6 +28,9 @@ struct Solid: Layer {
         }
     }
 
+    /// Tells it from all others.
+    private let number = Self.numbers.add(1, ordering: .relaxed).newValue
+    private static let numbers = Atomic(0)
     private let pieces: [Piece]
     private let occluder: Occluder?
     private let range: ColorRange
@@ -70,81 +74,160 @@ struct Solid: Layer {
     }
 
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
-        let view = HeadView(wearer.face.head, width: max(canvas.frame.layout.width, canvas.frame.layout.height))
-        let lighting = Lighting(look.taken(of: wearer.light), range: range)
-        canvas.solids.corners.removeAll(keepingCapacity: true)
+        let layout = canvas.frame.layout
+        let pose = Pose(
+            view: HeadView(wearer.face.head, width: max(layout.width, layout.height)),
+            lighting: Lighting(look.taken(of: wearer.light), range: range),
+            // Vectors by their parts: an array literal would be an array at times.
+            swing: SolidMap(turn: SIMD3(look.swing.y, 0, look.swing.x)))
+        let place = canvas.solids.shelf.place(of: SolidPrint.Owner(number: number, face: wearer.face.id))
+        var map = map(of: canvas.solids.shelf.prints[place], pose)
+        if map == nil, draw(on: &canvas.solids, place, pose, scale: wearer.face.head.scale, layout) { map = .identity }
+        guard let map else { return }
+        lay(canvas.solids.shelf.prints[place].tile, moved: map, look.paint, onto: &canvas.frame)
+    }
+
+    /// How the head lies in a frame, and its light.
+    private struct Pose {
+        let view: HeadView
+        let lighting: Lighting
+        let swing: SolidMap
+    }
+
+    /// What carries the picture that was drawn last to where it belongs now; nil where it would not look the same.
+    private func map(of print: borrowing SolidPrint, _ pose: Pose) -> Affine? {
+        var places = [96 of Point](repeating: .zero)
+        for i in print.marks.indices {
+            let mark = print.marks[i]
+            let piece = pieces[mark.piece]
+            let seen = seen(piece.mesh.vertices[mark.vertex], pose)
+            let color = color(piece.mesh.vertices[mark.vertex], seen.facing, piece, pose.lighting)
+            let off = color - mark.color
+            guard (off * off).max() <= SolidPrint.colorTolerance * SolidPrint.colorTolerance else { return nil }
+            places[i] = Point(seen.place.x, seen.place.y)
+        }
+        return print.map(to: places)
+    }
+
+    /// Draws the picture on the shelf.
+    /// - Parameter scale: pixels per head unit.
+    /// - Returns: false where nothing of it lies near the frame.
+    private func draw(
+        on bench: inout SolidBench, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
+    ) -> Bool {
+        bench.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        // Vectors by their parts: an array literal would be an array at times.
-        let swing = SolidMap(turn: SIMD3(look.swing.y, 0, look.swing.x))
         for piece in pieces {
-            canvas.solids.begin()
+            bench.begin()
             for vertex in piece.mesh.vertices {
-                var (place, normal) = (vertex.position, vertex.normal)
-                if vertex.swing > 0 {
-                    place += (swing(place - pivot) + pivot - place) * vertex.swing
-                    normal = normalized(normal + (swing(normal) - normal) * vertex.swing)
-                }
-                let facing = view.turned(normal)
-                if piece.build == .fur && facing.z > Self.beyond {
+                let seen = seen(vertex, pose)
+                if piece.build == .fur && seen.facing.z > Self.beyond {
                     // All three of a blade's corners: what has no area is not drawn.
-                    canvas.solids.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
+                    bench.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
-                let corner = corner(vertex, view(place), facing, piece, lighting)
+                let corner = corner(vertex, seen, piece, pose.lighting)
                 low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
                 high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
-                canvas.solids.corners.append(corner)
+                bench.corners.append(corner)
             }
         }
         // Light falls from above at the least, so that a brim always shades the brow.
-        let scale = wearer.face.head.scale
-        let fall = Point(0 - lighting.direction.x * 0.5, max(0.45, 0 - lighting.direction.y)) * (0.2 * scale)
+        let light = pose.lighting.direction
+        let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
         let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        let border = Float(movedBorder)
         let region = PixelRect(
-            covering: pointwiseMin(low, low + fall - spread), pointwiseMax(high, high + fall + spread))
-        let layout = canvas.frame.layout
-        guard let region, canvas.tile.begin(region, in: layout) else { return }
-        canvas.solids.rasteriser.begin(canvas.tile.region, range: range)
+            covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
+        )
+        guard let region, bench.shelf.prints[place].begin(region, in: layout) else { return false }
+        mark(on: &bench.shelf.prints[place], bench.corners, pose)
+        let piece = bench.shelf.prints[place].tile.region
+        bench.rasteriser.begin(piece, range: range)
         if let occluder {
-            canvas.solids.begin()
+            bench.begin()
             for vertex in occluder.mesh.vertices {
-                canvas.solids.corners.append(
-                    RasterVertex(position: view(vertex.position), color: .zero, texture: .zero))
+                bench.corners.append(
+                    RasterVertex(position: pose.view(vertex.position), color: .zero, texture: .zero))
             }
-            canvas.solids.occlude(occluder.mesh.triangles)
+            bench.occlude(occluder.mesh.triangles)
         }
-        let height = canvas.tile.region.height
-        for top in stride(from: 0, to: height, by: canvas.solids.rasteriser.bandHeight) {
-            canvas.solids.rasteriser.select(top..<min(height, top + canvas.solids.rasteriser.bandHeight))
+        for top in stride(from: 0, to: piece.height, by: bench.rasteriser.bandHeight) {
+            bench.rasteriser.select(top..<min(piece.height, top + bench.rasteriser.bandHeight))
             // What is seen through comes last.
             for pass in 0..<2 {
                 var first = 0
                 for piece in pieces {
                     let count = piece.mesh.vertices.count
                     if (piece.material.opacity < 1) == (pass == 1) {
-                        canvas.solids.draw(piece, from: first, surface(piece, scale))
+                        bench.draw(piece, from: first, surface(piece, scale))
                     }
                     first += count
                 }
             }
-            canvas.solids.rasteriser.resolve(into: &canvas.tile)
+            bench.rasteriser.resolve(into: &bench.shelf.prints[place].tile)
         }
         if shadow > 0 {
-            canvas.solids.rasteriser.castShadow(
-                in: &canvas.tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
+            bench.rasteriser.castShadow(
+                in: &bench.shelf.prints[place].tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
         }
-        canvas.layTile(look.paint)
+        bench.shelf.prints[place].tile.markArt()
+        return true
+    }
+
+    /// Remembers how corners that are seen lie, some of each piece.
+    /// - Parameter corners: of all pieces, in their order.
+    private func mark(on print: inout SolidPrint, _ corners: borrowing [RasterVertex], _ pose: Pose) {
+        let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
+        let spare = max(0, SolidPrint.mostMarks - 4 * pieces.count)
+        var first = 0
+        for (number, piece) in pieces.enumerated() {
+            let count = piece.mesh.vertices.count
+            var place: Float = 0
+            for _ in 0..<4 + spare * count / max(all, 1) {
+                // By the golden ratio, so that however corners are numbered they lie all over the piece.
+                place += 0.618_034
+                place -= place.rounded(.down)
+                let i = min(Int(place * Float(count)), count - 1)
+                guard i >= 0, piece.build == .sheet || pose.view.turned(piece.mesh.vertices[i].normal).z < 0
+                else { continue }
+                let corner = corners[first + i]
+                print.mark(
+                    SolidPrint.Mark(
+                        piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),
+                        color: corner.color))
+            }
+            first += count
+        }
+    }
+
+    /// Where a corner lies in the picture, and which way it faces there.
+    @inline(__always)
+    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
+        var (place, normal) = (vertex.position, vertex.normal)
+        if vertex.swing > 0 {
+            place += (pose.swing(place - pivot) + pivot - place) * vertex.swing
+            normal = normalized(normal + (pose.swing(normal) - normal) * vertex.swing)
+        }
+        return (pose.view(place), pose.view.turned(normal))
+    }
+
+    @inline(__always)
+    private func color(
+        _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: Piece, _ lighting: Lighting
+    ) -> SIMD4<Float> {
+        let material = piece.material
+        // A sheet's inner side faces the other way, and is darker.
+        let isInside = piece.build == .sheet && facing.z > 0
+        return lighting.color(
+            material.color, material.finish, normal: isInside ? facing * -1 : facing,
+            shade: isInside ? vertex.shade * material.inside : vertex.shade)
     }
 
     private func corner(
-        _ vertex: Mesh.Vertex, _ place: SIMD4<Float>, _ normal: SIMD3<Float>, _ piece: Piece, _ lighting: Lighting
+        _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: Piece, _ lighting: Lighting
     ) -> RasterVertex {
         let material = piece.material
-        // A sheet's inner side faces the other way, and is darker.
-        let isInside = piece.build == .sheet && normal.z > 0
-        let color = lighting.color(
-            material.color, material.finish, normal: isInside ? normal * -1 : normal,
-            shade: isInside ? vertex.shade * material.inside : vertex.shade)
         let texture: SIMD2<Float>
         if let picture = material.picture {
             let stamp = picture.levels[0].stamp
@@ -153,7 +236,8 @@ struct Solid: Layer {
         } else {
             texture = vertex.along * (Grains.samples / Grains.size)
         }
-        return RasterVertex(position: place, color: color, texture: texture)
+        return RasterVertex(
+            position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
     }
 
     /// - Parameter scale: pixels per head unit.
@@ -229,6 +313,7 @@ extension PixelRect {
 /// What solids are drawn with; its memory is kept from frame to frame.
 struct SolidBench: ~Copyable {
     var rasteriser = Rasteriser()
+    var shelf = SolidShelf()
     var corners: [RasterVertex] = []
     private var first = 0
 

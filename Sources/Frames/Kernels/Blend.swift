@@ -8,31 +8,68 @@ public struct Stamp: Sendable {
     /// Row by row.
     public let pixels: [UInt32]
 
-    /// Says of each block of 16 x 16 pixels whether it or one of those round it holds any art, so that what is
-    /// transparent costs next to nothing.
-    let isNearArt: [Bool]
-    var blocksAcross: Int { Self.blocks(width) }
-    static let blockShift = 4
-
-    private static func blocks(_ pixels: Int) -> Int { (pixels + 15) >> blockShift }
+    /// Where art lies or is near, so that what is transparent costs next to nothing.
+    private let isNearArt: [Bool]
 
     /// - Parameter pixels: `width * height` of them; both sides have 2 to 4096 pixels.
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
-        let (across, down) = (Self.blocks(width), Self.blocks(height))
-        var isNear = Array(repeating: false, count: across * down)
+        var isNear: [Bool] = []
+        ArtBlocks.stamp.mark(pixels.span, width: width, height: height, stride: width, into: &isNear)
+        (self.width, self.height, self.pixels, isNearArt) = (width, height, pixels, isNear)
+    }
+}
+
+/// Pictures in square blocks.
+struct ArtBlocks {
+    /// Of a block's side, pixels, as a power of two.
+    let shift: Int
+
+    /// For stamps: half a run of theirs reaches no further than the next block.
+    static let stamp = ArtBlocks(shift: 4)
+
+    /// Blocks that so many pixels touch.
+    func count(_ pixels: Int) -> Int { (pixels + 1 << shift - 1) >> shift }
+
+    /// Says of each block whether it or one of those round it holds any art, row by row.
+    /// - Parameters:
+    ///   - words: premultiplied, row by row.
+    ///   - stride: words from one row to the next.
+    ///   - isNear: keeps its memory.
+    func mark(_ words: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
+        let (across, down) = (count(width), count(height))
+        if isNear.count < across * down { isNear = Array(repeating: false, count: across * down) }
+        for i in isNear.indices { isNear[i] = false }
         for by in 0..<down {
+            let rows = by << shift..<min(height, (by + 1) << shift)
             for bx in 0..<across {
-                let rows = by << Self.blockShift..<min(height, (by + 1) << Self.blockShift)
-                let columns = bx << Self.blockShift..<min(width, (bx + 1) << Self.blockShift)
-                let isEmpty = rows.allSatisfy { y in columns.allSatisfy { x in pixels[y * width + x] == 0 } }
-                if isEmpty { continue }
+                let columns = bx << shift..<min(width, (bx + 1) << shift)
+                guard holdsArt(words, columns, rows, stride: stride) else { continue }
                 for y in max(0, by - 1)...min(down - 1, by + 1) {
                     for x in max(0, bx - 1)...min(across - 1, bx + 1) { isNear[y * across + x] = true }
                 }
             }
         }
-        (self.width, self.height, self.pixels, isNearArt) = (width, height, pixels, isNear)
+    }
+
+    private func holdsArt(_ words: Span<UInt32>, _ columns: Range<Int>, _ rows: Range<Int>, stride: Int) -> Bool {
+        unsafe words.withUnsafeBufferPointer { words in
+            guard let base = words.baseAddress else { return false }
+            var all: UInt32 = 0
+            if columns.count == 8 {
+                var each = SIMD8<UInt32>()
+                for y in rows {
+                    each |= unsafe UnsafeRawPointer(base + (y &* stride &+ columns.lowerBound)).loadUnaligned(
+                        as: SIMD8<UInt32>.self)
+                }
+                return each != .zero
+            }
+            for y in rows {
+                for x in columns { all |= unsafe base[y &* stride &+ x] }
+                if all != 0 { return true }
+            }
+            return false
+        }
     }
 }
 
@@ -61,20 +98,47 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
     let top = max(0, Int(low.y)) & ~1
     let bottom = min(layout.height, Int(high.y) + 2)
     guard top < bottom else { return }
-    let gain = UInt32((min(paint.opacity, 1) * 256).rounded())
     let painter = Painter(paint, layout.range)
+    let gain = UInt32((min(paint.opacity, 1) * 256).rounded())
+    let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
-        unsafe stamp.pixels.withUnsafeBufferPointer { pixels in
-            unsafe stamp.isNearArt.withUnsafeBufferPointer { isNearArt in
-                guard let target = target.baseAddress, let pixels = pixels.baseAddress,
-                    let isNearArt = isNearArt.baseAddress
-                else { return }
-                let sampler = unsafe Sampler(stamp, pixels: pixels, isNearArt: isNearArt, back, gain: gain)
-                let rows = layout.format.chromaShift.y == 1 ? 2 : 1
-                for y in stride(from: top, to: bottom, by: rows) {
-                    unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, painter)
-                }
+        guard let target = target.baseAddress else { return }
+        stamp.withArt { art in
+            let sampler = Sampler(art, back, gain: gain)
+            for y in stride(from: top, to: bottom, by: rows) {
+                unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, painter)
+            }
+        }
+    }
+}
+
+/// Premultiplied words, lent.
+@safe struct SampledArt {
+    let pixels: UnsafePointer<UInt32>
+    let width: Int
+    let height: Int
+    /// Words from one row to the next.
+    let stride: Int
+    /// Of each of its `ArtBlocks`.
+    let isNearArt: UnsafePointer<Bool>
+    let blocksAcross: Int
+
+    init(
+        _ pixels: UnsafePointer<UInt32>, width: Int, height: Int, stride: Int, isNearArt: UnsafePointer<Bool>,
+        _ blocks: ArtBlocks = .stamp
+    ) {
+        unsafe (self.pixels, self.isNearArt) = (pixels, isNearArt)
+        (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
+    }
+}
+
+extension Stamp {
+    func withArt(_ body: (SampledArt) -> Void) {
+        unsafe pixels.withUnsafeBufferPointer { pixels in
+            unsafe isNearArt.withUnsafeBufferPointer { isNearArt in
+                guard let pixels = pixels.baseAddress, let isNearArt = isNearArt.baseAddress else { return }
+                body(unsafe SampledArt(pixels, width: width, height: height, stride: width, isNearArt: isNearArt))
             }
         }
     }
@@ -121,34 +185,25 @@ private func blendRows(
     private static let fraction = 24
     private static let one = Float(1 << fraction)
 
-    private let pixels: UnsafePointer<UInt32>
-    private let width: Int
-    private let height: Int
+    private let art: SampledArt
     private let back: Affine
     private let (du, dv): (Int, Int)
     private let gain: UInt32
     /// False where a run may reach beyond the blocks that `isNearArt` speaks of.
     private let maySkip: Bool
-    private let isNearArt: UnsafePointer<Bool>
-    private let blocksAcross: Int
 
-    init(
-        _ stamp: borrowing Stamp, pixels: UnsafePointer<UInt32>, isNearArt: UnsafePointer<Bool>, _ back: Affine,
-        gain: UInt32
-    ) {
-        unsafe (self.pixels, self.isNearArt) = (pixels, isNearArt)
-        (width, height, self.back, self.gain) = (stamp.width, stamp.height, back, gain)
+    init(_ art: SampledArt, _ back: Affine, gain: UInt32) {
+        (self.art, self.back, self.gain) = (art, back, gain)
         (du, dv) = (Int((back.a * Self.one).rounded()), Int((back.c * Self.one).rounded()))
-        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << Stamp.blockShift)
-        blocksAcross = stamp.blocksAcross
+        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.stamp.shift)
     }
 
     /// The part of a row that lies on the stamp: where 0 <= u < width - 1 and 0 <= v < height - 1.
     func row(_ y: Int, width frameWidth: Int) -> Row {
         let start = back(Point(0, Float(y)))
         var columns = (first: Float(0), last: Float(frameWidth - 1))
-        Self.narrow(&columns, start.x, back.a, Float(width - 1))
-        Self.narrow(&columns, start.y, back.c, Float(height - 1))
+        Self.narrow(&columns, start.x, back.a, Float(art.width - 1))
+        Self.narrow(&columns, start.y, back.c, Float(art.height - 1))
         let (first, last) = columns
         guard first <= last else { return Row() }
         var row = Row()
@@ -187,7 +242,7 @@ private func blendRows(
     }
 
     private func isInside(_ u: Int, _ v: Int) -> Bool {
-        u >= 0 && v >= 0 && u < (width - 1) << Self.fraction && v < (height - 1) << Self.fraction
+        u >= 0 && v >= 0 && u < (art.width - 1) << Self.fraction && v < (art.height - 1) << Self.fraction
     }
 
     /// Samples the run of columns from `x` on; what lies outside of the row's part is transparent.
@@ -200,15 +255,15 @@ private func blendRows(
         var (u, v) = (row.u + steps * du, row.v + steps * dv)
         if maySkip {
             let half = (end - begin) / 2
-            let block = Self.fraction + Stamp.blockShift
+            let block = Self.fraction + ArtBlocks.stamp.shift
             let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
-            if unsafe !isNearArt[bv * blocksAcross + bu] { return empty(&run) }
+            if unsafe !art.isNearArt[bv * art.blocksAcross + bu] { return empty(&run) }
         }
         if end - begin < runLength { run = Run() }
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
             guard let target = bytes.baseAddress else { return }
             for i in begin &- x..<end &- x {
-                let pixel = unsafe mix(pixels + ((v >> Self.fraction) &* width &+ (u >> Self.fraction)), u, v)
+                let pixel = unsafe mix(art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction)), u, v)
                 unsafe target.storeBytes(of: pixel, toByteOffset: i &* 4, as: UInt32.self)
                 u &+= du
                 v &+= dv
@@ -232,7 +287,7 @@ private func blendRows(
     @inline(__always)
     private func mix(_ p: UnsafePointer<UInt32>, _ u: Int, _ v: Int) -> UInt32 {
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
-        let lower = unsafe UnsafeRawPointer(p + width).loadUnaligned(as: SIMD8<UInt8>.self)
+        let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
         let (fu, fv) = (Self.weight(u), Self.weight(v))
         // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
         let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))

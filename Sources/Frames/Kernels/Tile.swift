@@ -4,6 +4,7 @@ public struct Tile: ~Copyable {
     /// Where it lies in the frame, pixels; `x` and `y` are even, since chroma is shared between neighbours.
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     private var words: [UInt32] = []
+    private var isNearArt: [Bool] = []
 
     /// An empty tile.
     public init() {}
@@ -15,14 +16,18 @@ public struct Tile: ~Copyable {
     /// - Parameters:
     ///   - region: pixels; what lies outside of the picture is cut off, and odd edges are widened to even ones.
     ///   - layout: the picture's.
+    ///   - margin: pixels by which it may reach beyond the picture, even; `lay` wants none.
     /// - Returns: false where nothing of it lies in the picture.
-    public mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
-        begin(region, width: layout.width, height: layout.height)
+    public mutating func begin(_ region: PixelRect, in layout: FrameLayout, margin: Int = 0) -> Bool {
+        begin(region, width: layout.width, height: layout.height, margin: margin)
     }
 
     /// The same in a picture of that size.
-    public mutating func begin(_ region: PixelRect, width: Int, height: Int) -> Bool {
-        var piece = region.clamped(width: width, height: height)
+    public mutating func begin(_ region: PixelRect, width: Int, height: Int, margin: Int = 0) -> Bool {
+        var piece = PixelRect(x: region.x + margin, y: region.y + margin, width: region.width, height: region.height)
+        piece = piece.clamped(width: width + 2 * margin, height: height + 2 * margin)
+        piece.x -= margin
+        piece.y -= margin
         piece.width += piece.x & 1
         piece.height += piece.y & 1
         piece.x &= ~1
@@ -46,6 +51,21 @@ public struct Tile: ~Copyable {
     public var readPixels: Span<UInt32> {
         @_lifetime(borrow self) get { words.span }
     }
+
+    /// Says where art lies, for `lay` with a map; called when all is drawn.
+    public mutating func markArt() {
+        // Taken out meanwhile: a span of the words keeps all else from being changed.
+        var isNear: [Bool] = []
+        swap(&isNear, &isNearArt)
+        ArtBlocks.moved.mark(words.span, width: region.width, height: region.height, stride: stride, into: &isNear)
+        isNearArt = isNear
+    }
+
+    /// Blocks that hold art or are next to one that does.
+    var nearArt: Span<Bool> {
+        @_lifetime(borrow self) get { isNearArt.span }
+    }
+
 }
 
 /// Lays a tile over the frame where it belongs. Allocates nothing.

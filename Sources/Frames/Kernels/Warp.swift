@@ -26,33 +26,16 @@ public func warp(
     guard !region.isEmpty else { return }
     var words = tile.pixels
     unsafe words.withUnsafeMutableBufferPointer { words in
-        unsafe stamp.pixels.withUnsafeBufferPointer { pixels in
-            unsafe stamp.isNearArt.withUnsafeBufferPointer { isNearArt in
-                guard let words = words.baseAddress, let pixels = pixels.baseAddress,
-                    let isNearArt = isNearArt.baseAddress
-                else { return }
-                let art = unsafe WarpArt(
-                    pixels: pixels, width: stamp.width, height: stamp.height, isNearArt: isNearArt,
-                    blocksAcross: stamp.blocksAcross)
-                for i in triangles.indices {
-                    let t = triangles[i]
-                    guard
-                        let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
-                    else { continue }
-                    unsafe triangle.draw(art, onto: words, rowWords, region)
-                }
+        guard let words = words.baseAddress else { return }
+        stamp.withArt { art in
+            for i in triangles.indices {
+                let t = triangles[i]
+                guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
+                else { continue }
+                unsafe triangle.draw(art, onto: words, rowWords, region)
             }
         }
     }
-}
-
-/// A stamp's pixels, lent.
-@unsafe private struct WarpArt {
-    let pixels: UnsafePointer<UInt32>
-    let width: Int
-    let height: Int
-    let isNearArt: UnsafePointer<Bool>
-    let blocksAcross: Int
 }
 
 /// One triangle in the frame, and how the stamp's position and the fade go on from pixel to pixel.
@@ -111,7 +94,7 @@ private struct WarpTriangle {
     @inline(__always)
     private func crossing(_ p: Point, _ q: Point, _ y: Float) -> Float { p.x + (y - p.y) * ((q.x - p.x) / (q.y - p.y)) }
 
-    func draw(_ art: WarpArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
+    func draw(_ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
         let first = max(region.y, Int(top.y.rounded(.up)))
         let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
         guard first < end else { return }
@@ -130,7 +113,7 @@ private struct WarpTriangle {
     /// The pixels `left ..< right` of row `y`; `row` is where x = 0 would lie.
     @inline(__always)
     private func draw(
-        _ art: WarpArt, onto row: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
+        _ art: SampledArt, onto row: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
     ) {
         let start = toArt(Point(Float(left), Float(y)))
         let (du, dv) = (Int(toArt.a * Self.one), Int(toArt.c * Self.one))
@@ -138,7 +121,7 @@ private struct WarpTriangle {
         let half = 1 << (Self.fraction - 9)
         var (u, v) = (Int(start.x * Self.one) + half, Int(start.y * Self.one) + half)
         var (begin, end) = (left, right)
-        let (limitU, limitV) = unsafe ((art.width - 1) << Self.fraction, (art.height - 1) << Self.fraction)
+        let (limitU, limitV) = ((art.width - 1) << Self.fraction, (art.height - 1) << Self.fraction)
         func isInside(_ u: Int, _ v: Int) -> Bool { u >= 0 && v >= 0 && u < limitU && v < limitV }
         while begin < end && !isInside(u, v) {
             begin += 1
@@ -148,7 +131,7 @@ private struct WarpTriangle {
         while begin < end && !isInside(u + (end - 1 - begin) * du, v + (end - 1 - begin) * dv) { end -= 1 }
         // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
         let maySkip = max(abs(du), abs(dv)) * Self.chunk / 2 < (Self.chunk - 2) << Self.fraction
-        let block = Self.fraction + Stamp.blockShift
+        let block = Self.fraction + ArtBlocks.stamp.shift
         var x = begin
         while x < end {
             let count = min(Self.chunk, end - x)
@@ -179,7 +162,7 @@ private struct WarpTriangle {
 
     /// Four neighbours, weighted: two by two from above to below, then from left to right; then faded by 256ths.
     @inline(__always)
-    private func mix(_ art: WarpArt, _ u: Int, _ v: Int, _ fade: UInt16?) -> UInt32 {
+    private func mix(_ art: SampledArt, _ u: Int, _ v: Int, _ fade: UInt16?) -> UInt32 {
         let p = unsafe art.pixels + ((v >> Self.fraction) &* art.width &+ (u >> Self.fraction))
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
         let lower = unsafe UnsafeRawPointer(p + art.width).loadUnaligned(as: SIMD8<UInt8>.self)

@@ -1,0 +1,140 @@
+import Frames
+
+/// A solid's picture on one head, kept: while the head hardly turns it is laid again where a plane map carries it, at a
+/// fifth of what drawing it costs. Whether it may is seen at some of the solid's corners, which are placed and lit anew for
+/// each frame. (An impostor, after Maciel and Shirley, "Visual navigation of large environments using textured clusters",
+/// 1995, whose error is measured and not guessed.)
+struct SolidPrint: ~Copyable {
+    /// Whose picture it is.
+    struct Owner: Equatable {
+        /// The solid's.
+        let number: Int
+        /// The person's.
+        let face: Int
+    }
+
+    /// A corner, as it was when the picture was drawn.
+    struct Mark {
+        let piece: Int
+        let vertex: Int
+        let position: Point
+        let color: SIMD4<Float>
+    }
+
+    /// The picture, with the contact shadow.
+    var tile = Tile()
+    fileprivate(set) var owner: Owner?
+    fileprivate var used: UInt64 = 0
+    private(set) var marks: [Mark] = []
+    /// False where a part of it was left out, beyond the frame's edges.
+    private var isWhole = true
+
+    /// More say no more.
+    static let mostMarks = 96
+    /// Pixels by which a corner may lie beside its place.
+    static let tolerance: Float = 0.5
+    /// Levels by which a corner's colour may be off.
+    static let colorTolerance: Float = 4
+    /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
+    private static let margin = 2 * movedBorder
+
+    init() { marks.reserveCapacity(Self.mostMarks) }
+
+    /// Forgets the picture, and makes room for another.
+    /// - Returns: false where nothing of it lies near the frame.
+    mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
+        forget()
+        guard tile.begin(region, in: layout, margin: Self.margin) else { return false }
+        isWhole = tile.region.width >= region.width && tile.region.height >= region.height
+        return true
+    }
+
+    mutating func forget() { marks.removeAll(keepingCapacity: true) }
+
+    mutating func mark(_ mark: Mark) {
+        if marks.count < Self.mostMarks { marks.append(mark) }
+    }
+
+    /// The map that carries the marks nearest to where they lie now, by least squares; nil where one of them lies too far
+    /// from there, or the map is no small change.
+    /// - Parameter places: of the marks, now.
+    func map(to places: borrowing [96 of Point]) -> Affine? {
+        guard marks.count >= 3 else { return nil }
+        // About the first mark, so that floats hold the sums.
+        let (origin, end) = (marks[0].position, places[0])
+        var (sum, sumEnd) = (Point.zero, Point.zero)
+        var (xx, xy, yy) = (Float(0), Float(0), Float(0))
+        var (byX, byY) = (Point.zero, Point.zero)
+        for i in marks.indices {
+            let (p, q) = (marks[i].position - origin, places[i] - end)
+            sum += p
+            sumEnd += q
+            xx += p.x * p.x
+            xy += p.x * p.y
+            yy += p.y * p.y
+            byX += q * p.x
+            byY += q * p.y
+        }
+        let count = Float(marks.count)
+        let (mean, meanEnd) = (sum / count, sumEnd / count)
+        xx -= sum.x * mean.x
+        xy -= sum.x * mean.y
+        yy -= sum.y * mean.y
+        byX -= sumEnd * mean.x
+        byY -= sumEnd * mean.y
+        let determinant = xx * yy - xy * xy
+        guard determinant > 1e-3 * xx * yy else { return nil }
+        let column = (byX * yy - byY * xy) / determinant
+        let other = (byY * xx - byX * xy) / determinant
+        let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
+        let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
+        guard canLay(map) else { return nil }
+        for i in marks.indices {
+            let off = map(marks[i].position) - places[i]
+            guard off.x * off.x + off.y * off.y <= Self.tolerance * Self.tolerance else { return nil }
+        }
+        return isWhole || reaches(map) ? map : nil
+    }
+
+    /// Whether what was left out beyond the frame's edges stays there.
+    private func reaches(_ map: Affine) -> Bool {
+        let region = tile.region
+        let far = Float(Self.margin - movedBorder)
+        for corner in 0..<4 {
+            let p = Point(
+                Float(region.x + (corner & 1) * region.width), Float(region.y + (corner >> 1) * region.height))
+            let moved = map(p) - p
+            guard abs(moved.x) < far, abs(moved.y) < far else { return false }
+        }
+        return true
+    }
+}
+
+/// The pictures of what was worn last.
+struct SolidShelf: ~Copyable {
+    private static let most = 16
+
+    var prints: [16 of SolidPrint] = InlineArray { _ in SolidPrint() }
+    private var clock: UInt64 = 0
+
+    init() {}
+
+    /// The place of an owner's picture; where there is none, the one that was not used for longest, emptied.
+    mutating func place(of owner: SolidPrint.Owner) -> Int {
+        clock += 1
+        var place = 0
+        for i in 0..<Self.most {
+            if prints[i].owner == owner {
+                place = i
+                break
+            }
+            if prints[i].used < prints[place].used { place = i }
+        }
+        prints[place].used = clock
+        if prints[place].owner != owner {
+            prints[place].owner = owner
+            prints[place].forget()
+        }
+        return place
+    }
+}

@@ -1,0 +1,129 @@
+import CAllocations
+import Testing
+
+@testable import Frames
+
+/// Tiles that are laid a little beside their place.
+struct MovedTests {
+    /// A stamp's art within a border, as a tile of a piece of the frame.
+    private static func tile(_ art: Stamp, at corner: (x: Int, y: Int), in layout: FrameLayout) -> Tile {
+        var tile = Tile()
+        let region = PixelRect(
+            x: corner.x - movedBorder, y: corner.y - movedBorder, width: art.width + 2 * movedBorder,
+            height: art.height + 2 * movedBorder)
+        let isThere = tile.begin(region, in: layout, margin: 2 * movedBorder)
+        #expect(isThere)
+        tile.put(art, by: Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(corner.x), ty: Float(corner.y)))
+        tile.markArt()
+        return tile
+    }
+
+    /// The definition, in floating point: Catmull and Rom's cubic, cut off at nothing and at the alpha.
+    private static func art(of tile: borrowing Tile, _ map: Affine, _ layout: FrameLayout) throws -> [SIMD4<Double>] {
+        let back = try #require(map.inverse)
+        let (region, stride) = (tile.region, tile.stride)
+        func weights(_ t: Double) -> [Double] {
+            [
+                ((2 - t) * t - 1) * t / 2, ((3 * t - 5) * t * t + 2) / 2, ((4 - 3 * t) * t + 1) * t / 2,
+                (t - 1) * t * t / 2,
+            ]
+        }
+        var art = [SIMD4<Double>](repeating: .zero, count: layout.width * layout.height)
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let p = back(Point(Float(x), Float(y)))
+                let (u, v) = (Double(p.x) - Double(region.x), Double(p.y) - Double(region.y))
+                let (i, j) = (Int(u.rounded(.down)), Int(v.rounded(.down)))
+                guard i >= 1, j >= 1, i + 2 < region.width, j + 2 < region.height else { continue }
+                let (across, down) = (weights(u - Double(i)), weights(v - Double(j)))
+                var sum = SIMD4<Double>.zero
+                for k in 0..<4 {
+                    for l in 0..<4 {
+                        let word = tile.readPixels[(j + k - 1) * stride + i + l - 1]
+                        let pixel: SIMD4<Double> = [
+                            Double(word & 255), Double(word >> 8 & 255), Double(word >> 16 & 255), Double(word >> 24),
+                        ]
+                        sum += pixel * (across[l] * down[k])
+                    }
+                }
+                let alpha = min(255, max(0, sum.w))
+                art[y * layout.width + x] = pointwiseMax(pointwiseMin(sum, SIMD4(repeating: alpha)), .zero)
+            }
+        }
+        return art
+    }
+
+    @Test(arguments: PixelFormat.allCases)
+    func `a tile that is moved lies as the definition says`(format: PixelFormat) throws {
+        let layout = FrameLayout(width: 141, height: 95, format: format)
+        // Soft art, so that a sixteenth of a pixel is some levels.
+        var pixels: [UInt32] = []
+        for y in 0..<59 {
+            for x in 0..<83 {
+                let far = SIMD2(Float(x) / 41 - 1, Float(y) / 29 - 1)
+                let alpha = UInt32(max(0, 255 * (1 - (far * far).sum())))
+                pixels.append(alpha << 24 | alpha / 3 << 16 | alpha / 2 << 8 | alpha * UInt32(100 + x) / 200)
+            }
+        }
+        let stamp = Stamp(width: 83, height: 59, pixels: pixels)
+        // Inside, and beyond each side of the frame.
+        for corner in [(30, 20), (-9, -7), (75, 51)] {
+            let tile = Self.tile(stamp, at: corner, in: layout)
+            let center = Point(Float(corner.0) + 41, Float(corner.1) + 29)
+            for (shift, size, turn) in [
+                (Point(0, 0), 1, 0), (Point(3, -2), 1, 0), (Point(0.37, 1.61), 1, 0), (Point(-2.5, 0.5), 1.012, 0),
+                (Point(1.2, -0.7), 0.99, 0.012),
+            ] as [(Point, Float, Float)] {
+                var map = Affine(scale: size, angle: turn, origin: .zero)
+                let at = map(center)
+                (map.tx, map.ty) = (center.x + shift.x - at.x, center.y + shift.y - at.y)
+                #expect(canLay(map))
+                for opacity in [1, 0.4] {
+                    var wanted = Reference(layout)
+                    var frame = wanted.frame()
+                    let art = try Self.art(of: tile, map, layout)
+                    wanted.lay(art.map { $0 * opacity }, Paint())
+                    lay(tile, moved: map, Paint(opacity: Float(opacity)), onto: &frame)
+                    let error = wanted.error(of: frame)
+                    #expect(error <= 3, "\(format) at \(corner) by \(map), opacity \(opacity): off by \(error) levels")
+                }
+            }
+        }
+    }
+
+    @Test func `in its place a tile is laid as it is, hard edges and all`() {
+        let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
+        var moved = Reference(layout).frame()
+        var wanted = Reference(layout).frame()
+        let tile = Self.tile(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
+        lay(tile, Paint(), onto: &wanted)
+        lay(tile, moved: .identity, Paint(), onto: &moved)
+        var worst = 0
+        for i in 0..<wanted.bytes.count { worst = max(worst, abs(Int(moved.bytes[i]) - Int(wanted.bytes[i]))) }
+        #expect(worst == 0, "off by \(worst) levels")
+    }
+
+    @Test func `a map that turns or sizes by more lays nothing`() {
+        let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
+        let tile = Self.tile(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
+        let wanted = Reference(layout)
+        var frame = wanted.frame()
+        for map in [
+            Affine(scale: 1.02, angle: 0, origin: .zero), Affine(scale: 1, angle: 0.02, origin: .zero),
+            Affine(a: .nan, b: 0, c: 0, d: 1, tx: 0, ty: 0), Affine(a: 1, b: 0, c: 0, d: 1, tx: .infinity, ty: 0),
+            Affine(a: 1, b: 0, c: 0, d: 1, tx: 1e9, ty: 0),
+        ] { lay(tile, moved: map, Paint(), onto: &frame) }
+        #expect(wanted.error(of: frame) == 0)
+    }
+
+    @Test func `laying a moved tile allocates nothing`() {
+        let layout = FrameLayout(width: 160, height: 120, format: .i420)
+        let tile = Self.tile(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
+        var frame = Frame(layout)
+        let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: 0.3, ty: 0.6)
+        lay(tile, moved: map, Paint(), onto: &frame)
+        let before = callocations_count()
+        lay(tile, moved: map, Paint(), onto: &frame)
+        #expect(callocations_count() == before)
+    }
+}
