@@ -13,9 +13,10 @@ sources := Sources Tests Package.swift
 run: build sample
 	@exec $(guise) run $(ARGS)
 
+# With Swift's own libraries linked in: it starts in three quarters of the time, takes 8 MB less, and runs where there is no Swift.
 build:
 	@./setup build run
-	swift build -c release --product guise
+	swift build -c release --product guise --static-swift-stdlib
 
 # One test at a time: some watch the clock, and some wait for programs on threads that servers under test need.
 # The tests have the compiler's checks of debug builds, warnings as errors; the program is tested as it is shipped.
