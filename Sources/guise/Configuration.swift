@@ -27,7 +27,7 @@ struct Configuration: Equatable {
     var source = "auto"
     /// `auto`, or what `--sink` takes.
     var sinks = ["auto"]
-    var masks = ["santa"]
+    var masks = [Wish("santa")]
     /// What the camera is asked for.
     var camera = Picture()
     /// When the camera is open.
@@ -58,7 +58,7 @@ struct Configuration: Equatable {
         guard !sinks.isEmpty else {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
-        masks = try fields.strings("masks", default: standard.masks)
+        if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try Wish($0) } }
         var camera = try fields.object("camera")
         self.camera = try Self.picture(&camera, step: 1)
         when = try camera.choice("when", default: standard.when)
@@ -118,7 +118,7 @@ struct Configuration: Equatable {
     /// All keys with what holds, as a file would have them.
     var json: JSON {
         JSON([
-            "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks),
+            "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
             "camera": JSON(["when": JSON(when.rawValue)]).joined(Self.json(camera)),
             "view": JSON([
                 "mirror": JSON(view.isMirrored), "rotate": JSON(view.turn.rawValue),
@@ -138,5 +138,25 @@ struct Configuration: Equatable {
 
     private static func json(_ picture: Picture) -> JSON {
         JSON(["width": JSON(picture.width), "height": JSON(picture.height), "rate": JSON(picture.rate)])
+    }
+}
+
+extension Wish {
+    /// A mask as a configuration names it: by its name alone, or with how it is worn.
+    init(_ fields: Fields) throws {
+        var fields = fields
+        self.init(try fields.string("name"))
+        opacity = Float(try fields.number("opacity", in: 0...1, default: 1))
+        choices = try fields.texts("choices")
+        try fields.finish()
+    }
+
+    /// As a configuration has it. Whose turn it is does not last.
+    var setting: JSON {
+        guard opacity != 1 || !choices.isEmpty else { return JSON(mask) }
+        let chosen = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
+        return JSON([
+            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": chosen,
+        ])
     }
 }

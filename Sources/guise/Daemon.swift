@@ -404,7 +404,7 @@ final class Daemon: Answering {
     private func adopt(_ change: (old: Configuration, new: Configuration)) -> [String] {
         let (old, new) = change
         guard new != old else { return [] }
-        if new.masks != old.masks { room.wear(new.masks.map { name in Wish(name) }) }
+        if new.masks != old.masks { room.wear(new.masks) }
         board.change { settings in
             settings.adopt(new)
             if new.source != old.source, new.source != "auto" { settings.source = new.source }
@@ -420,13 +420,13 @@ final class Daemon: Answering {
     /// What holds now, whatever the file says.
     private var configurationNow: JSON {
         var (file, value) = configuration.withLock { ($0.file, $0.value) }
-        value.masks = room.wishes.map(\.mask)
+        value.masks = room.wishes
         return JSON(["file": JSON(file), "values": value.json])
     }
 
     /// Writes what holds to the file that it came from; where that is the installed one, or none, to the user's own.
     private func save() throws -> JSON {
-        let masks = JSON(room.wishes.map(\.mask))
+        let masks = JSON(room.wishes.map(\.setting))
         let (text, path) = try configuration.withLock { text -> (String, String) in
             let own = session.places.user.map { "\($0)/config.json" }
             guard let path = text.file.flatMap({ session.places.isShared($0) ? nil : $0 }) ?? own else {

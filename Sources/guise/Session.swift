@@ -29,14 +29,14 @@ struct Session {
 
     /// The masks in the given order, loaded. One that is broken is told on standard error and left out, unless none is
     /// left.
-    func dressingRoom(_ names: [String], for layout: FrameLayout) throws -> DressingRoom {
+    func dressingRoom(_ wishes: [Wish], for layout: FrameLayout) throws -> DressingRoom {
         try DressingRoom(
-            places: places.masks, target: ArtTarget(layout), wishes: names.map(Wish.init),
+            places: places.masks, target: ArtTarget(layout), wishes: wishes,
             tell: { tell("guise: \($0)", .warning) })
     }
 
     /// The same for commands that need no more than the masks.
-    func masks(_ names: [String], for layout: FrameLayout) throws -> [Mask] {
-        try dressingRoom(names, for: layout).masks
+    func masks(_ wishes: [Wish], for layout: FrameLayout) throws -> [Mask] {
+        try dressingRoom(wishes, for: layout).masks
     }
 }

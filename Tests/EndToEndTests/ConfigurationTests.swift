@@ -1,3 +1,4 @@
+import Compose
 import Foundation
 import Frames
 import JSON
@@ -36,7 +37,9 @@ import Testing
         #expect(keys(Configuration().json) == keys(standard))
         let odd = try read(
             """
-            {"source": "/dev/video7", "sinks": ["null", "page"], "masks": [], "camera": {"when": "always", "rate": 25},
+            {"source": "/dev/video7", "sinks": ["null", "page"],
+             "masks": ["cat", {"name": "full-beard", "opacity": 0.25, "choices": {"hair": "#102030"}}],
+             "camera": {"when": "always", "rate": 25},
              "view": {"mirror": true, "rotate": 270, "crop": [0.1, 0, 0.25, 0.45], "zoom": "face", "most": 2.5},
              "output": {"width": 640, "height": 480, "rate": 29.97}, "privacy": {"onLostFace": "cover"},
              "faces": {"most": 3, "smallest": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
@@ -58,7 +61,7 @@ import Testing
 
     @Test func `what a file leaves out is as by default, and what it says holds`() throws {
         var expected = Configuration()
-        expected.masks = ["cat", "round-glasses"]
+        expected.masks = [Wish("cat"), Wish("round-glasses")]
         expected.output.width = 640
         expected.faces.most = 2
         let text = """
@@ -77,7 +80,17 @@ extension EndToEnd {
         @Test(arguments: [
             ("{\n\"maskes\": []}", 2, "unknown key 'maskes'", "did you mean 'masks'?"),
             ("{\n\n\"camera\": {\"wdth\": 640}}", 3, "unknown key 'camera.wdth'", "did you mean 'width'?"),
-            ("{\"masks\": \"santa\"}", 1, "'masks' is a text", "allowed: a list of texts"),
+            ("{\"masks\": \"santa\"}", 1, "'masks' is a text", "allowed: a list of texts or objects"),
+            ("{\"masks\": [3]}", 1, "'masks' is a list with a number", "allowed: a list of texts or objects"),
+            (
+                "{\"masks\": [\"cat\",\n{\"name\": \"dog\", \"opacty\": 1}]}", 2, "unknown key 'masks[1].opacty'",
+                "did you mean 'opacity'?"
+            ),
+            ("{\"masks\": [{\"name\": \"dog\", \"opacity\": 2}]}", 1, "'masks[0].opacity' is 2", "0 to 1"),
+            (
+                "{\"masks\": [{\"name\": \"dog\", \"choices\": {\"fur\": 1}}]}", 1,
+                "'masks[0].choices.fur' is a number", "allowed: a text"
+            ),
             ("{\"page\":\n{\"port\": \"no\"}}", 2, "'page.port' is a text", "0 to 65535"),
             ("{\"output\": {\n\"width\": 70000}}", 2, "'output.width' is 70000", "allowed: 64 to 4096"),
             ("{\"output\": {\"height\": 481}}", 1, "'output.height' is 481", "even numbers"),

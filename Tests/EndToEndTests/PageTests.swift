@@ -214,6 +214,14 @@ extension EndToEnd {
             #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
             #expect(json["faces"]?["most"]?.number == 3 && json["page"]?["port"]?.number == 0)
             #expect(!stage.running.said.contains("read again"))
+            // With how they are worn.
+            #expect(try stage.workshop.guise("wear", "heart-glasses", "crown").code == 0)
+            #expect(try stage.workshop.guise("set", "crown", "opacity", "0.5").code == 0)
+            #expect(try stage.workshop.guise("set", "heart-glasses", "frame", "#2040c0").code == 0)
+            #expect(try stage.workshop.guise("save").code == 0)
+            let worn = try stage.json("config/guise/config.json")["masks"]?.elements ?? []
+            #expect(worn.count == 2 && worn[0]["choices"]?["frame"]?.string == "#2040c0", "\(worn)")
+            #expect(worn.last?["opacity"]?.number == 0.5, "\(worn)")
             let surprise = try stage.workshop.guise("surprise")
             #expect(surprise.code == 0 && surprise.out.split(separator: ",").count == 4, "\(surprise)")
             #expect(try stage.workshop.guise("random").out.contains(",") == false)

@@ -20,7 +20,8 @@ struct ApplyCommand: ParsableCommand {
         let session = try Session()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
-        let worn = try session.masks(masks.isEmpty ? session.configuration.masks : masks, for: clip.layout)
+        let wishes = masks.isEmpty ? session.configuration.masks : masks.map { Wish($0) }
+        let worn = try session.masks(wishes, for: clip.layout)
         var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: clip.layout)
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input)

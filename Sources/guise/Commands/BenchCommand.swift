@@ -44,7 +44,7 @@ struct BenchCommand: ParsableCommand {
         let size = session.configuration.output
         let output = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         let names = masks.isEmpty ? ["santa"] : masks
-        let worn = try session.masks(names, for: output)
+        let worn = try session.masks(names.map { Wish($0) }, for: output)
         starting.note("masks drawn")
         var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: output)
         starting.note("tracker ready")

@@ -88,7 +88,7 @@ struct RunCommand: ParsableCommand {
         }
         if let absence = listening.absence { tell("guise: no command reaches it: \(absence)", .warning) }
         // Loaded before the first frame: no face is shown undressed.
-        let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks, for: canvas)
+        let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks.map { Wish($0) }, for: canvas)
         var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
 
         var first = Settings()
