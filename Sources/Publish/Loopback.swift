@@ -64,14 +64,18 @@ public struct Loopback: FrameSink, ~Copyable {
                 cure: "close the programs that use it, or load v4l2loopback anew")
         }
         device.setRate(rate, for: .output)
+        var plain = Frame(layout)
+        plain.fillAsCard()
+        if device.refusesSecondWrite {
+            let written = device.write(plain.bytes.extracting(first: layout.byteCount))
+            guard written != -Int(EINVAL) else { throw device.problem(EBUSY, "could not write to \(path)") }
+        }
         let code = device.start(.output)
         // 0.14 and later start with the first write, and say EINVAL here. 0.12 offers the device again after the end
         // only if it was started so.
         guard code == 0 || code == EINVAL else { throw device.problem(code, "could not start the stream of \(path)") }
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
         let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
-        var plain = Frame(layout)
-        plain.fillAsCard()
         cardGuard.keep(plain.view)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
         readers = ReaderWatch(device)
@@ -143,10 +147,12 @@ extension Loopback {
 
     /// Before 0.14 a second writer's frames mix with the first one's, and only what the driver shows tells of it: no
     /// VIDEO_OUTPUT, or a stream. Either may also be left by a writer that has ended; where nobody holds the device it
-    /// is free.
+    /// is free. 0.13 is asked by a write instead: its stream is left behind under a reader that stays.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput || device.hasStream
-        guard device.mixesWriters, isTaken, Device.isOpenElsewhere(device.path) else { return }
+        guard device.mixesWriters, !device.refusesSecondWrite, isTaken, Device.isOpenElsewhere(device.path) else {
+            return
+        }
         throw device.problem(EBUSY, "could not write to \(device.path)")
     }
 
@@ -156,7 +162,8 @@ extension Loopback {
         do throws(Problem) {
             return try device.setFormat("YUYV", width: width, height: height, for: .output)
         } catch {
-            guard error.kind == .busy, !Device.isOpenElsewhere(device.path),
+            let isFree = device.refusesSecondWrite || !Device.isOpenElsewhere(device.path)
+            guard error.kind == .busy, isFree,
                 let kept = device.format(for: .output)
             else { throw error }
             return try device.setFormat(kept.fourCC, width: kept.width, height: kept.height, for: .output)

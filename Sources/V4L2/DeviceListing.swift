@@ -104,10 +104,14 @@ extension DeviceListing {
 
 extension Device {
     /// A loopback of before 0.14, which lets two writers mix their frames (`/sys/module/v4l2loopback/version`).
-    public var mixesWriters: Bool {
+    public var mixesWriters: Bool { Self.isDriver(before: [0, 14]) }
+
+    /// A loopback of 0.13, whose write(2) without a stream refuses a second writer, though its stream takes it in.
+    public var refusesSecondWrite: Bool { mixesWriters && !Self.isDriver(before: [0, 13]) }
+
+    private static func isDriver(before limit: [Int]) -> Bool {
         guard let version = firstLine(ofFile: "/sys/module/v4l2loopback/version") else { return true }
-        let numbers = version.split(separator: ".").map { Int($0) ?? 0 }
-        return numbers.lexicographicallyPrecedes([0, 14])
+        return version.split(separator: ".").map { Int($0) ?? 0 }.lexicographicallyPrecedes(limit)
     }
 
     /// True while a loopback of 0.13 or later has a stream, or keeps its format (sysfs `state`).
