@@ -6,19 +6,15 @@ struct BenchFigures {
     /// Summed frame by frame: a percentile of sums is no sum of percentiles.
     private static let sums = ["tracking", "whole frame"]
 
-    private static let rival = "naive search alone"
-
     /// Frames measured so far.
     private(set) var count = 0
     /// One row a stage, then those of `sums`; milliseconds.
     private var samples: [[Double]]
-    private var naive: [Double] = []
     /// Of the warm frames.
     private var allocations: [UInt64] = []
 
     init(frames: Int) {
         samples = Array(repeating: Array(repeating: 0, count: frames), count: Self.stages.count + Self.sums.count)
-        naive.reserveCapacity(frames)
         allocations.reserveCapacity(frames)
     }
 
@@ -43,14 +39,10 @@ struct BenchFigures {
         if let allocations { self.allocations.append(allocations) }
     }
 
-    /// - Parameter nanoseconds: of one search of a whole frame.
-    mutating func add(naive nanoseconds: UInt64) { naive.append(Double(nanoseconds) / 1e6) }
-
     /// One JSON object on one line: `frames`, and by the names of the table `milliseconds`.
     func json() -> String {
         let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
-        let rival = naive.isEmpty ? [] : ["\"\(Self.rival)\": \(Self.json(naive))"]
-        return "{\"frames\": \(count), \"milliseconds\": {\((rows + rival).joined(separator: ", "))}}"
+        return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}}"
     }
 
     func report() {
@@ -58,13 +50,6 @@ struct BenchFigures {
         for (name, row) in zip(Self.stages + Self.sums, samples) { print(Self.line(name, row)) }
         if let compose = Self.median(samples[3]), let copy = Self.median(samples[4]), copy > 0 {
             print(String(format: "compose / copy to output: %.2f (medians)", compose / copy))
-        }
-        if let ours = samples.last.flatMap(Self.median), let theirs = Self.median(naive) {
-            print(Self.line(Self.rival, naive))
-            print(
-                String(format: "naive search / whole frame: %.1f", theirs / ours)
-                    + " (the cascade over every \(count / naive.count)th whole frame by OpenCV: scale 1.1, 3 neighbours, "
-                    + "from 30x30 pixels)")
         }
         guard !allocations.isEmpty else {
             print("allocations per frame: not known, the frames were too few to be warm")

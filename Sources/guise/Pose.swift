@@ -3,7 +3,7 @@ import Compose
 import Frames
 import Track
 
-/// A square picture of a head before anything is worn, and the faces that were found in it: what masks are shown on.
+/// A square picture of a head before anything is worn, and the face that was found in it: what masks are shown on.
 struct Pose: ~Copyable {
     /// How a photo is shown: about its face, so that what masks do on tilted, far and turned heads is seen.
     struct View {
@@ -37,9 +37,12 @@ struct Pose: ~Copyable {
         self.picture = cell
     }
 
+    /// The one that the picture was cut out for: who stands beside, or seems to, has a picture of their own.
     private static func faces(in picture: borrowing Frame, _ tracker: inout Tracker) -> [Face] {
         tracker.searchWhole(picture.view.luma)
-        return tracker.faces
+        let middle = Point(Float(picture.layout.width), Float(picture.layout.height)) / 2
+        let face = tracker.faces.min { ($0.head.origin - middle).length < ($1.head.origin - middle).length }
+        return face.map { [$0] } ?? []
     }
 
     /// Of a square of so many pixels a side.

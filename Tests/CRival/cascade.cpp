@@ -1,11 +1,11 @@
-#include "CVision.h"
+#include "CRival.h"
 
 #include <cstdio>
 #include <memory>
 #include <opencv2/objdetect.hpp>
 #include <vector>
 
-struct cvision_cascade {
+struct crival_cascade {
     cv::CascadeClassifier classifier;
     // Kept between calls, so that a search does not grow them anew.
     std::vector<cv::Rect> boxes;
@@ -17,9 +17,9 @@ static void say(char *error, size_t size, const char *text) {
     if (error && size) std::snprintf(error, size, "%s", text);
 }
 
-struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size_t error_size) try {
-    cv::setNumThreads(1);  // the frame loop is one thread, and a second core is the user's
-    auto cascade = std::make_unique<cvision_cascade>();
+struct crival_cascade *crival_cascade_open(const char *path, char *error, size_t error_size) try {
+    cv::setNumThreads(1);  // as the tracker
+    auto cascade = std::make_unique<crival_cascade>();
     if (!cascade->classifier.load(path)) {
         say(error, error_size, "not a cascade that OpenCV can read");
         return nullptr;
@@ -33,32 +33,12 @@ struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size
     return nullptr;
 }
 
-void cvision_cascade_close(struct cvision_cascade *cascade) { delete cascade; }
+void crival_cascade_close(struct crival_cascade *cascade) { delete cascade; }
 
-int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
-                           double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
-                           int capacity, char *error, size_t error_size) try {
-    // OpenCV takes const pictures through a non-const header; it does not write to them.
-    const cv::Mat picture(height, width, CV_8UC1, const_cast<uint8_t *>(luma), stride);
-    cascade->classifier.detectMultiScale(picture, cascade->boxes, cascade->counts, step, min_neighbours, 0,
-                                         cv::Size(min_size, min_size), cv::Size(max_size, max_size));
-    const int n = std::min<int>(capacity, cascade->boxes.size());
-    for (int i = 0; i < n; i++) {
-        const cv::Rect &box = cascade->boxes[i];
-        finds[i] = {box.x, box.y, box.width, box.height, cascade->counts[i]};
-    }
-    return n;
-} catch (const std::exception &e) {
-    say(error, error_size, e.what());
-    return -1;
-} catch (...) {
-    say(error, error_size, "unknown failure");
-    return -1;
-}
-
-int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
-                            double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
+int crival_cascade_windows(struct crival_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
+                            double step, int min_size, int max_size, struct crival_window *windows, int capacity,
                             char *error, size_t error_size) try {
+    // OpenCV takes const pictures through a non-const header; it does not write to them.
     const cv::Mat picture(height, width, CV_8UC1, const_cast<uint8_t *>(luma), stride);
     cascade->classifier.detectMultiScale(picture, cascade->boxes, cascade->counts, cascade->sums, step, 0, 0,
                                          cv::Size(min_size, min_size), cv::Size(max_size, max_size), true);

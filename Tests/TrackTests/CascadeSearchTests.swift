@@ -1,4 +1,4 @@
-import CVision
+import CRival
 import Frames
 import Testing
 

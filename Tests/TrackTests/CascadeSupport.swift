@@ -1,4 +1,4 @@
-import CVision
+import CRival
 import Foundation
 import Frames
 
@@ -79,20 +79,20 @@ enum OpenCVData {
 /// OpenCV's classifier for comparison.
 @safe final class OpenCVCascade {
     private let handle: OpaquePointer
-    private var windows = [cvision_window](repeating: cvision_window(), count: 1 << 20)
+    private var windows = [crival_window](repeating: crival_window(), count: 1 << 20)
 
     init?(_ xml: [UInt8]) {
         let path = FileManager.default.temporaryDirectory.path + "/cascade-\(UUID().uuidString).xml"
         guard FileManager.default.createFile(atPath: path, contents: Data(xml)) else { return nil }
         defer { try? FileManager.default.removeItem(atPath: path) }
-        guard let handle = unsafe cvision_cascade_open(path, nil, 0) else { return nil }
+        guard let handle = unsafe crival_cascade_open(path, nil, 0) else { return nil }
         unsafe self.handle = handle
     }
 
-    deinit { unsafe cvision_cascade_close(handle) }
+    deinit { unsafe crival_cascade_close(handle) }
 
-    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<cvision_window> {
-        let count = unsafe cvision_cascade_windows(
+    func judge(_ picture: Gray, step: Double = 1.1, minSize: Int, maxSize: Int) -> ArraySlice<crival_window> {
+        let count = unsafe crival_cascade_windows(
             handle, picture.pixels, Int32(picture.width), Int32(picture.height), picture.width, step, Int32(minSize),
             Int32(maxSize), &windows, Int32(windows.count), nil, 0)
         return windows[0..<max(0, Int(count))]

@@ -1,4 +1,4 @@
-import CVision
+import CRival
 import Foundation
 import Frames
 import Testing
@@ -48,7 +48,7 @@ struct CascadeTests {
         let columns = picture.width - w + 1
         guard let last = cascade.stages.last else { return ours.count }
         var (count, seen) = (0, Set<Int>())
-        func check(_ window: cvision_window, _ x: Int, _ y: Int) {
+        func check(_ window: crival_window, _ x: Int, _ y: Int) {
             let at = (Int(window.y) + y) * columns + Int(window.x) + x
             guard seen.insert(at).inserted else { return }
             let same = Int(ours[at].passed) == cascade.stageCount

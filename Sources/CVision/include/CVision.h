@@ -10,37 +10,6 @@
 extern "C" {
 #endif
 
-/// One group of windows that agreed.
-struct cvision_find {
-    int x, y, width, height;
-    /// How many windows agreed; with `cvision_cascade_detect`, OpenCV's neighbour count.
-    int neighbours;
-};
-
-/// One window that passed every stage, before any grouping.
-struct cvision_window {
-    int x, y, width, height;
-    /// The last stage's sum.
-    double sum;
-};
-
-struct cvision_cascade;
-
-/// Loads an OpenCV cascade (XML). NULL on failure.
-struct cvision_cascade *cvision_cascade_open(const char *path, char *error, size_t error_size);
-void cvision_cascade_close(struct cvision_cascade *cascade);
-/// Searches a picture at window sizes from min_size to max_size (pixels, 0: no limit), each `step` times the last.
-/// Returns the number of finds, at most `capacity`, or -1.
-int cvision_cascade_detect(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
-                           double step, int min_neighbours, int min_size, int max_size, struct cvision_find *finds,
-                           int capacity, char *error, size_t error_size);
-
-/// The same search without grouping: every window that passes. OpenCV takes every second row and column at sizes
-/// under twice the trained one, and leaves out the next window where one fails the first stage. Returns the number of windows, at most `capacity`, or -1.
-int cvision_cascade_windows(struct cvision_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
-                            double step, int min_size, int max_size, struct cvision_window *windows, int capacity,
-                            char *error, size_t error_size);
-
 /// One plane of 8-bit samples; `target` planes are written to.
 struct cvision_plane {
     uint8_t *samples;

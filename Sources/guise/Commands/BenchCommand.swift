@@ -22,9 +22,6 @@ struct BenchCommand: ParsableCommand {
     var masks: [String] = []
     @Option(help: "Frames to measure.")
     var frames = 300
-    @Flag(help: "Also search whole frames by OpenCV, as is mostly done, and print the ratio (every 10th frame).")
-    var naive = false
-
     @Flag(help: "One JSON object instead of the table, with each frame's figures; memory and the like left out.")
     var json = false
 
@@ -48,7 +45,6 @@ struct BenchCommand: ParsableCommand {
         starting.note("masks drawn")
         var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: output)
         starting.note("tracker ready")
-        let rival = naive ? try NaiveSearch(catalogue: Catalogue(folder: session.places.cascades)) : nil
         if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
         var figures = BenchFigures(frames: frames)
@@ -65,7 +61,6 @@ struct BenchCommand: ParsableCommand {
                 figures.add(
                     pipeline.cost, copy: copied, allocations: number < Self.warmUp ? nil : callocations_count() - asked)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
-                if let rival, number % 10 == 0 { figures.add(naive: try rival.search(view)) }
             }
             switch arrival {
             case .frame: break
