@@ -169,7 +169,8 @@ struct Solid: Layer {
         }
         if shadow > 0 {
             bench.rasteriser.castShadow(
-                in: &bench.shelf.prints[place].tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range)
+                in: &bench.shelf.prints[place].tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range,
+                border: movedBorder)
         }
         bench.shelf.prints[place].tile.markArt()
         return true

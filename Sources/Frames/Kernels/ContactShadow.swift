@@ -11,8 +11,10 @@ extension Rasteriser {
     ///   - blur: pixels.
     ///   - strength: 0...1.
     ///   - range: of the frame that the tile is for.
+    ///   - border: columns and rows at the tile's edges that stay as they are.
     public mutating func castShadow(
-        in tile: inout Tile, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange
+        in tile: inout Tile, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange,
+        border: Int = 0
     ) {
         let (width, height) = (region.width, region.height)
         // One cell more, so that each pixel has four round it.
@@ -45,10 +47,13 @@ extension Rasteriser {
                                 UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
                                 UInt32(shadow[at + across + 1])) &* gain
                         let x = i * Self.cell
-                        guard corners != .zero, x < width else { continue }
+                        let (top, bottom) = (
+                            max(border, j * Self.cell), min(height - border, (j + 1) * Self.cell)
+                        )
+                        guard corners != .zero, x < width - border, top < bottom else { continue }
                         // The tile's rows have room for whole cells.
-                        let inside = Self.lanes(below: width - x)
-                        for y in j * Self.cell..<min(height, (j + 1) * Self.cell) {
+                        let inside = Self.lanes(from: border - x, below: width - border - x)
+                        for y in top..<bottom {
                             let fv = UInt32(truncatingIfNeeded: y & 7)
                             let left = (corners.x &* (8 &- fv) &+ corners.z &* fv) >> 6
                             let right = (corners.y &* (8 &- fv) &+ corners.w &* fv) >> 6
@@ -65,10 +70,10 @@ extension Rasteriser {
         }
     }
 
-    /// All bits of the first lanes.
-    private static func lanes(below count: Int) -> SIMD8<UInt16> {
+    /// All bits of some lanes.
+    private static func lanes(from first: Int, below end: Int) -> SIMD8<UInt16> {
         var lanes = SIMD8<UInt16>()
-        for i in 0..<min(8, count) { lanes[i] = .max }
+        for i in 0..<8 where i >= first && i < end { lanes[i] = .max }
         return lanes
     }
 
