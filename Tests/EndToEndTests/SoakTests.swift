@@ -8,7 +8,7 @@ extension EndToEnd {
         /// Two minutes of use, or as many seconds as GUISE_SOAK says: 1800 are what a day looks like.
         private static let seconds = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 120
         /// Megabytes of resident memory that may come after the first minute, or half of the time.
-        private static let growth = 2
+        private static let growth = seconds < 600 ? 4 : 2
 
         /// What comes and goes: masks, whole configurations, those who look.
         private static let use = """
@@ -30,6 +30,10 @@ extension EndToEnd {
             # All masks that are used are worn once before it counts.
             masks = ['santa', 'crown', 'tiger', 'round-glasses', 'makeup-evening', 'snow', 'name-tag', 'bowler']
             for mask in masks: ask({'request': 'only', 'mask': mask}); time.sleep(0.3)
+            # And all at once: whenever that came first, it would be the most.
+            for part in range(3):
+                ask({'request': 'wear', 'masks': masks}); time.sleep(1); look(4)
+                for request in 'reload', 'pause', 'resume', 'clear': ask({'request': request}); time.sleep(0.2)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 ask({'request': 'toggle', 'mask': random.choice(masks)})

@@ -119,22 +119,29 @@ struct SolidShelf: ~Copyable {
 
     init() {}
 
-    /// The place of an owner's picture; where there is none, the one that was not used for longest, emptied.
+    /// Draws after which a picture that was not asked for is nobody's: masks come and go.
+    private static let patience: UInt64 = 100
+
+    /// The place of an owner's picture. Where there is none, one that nobody asks for any more, emptied: its memory is
+    /// there already; else one that was never used, else the one that was not used for longest.
     mutating func place(of owner: SolidPrint.Owner) -> Int {
         clock += 1
-        var place = 0
+        var (oldest, free): (Int?, Int?) = (nil, nil)
         for i in 0..<Self.most {
             if prints[i].owner == owner {
-                place = i
-                break
+                prints[i].used = clock
+                return i
             }
-            if prints[i].used < prints[place].used { place = i }
+            if prints[i].used == 0 {
+                free = free ?? i
+            } else if oldest.map({ prints[i].used < prints[$0].used }) ?? true {
+                oldest = i
+            }
         }
-        prints[place].used = clock
-        if prints[place].owner != owner {
-            prints[place].owner = owner
-            prints[place].forget()
-        }
+        var place = free ?? oldest ?? 0
+        if let oldest, clock - prints[oldest].used > Self.patience { place = oldest }
+        (prints[place].owner, prints[place].used) = (owner, clock)
+        prints[place].forget()
         return place
     }
 }
