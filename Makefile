@@ -28,6 +28,7 @@ test: build sample lint
 	    echo; echo 'What failed, of all that is above:'; grep -A4 -e ✘ -e error: .build/test.log; exit 1; }
 
 test-vm: build sample
+	@./setup test
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)
 
 # Changes packs, and requests of the control socket, until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
