@@ -161,41 +161,30 @@ public struct Fields {
     }
 
     /// The objects of the list under `key`; none where the key is absent.
-    public mutating func objects(_ key: String) throws -> [Fields] {
+    /// - Parameter name: a text stands for an object with nothing but that under this key; nil: there are no texts.
+    public mutating func objects(_ key: String, orTheir name: String? = nil) throws -> [Fields] {
         guard let member = member(key) else { return [] }
-        guard case .array(let elements) = member.value.value else {
-            throw wrong(member, member.value.kindName, allowed: "a list of objects")
-        }
-        return try elements.indices.map { try Fields(elements[$0], file: file, path: "\(full(key))[\($0)]") }
-    }
-
-    /// A list of objects; a text stands for an object with nothing but that at `name`.
-    public mutating func objects(_ key: String, orTheir name: String) throws -> [Fields] {
-        guard let member = member(key) else { return [] }
-        let wanted = "a list of texts or objects"
+        let wanted = name == nil ? "a list of objects" : "a list of texts or objects"
         guard case .array(let elements) = member.value.value else {
             throw wrong(member, member.value.kindName, allowed: wanted)
         }
         return try elements.enumerated().map { number, element in
-            switch element.value {
-            case .string:
+            var object = element
+            switch (element.value, name) {
+            case (.object, _), (_, nil): break
+            case (.string, let name?):
                 let short = JSON.Member(key: name, line: element.line, value: element)
-                let object = JSON(value: .object([short]), line: element.line)
-                return try Fields(object, file: file, path: "\(full(key))[\(number)]")
-            case .object: return try Fields(element, file: file, path: "\(full(key))[\(number)]")
+                object = JSON(value: .object([short]), line: element.line)
             default: throw wrong(member, "a list with \(element.kindName)", allowed: wanted)
             }
+            return try Fields(object, file: file, path: "\(full(key))[\(number)]")
         }
     }
 
     /// Texts by their names; empty without the key.
     public mutating func texts(_ key: String) throws -> [String: String] {
-        guard let member = member(key) else { return [:] }
-        guard case .object(let members) = member.value.value else {
-            throw wrong(member, member.value.kindName, allowed: "an object of texts")
-        }
-        let inner = try Fields(member.value, file: file, path: full(key))
-        return try members.reduce(into: [:]) { texts, member in
+        let inner = try object(key)
+        return try inner.members.reduce(into: [:]) { texts, member in
             guard case .string(let text) = member.value.value else {
                 throw inner.wrong(member, member.value.kindName, allowed: "a text")
             }

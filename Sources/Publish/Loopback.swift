@@ -146,14 +146,17 @@ extension Loopback {
     }
 
     /// Before 0.14 a second writer's frames mix with the first one's, and only what the driver shows tells of it: no
-    /// VIDEO_OUTPUT, or a stream. Either may also be left by a writer that has ended; where nobody holds the device it
-    /// is free. 0.13 is asked by a write instead: its stream is left behind under a reader that stays.
+    /// VIDEO_OUTPUT, or a stream. Either may also be left by a writer that has ended.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput || device.hasStream
-        guard device.mixesWriters, !device.refusesSecondWrite, isTaken, Device.isOpenElsewhere(device.path) else {
-            return
-        }
+        guard device.mixesWriters, isTaken, mayHaveWriter(device) else { return }
         throw device.problem(EBUSY, "could not write to \(device.path)")
+    }
+
+    /// Where nobody holds the device it is free. Who does is mostly a reader; 0.13, which leaves its stream behind under one
+    /// that stays, is asked by a write instead.
+    private static func mayHaveWriter(_ device: borrowing Device) -> Bool {
+        !device.refusesSecondWrite && Device.isOpenElsewhere(device.path)
     }
 
     /// Asks for YUYV. A writer that has ended may have left its format behind; 0.13 calls that busy instead of granting
@@ -162,10 +165,9 @@ extension Loopback {
         do throws(Problem) {
             return try device.setFormat("YUYV", width: width, height: height, for: .output)
         } catch {
-            let isFree = device.refusesSecondWrite || !Device.isOpenElsewhere(device.path)
-            guard error.kind == .busy, isFree,
-                let kept = device.format(for: .output)
-            else { throw error }
+            guard error.kind == .busy, !mayHaveWriter(device), let kept = device.format(for: .output) else {
+                throw error
+            }
             return try device.setFormat(kept.fourCC, width: kept.width, height: kept.height, for: .output)
         }
     }

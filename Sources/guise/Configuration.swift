@@ -151,12 +151,14 @@ extension Wish {
         try fields.finish()
     }
 
-    /// As a configuration has it. Whose turn it is does not last.
-    var setting: JSON {
-        guard opacity != 1 || !choices.isEmpty else { return JSON(mask) }
+    /// How it is worn. Whose turn it is does not last, and is left out.
+    var json: JSON {
         let chosen = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
         return JSON([
             "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": chosen,
         ])
     }
+
+    /// As a configuration has it: the name alone where it is worn as its author made it.
+    var setting: JSON { opacity == 1 && choices.isEmpty ? JSON(mask) : json }
 }

@@ -293,13 +293,8 @@ final class Daemon: Answering {
     private let known = Mutex<(marks: [FileMark?], labels: [MaskLabel])>(([], []))
 
     private static func json(_ wish: Wish) -> JSON {
-        let choices = wish.choices.sorted { $0.key < $1.key }
-        let json = JSON([
-            "name": JSON(wish.mask), "opacity": JSON(Double((wish.opacity * 1000).rounded() / 1000)),
-            "choices": choices.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) },
-        ])
         // Whose it is after `surprise`: counted from 1.
-        return wish.turn.map { json.with("person", JSON($0.number + 1)) } ?? json
+        return wish.turn.map { wish.json.with("person", JSON($0.number + 1)) } ?? wish.json
     }
 
     private var masks: JSON {

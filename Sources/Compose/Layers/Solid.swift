@@ -96,7 +96,7 @@ struct Solid: Layer {
 
     /// What carries the picture that was drawn last to where it belongs now; nil where it would not look the same.
     private func map(of print: borrowing SolidPrint, _ pose: Pose) -> Affine? {
-        var places = [96 of Point](repeating: .zero)
+        var places = SolidPrint.Places(repeating: .zero)
         for i in print.marks.indices {
             let mark = print.marks[i]
             let piece = pieces[mark.piece]
@@ -142,8 +142,8 @@ struct Solid: Layer {
         )
         guard let region, bench.shelf.prints[place].begin(region, in: layout) else { return false }
         mark(on: &bench.shelf.prints[place], bench.corners, pose)
-        let piece = bench.shelf.prints[place].tile.region
-        bench.rasteriser.begin(piece, range: range)
+        let drawn = bench.shelf.prints[place].tile.region
+        bench.rasteriser.begin(drawn, range: range)
         if let occluder {
             bench.begin()
             for vertex in occluder.mesh.vertices {
@@ -152,8 +152,8 @@ struct Solid: Layer {
             }
             bench.occlude(occluder.mesh.triangles)
         }
-        for top in stride(from: 0, to: piece.height, by: bench.rasteriser.bandHeight) {
-            bench.rasteriser.select(top..<min(piece.height, top + bench.rasteriser.bandHeight))
+        for top in stride(from: 0, to: drawn.height, by: bench.rasteriser.bandHeight) {
+            bench.rasteriser.select(top..<min(drawn.height, top + bench.rasteriser.bandHeight))
             // What is seen through comes last.
             for pass in 0..<2 {
                 var first = 0

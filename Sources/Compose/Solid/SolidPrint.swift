@@ -29,8 +29,9 @@ struct SolidPrint: ~Copyable {
     /// False where a part of it was left out, beyond the frame's edges.
     private var isWhole = true
 
-    /// More say no more.
-    static let mostMarks = 96
+    /// Where marks lie in a frame. More of them say no more.
+    typealias Places = [96 of Point]
+    static let mostMarks = Places.count
     /// Pixels by which a corner may lie beside its place.
     static let tolerance: Float = 0.5
     /// Levels by which a corner's colour may be off.
@@ -58,7 +59,7 @@ struct SolidPrint: ~Copyable {
     /// The map that carries the marks nearest to where they lie now, by least squares; nil where one of them lies too far
     /// from there, or the map is no small change.
     /// - Parameter places: of the marks, now.
-    func map(to places: borrowing [96 of Point]) -> Affine? {
+    func map(to places: borrowing Places) -> Affine? {
         guard marks.count >= 3 else { return nil }
         // About the first mark, so that floats hold the sums.
         let (origin, end) = (marks[0].position, places[0])
@@ -112,8 +113,6 @@ struct SolidPrint: ~Copyable {
 
 /// The pictures of what was worn last.
 struct SolidShelf: ~Copyable {
-    private static let most = 16
-
     var prints: [16 of SolidPrint] = InlineArray { _ in SolidPrint() }
     private var clock: UInt64 = 0
 
@@ -127,7 +126,7 @@ struct SolidShelf: ~Copyable {
     mutating func place(of owner: SolidPrint.Owner) -> Int {
         clock += 1
         var (oldest, free): (Int?, Int?) = (nil, nil)
-        for i in 0..<Self.most {
+        for i in prints.indices {
             if prints[i].owner == owner {
                 prints[i].used = clock
                 return i

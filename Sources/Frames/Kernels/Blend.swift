@@ -86,14 +86,7 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
     let layout = frame.layout
     // The rows of the frame that the stamp's corners span.
     let size = Point(Float(stamp.width - 1), Float(stamp.height - 1))
-    let corners: [4 of Point] = [map(.zero), map(Point(size.x, 0)), map(Point(0, size.y)), map(size)]
-    var (low, high) = (corners[0], corners[0])
-    for i in 1..<4 {
-        low = pointwiseMin(low, corners[i])
-        high = pointwiseMax(high, corners[i])
-    }
-    let edge: Float = 1_000_000  // keeps Int conversions defined for wild maps
-    guard low.x > -edge, low.y > -edge, high.x < edge, high.y < edge else { return }
+    guard let (low, high) = map.span(from: .zero, to: size) else { return }
     guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
     let top = max(0, Int(low.y)) & ~1
     let bottom = min(layout.height, Int(high.y) + 2)
@@ -141,6 +134,22 @@ extension Stamp {
                 body(unsafe SampledArt(pixels, width: width, height: height, stride: width, isNearArt: isNearArt))
             }
         }
+    }
+}
+
+extension Affine {
+    /// The lowest and highest coordinates that an upright rectangle's image has; nil where they are so far out that they
+    /// are no pixels of a frame.
+    func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
+        let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
+        var (least, most) = (corners[0], corners[0])
+        for i in 1..<4 {
+            least = pointwiseMin(least, corners[i])
+            most = pointwiseMax(most, corners[i])
+        }
+        let far: Float = 1_000_000  // keeps Int conversions defined for wild maps
+        guard least.x > -far, least.y > -far, most.x < far, most.y < far else { return nil }
+        return (least, most)
     }
 }
 

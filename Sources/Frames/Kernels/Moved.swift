@@ -15,16 +15,7 @@ public func lay(_ tile: borrowing Tile, moved map: Affine, _ paint: Paint, onto 
     // The rows and columns that the corners span.
     let size = Point(Float(region.width), Float(region.height))
     let corner = Point(Float(region.x), Float(region.y))
-    let corners: [4 of Point] = [
-        map(corner), map(corner + Point(size.x, 0)), map(corner + Point(0, size.y)), map(corner + size),
-    ]
-    var (low, high) = (corners[0], corners[0])
-    for i in 1..<4 {
-        low = pointwiseMin(low, corners[i])
-        high = pointwiseMax(high, corners[i])
-    }
-    let far: Float = 1_000_000  // keeps Int conversions defined for wild maps
-    guard low.x > -far, low.y > -far, high.x < far, high.y < far else { return }
+    guard let (low, high) = map.span(from: corner, to: corner + size) else { return }
     let (left, right) = (max(0, Int(low.x)) & ~1, min(layout.width, Int(high.x) + 2))
     let (top, bottom) = (max(0, Int(low.y)) & ~1, min(layout.height, Int(high.y) + 2))
     guard left < right, top < bottom else { return }

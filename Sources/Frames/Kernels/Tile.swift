@@ -65,7 +65,6 @@ public struct Tile: ~Copyable {
     var nearArt: Span<Bool> {
         @_lifetime(borrow self) get { isNearArt.span }
     }
-
 }
 
 /// Lays a tile over the frame where it belongs. Allocates nothing.

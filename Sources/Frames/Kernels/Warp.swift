@@ -163,9 +163,9 @@ private struct WarpTriangle {
     /// Four neighbours, weighted: two by two from above to below, then from left to right; then faded by 256ths.
     @inline(__always)
     private func mix(_ art: SampledArt, _ u: Int, _ v: Int, _ fade: UInt16?) -> UInt32 {
-        let p = unsafe art.pixels + ((v >> Self.fraction) &* art.width &+ (u >> Self.fraction))
+        let p = unsafe art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction))
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
-        let lower = unsafe UnsafeRawPointer(p + art.width).loadUnaligned(as: SIMD8<UInt8>.self)
+        let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
         let fu = UInt16(truncatingIfNeeded: u >> (Self.fraction - 8)) & 255
         let fv = UInt16(truncatingIfNeeded: v >> (Self.fraction - 8)) & 255
         // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
