@@ -38,8 +38,8 @@ let package = Package(
             ]),
         // Counts what a program asks of malloc: for `guise bench` and the tests.
         .target(name: "CAllocations"),
-        .systemLibrary(name: "CRSVG", pkgConfig: "librsvg-2.0"),
-        .target(name: "CArt", dependencies: ["CRSVG"], linkerSettings: [.linkedLibrary("turbojpeg")]),
+        .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
+        .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 

@@ -2,7 +2,7 @@
 #include "CArt.h"
 #include "surface.h"
 
-#include <librsvg/rsvg.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,11 +48,53 @@ static void say(struct cart_reply *reply, const char *text) {
     snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
 }
 
-static int box(RsvgHandle *svg, struct cart_reply *reply) {
-    gboolean has_width, has_height, has_box;
-    RsvgLength width, height;
-    RsvgRectangle box;
-    rsvg_handle_get_intrinsic_dimensions(svg, &has_width, &width, &has_height, &height, &has_box, &box);
+/// librsvg's interface since 2.52 (2021), and what of GLib's it needs. It is loaded where it is asked for: only this process
+/// draws SVGs, and the libraries that come with librsvg would be a quarter of the time in which `guise toggle` starts.
+struct rectangle {
+    double x, y, width, height;
+};
+struct length {
+    double length;
+    int unit;
+};
+struct reason {
+    uint32_t domain;
+    int code;
+    char *message;
+};
+typedef struct drawing drawing;
+static struct {
+    drawing *(*from_data)(const uint8_t *bytes, size_t size, struct reason **);
+    void (*dimensions)(drawing *, int *has_width, struct length *width, int *has_height, struct length *height,
+                       int *has_box, struct rectangle *box);
+    int (*size_in_pixels)(drawing *, double *width, double *height);
+    int (*render)(drawing *, cairo_t *, const struct rectangle *viewport, struct reason **);
+    void (*clear_error)(struct reason **);
+    void (*unref)(drawing *);
+} rsvg;
+
+/// Whether it is there. What it depends on is found through it too.
+static int load(void) {
+    static void *library;
+    if (library) return 1;
+    void *found = dlopen("librsvg-2.so.2", RTLD_NOW);
+    if (!found) return 0;
+    rsvg.from_data = dlsym(found, "rsvg_handle_new_from_data");
+    rsvg.dimensions = dlsym(found, "rsvg_handle_get_intrinsic_dimensions");
+    rsvg.size_in_pixels = dlsym(found, "rsvg_handle_get_intrinsic_size_in_pixels");
+    rsvg.render = dlsym(found, "rsvg_handle_render_document");
+    rsvg.clear_error = dlsym(found, "g_clear_error");
+    rsvg.unref = dlsym(found, "g_object_unref");
+    if (rsvg.from_data && rsvg.dimensions && rsvg.size_in_pixels && rsvg.render && rsvg.clear_error && rsvg.unref)
+        library = found;
+    return library != NULL;
+}
+
+static int box(drawing *svg, struct cart_reply *reply) {
+    int has_width, has_height, has_box;
+    struct length width, height;
+    struct rectangle box;
+    rsvg.dimensions(svg, &has_width, &width, &has_height, &height, &has_box, &box);
     if (has_box) {
         reply->x = box.x;
         reply->y = box.y;
@@ -60,19 +102,23 @@ static int box(RsvgHandle *svg, struct cart_reply *reply) {
         reply->box_height = box.height;
         return 0;
     }
-    return rsvg_handle_get_intrinsic_size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
+    return rsvg.size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
 }
 
 /// Returns the pixels; NULL where `reply` says why there are none.
 static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
-    GError *reason = NULL;
+    if (!load()) {
+        say(reply, "librsvg 2.52 or newer is needed for SVGs: install librsvg2-2");
+        return NULL;
+    }
+    struct reason *reason = NULL;
     // A handle from data has no base address, and without one librsvg loads nothing but what is inside.
-    RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
+    drawing *svg = rsvg.from_data(bytes, request->size, &reason);
     if (!svg) {
         char text[sizeof reply->error];
         snprintf(text, sizeof text, "it is neither a PNG nor an SVG (%s)", reason ? reason->message : "unknown failure");
         say(reply, text);
-        g_clear_error(&reason);
+        rsvg.clear_error(&reason);
         return NULL;
     }
     uint8_t *rgba = NULL;
@@ -87,8 +133,8 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
         reply->height = (int32_t)fmax(1, round(reply->box_height * reply->scale));
         rgba = malloc((size_t)reply->width * reply->height * 4);
         cairo_t *context = rgba ? cart_canvas(reply->width, reply->height) : NULL;
-        const RsvgRectangle viewport = {0, 0, reply->width, reply->height};
-        if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
+        const struct rectangle viewport = {0, 0, reply->width, reply->height};
+        if (context && rsvg.render(svg, context, &viewport, &reason)) {
             cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
         } else {
             say(reply, !context ? "no memory for a picture of that size" : reason ? reason->message : NULL);
@@ -97,8 +143,8 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
         }
         if (context) cairo_destroy(context);
     }
-    g_clear_error(&reason);
-    g_object_unref(svg);
+    rsvg.clear_error(&reason);
+    rsvg.unref(svg);
     return rgba;
 }
 
