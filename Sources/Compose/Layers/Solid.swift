@@ -96,16 +96,21 @@ struct Solid: Layer {
 
     /// What carries the picture that was drawn last to where it belongs now; nil where it would not look the same.
     private func map(of print: borrowing SolidPrint, _ pose: Pose) -> Affine? {
+        let tolerance = SolidPrint.colorTolerance
         var places = SolidPrint.Places(repeating: .zero)
+        var squares: Float = 0
         for i in print.marks.indices {
             let mark = print.marks[i]
             let piece = pieces[mark.piece]
             let seen = seen(piece.mesh.vertices[mark.vertex], pose)
             let color = color(piece.mesh.vertices[mark.vertex], seen.facing, piece, pose.lighting)
             let off = color - mark.color
-            guard (off * off).max() <= SolidPrint.colorTolerance * SolidPrint.colorTolerance else { return nil }
+            let square = (off * off).max()
+            guard square <= tolerance.most * tolerance.most else { return nil }
+            squares += square
             places[i] = Point(seen.place.x, seen.place.y)
         }
+        guard squares <= tolerance.mean * tolerance.mean * Float(print.marks.count) else { return nil }
         return print.map(to: places)
     }
 
@@ -141,7 +146,6 @@ struct Solid: Layer {
             covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
         )
         guard let region, bench.shelf.prints[place].begin(region, in: layout) else { return false }
-        mark(on: &bench.shelf.prints[place], bench.corners, pose)
         let drawn = bench.shelf.prints[place].tile.region
         bench.rasteriser.begin(drawn, range: range)
         if let occluder {
@@ -167,6 +171,7 @@ struct Solid: Layer {
             }
             bench.rasteriser.resolve(into: &bench.shelf.prints[place].tile)
         }
+        mark(on: &bench.shelf.prints[place], bench.corners, pose)
         if shadow > 0 {
             bench.rasteriser.castShadow(
                 in: &bench.shelf.prints[place].tile, offset: fall, blur: 0.1 * scale, strength: shadow, range: range,
@@ -193,6 +198,7 @@ struct Solid: Layer {
                 guard i >= 0, piece.build == .sheet || pose.view.turned(piece.mesh.vertices[i].normal).z < 0
                 else { continue }
                 let corner = corners[first + i]
+                guard print.shows(Point(corner.position.x, corner.position.y)) else { continue }
                 print.mark(
                     SolidPrint.Mark(
                         piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),

@@ -32,10 +32,10 @@ struct SolidPrint: ~Copyable {
     /// Where marks lie in a frame. More of them say no more.
     typealias Places = [96 of Point]
     static let mostMarks = Places.count
-    /// Pixels by which a corner may lie beside its place.
-    static let tolerance: Float = 0.5
-    /// Levels by which a corner's colour may be off.
-    static let colorTolerance: Float = 4
+    /// Pixels by which corners may lie beside their places, in the mean of squares, and one of them.
+    private static let tolerance: (mean: Float, most: Float) = (0.5, 1)
+    /// Levels by which colours may be off, the same: a glint wanders over a few corners at once.
+    static let colorTolerance: (mean: Float, most: Float) = (4, 16)
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
     private static let margin = 2 * movedBorder
 
@@ -54,6 +54,14 @@ struct SolidPrint: ~Copyable {
 
     mutating func mark(_ mark: Mark) {
         if marks.count < Self.mostMarks { marks.append(mark) }
+    }
+
+    /// Whether anything was drawn where a corner lies: none of it was where the head hides it.
+    func shows(_ place: Point) -> Bool {
+        let region = tile.region
+        let (x, y) = (Int(place.x.rounded()) - region.x, Int(place.y.rounded()) - region.y)
+        guard x >= 0, y >= 0, x < region.width, y < region.height else { return false }
+        return tile.readPixels[y * tile.stride + x] >> 24 != 0
     }
 
     /// The map that carries the marks nearest to where they lie now, by least squares; nil where one of them lies too far
@@ -90,10 +98,14 @@ struct SolidPrint: ~Copyable {
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
         guard canLay(map) else { return nil }
+        var squares: Float = 0
         for i in marks.indices {
             let off = map(marks[i].position) - places[i]
-            guard off.x * off.x + off.y * off.y <= Self.tolerance * Self.tolerance else { return nil }
+            let square = off.x * off.x + off.y * off.y
+            guard square <= Self.tolerance.most * Self.tolerance.most else { return nil }
+            squares += square
         }
+        guard squares <= Self.tolerance.mean * Self.tolerance.mean * count else { return nil }
         return isWhole || reaches(map) ? map : nil
     }
 
