@@ -149,12 +149,8 @@ struct Solid: Layer {
         let drawn = bench.shelf.prints[place].tile.region
         bench.rasteriser.begin(drawn, range: range)
         if let occluder {
-            bench.begin()
-            for vertex in occluder.mesh.vertices {
-                bench.corners.append(
-                    RasterVertex(position: pose.view(vertex.position), color: .zero, texture: .zero))
-            }
-            bench.occlude(occluder.mesh.triangles)
+            bench.occlude(occluder.covered, pose.view, hides: false)
+            bench.occlude(occluder.mesh, pose.view, hides: true)
         }
         for top in stride(from: 0, to: drawn.height, by: bench.rasteriser.bandHeight) {
             bench.rasteriser.select(top..<min(drawn.height, top + bench.rasteriser.bandHeight))
@@ -329,7 +325,17 @@ struct SolidBench: ~Copyable {
     /// The corners that follow belong together.
     mutating func begin() { first = corners.count }
 
-    mutating func occlude(_ triangles: [UInt16]) { Self.occlude(&rasteriser, corners, from: first, triangles) }
+    /// - Parameter hides: false where shadows fall on it alone.
+    mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadView, hides: Bool) {
+        begin()
+        for vertex in mesh.vertices {
+            var position = view(vertex.position)
+            // As far away as can be.
+            if !hides { position.z = 0 }
+            corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
+        }
+        Self.occlude(&rasteriser, corners, from: first, mesh.triangles)
+    }
 
     mutating func draw(_ piece: borrowing Solid.Piece, from first: Int, _ surface: RasterSurface) {
         Self.draw(&rasteriser, corners, from: first, piece, surface)

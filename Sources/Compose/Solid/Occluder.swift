@@ -3,6 +3,8 @@ import Frames
 /// A head that hides what is behind it, and on which shadows fall: a mean adult's, widened for hair.
 struct Occluder: Sendable {
     let mesh: Mesh
+    /// What of the head a hat takes in: it hides nothing, for hair gives way, but what is seen of it lies in the hat's shadow.
+    let covered: Mesh
 
     /// Height (up), half the width, front and back, head units: sections of a mean adult's head. Below the brow they
     /// follow the mean landmarks; the skull is 2.4 wide and 2.9 long for an eye distance of 1 (a head of 152 x 185 mm, eyes
@@ -42,12 +44,18 @@ struct Occluder: Sendable {
         ]
         mesh.vertices += nose.map { Mesh.Vertex(position: $0) }
         for (a, b, c) in [(0, 1, 2), (0, 3, 1), (2, 1, 4), (4, 1, 3)] { mesh.add(first + a, first + b, first + c) }
+        var covered = Mesh()
         if let lid {
-            for i in mesh.vertices.indices {
-                let above = lid.height(of: mesh.vertices[i].position)
-                if above > 0 { mesh.vertices[i].position -= lid.up * above }
+            let heights = mesh.vertices.map { lid.height(of: $0.position) }
+            covered.vertices = mesh.vertices
+            for i in stride(from: 0, to: mesh.triangles.count, by: 3) {
+                let corners = mesh.triangles[i..<i + 3]
+                if corners.contains(where: { heights[Int($0)] > 0 }) { covered.triangles += corners }
+            }
+            for (i, height) in heights.enumerated() where height > 0 {
+                mesh.vertices[i].position -= lid.up * height
             }
         }
-        self.mesh = mesh
+        (self.mesh, self.covered) = (mesh, covered)
     }
 }
