@@ -98,12 +98,15 @@ public struct Tracker: ~Copyable {
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
 
-    /// Takes other settings from the next frame on; who is followed stays so.
+    /// Takes other settings from the next frame on; who is followed stays so, as far as there is room.
     public mutating func change(_ new: Settings) {
         guard new != settings else { return }
         if new.smallest != settings.smallest { sweep = nil }
+        if new.most != settings.most {
+            tracks.removeAll { $0.slot >= new.most }
+            eye.makeRoom(faces: new.most)
+        }
         settings = new
-        eye.makeRoom(faces: new.most)
     }
 
     /// Forgets all faces and where was looked: the next frame shows everything elsewhere.

@@ -205,4 +205,33 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         let corner = Point(Float(Self.corner.x), Float(Self.corner.y))
         #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
     }
+
+    @Test func `fewer faces may be asked for while more are followed, and more again`() throws {
+        // Two of the sample's, side by side.
+        let one = try scene()
+        var two = Gray(width: 640, height: 240, pixels: [])
+        for row in 0..<240 {
+            let first = row * one.width + Self.margin + Self.corner.x + Self.margin * one.width
+            let half = Array(one.pixels[first..<first + 320])
+            two.pixels += half + half
+        }
+        var tracker = try makeTracker()
+        var number = 0
+        func faces(after frames: Int) -> Int {
+            for _ in 0..<frames {
+                two.window(x: 0, y: 0, width: 640, height: 240) { tracker.update($0, at: Double(number) / 30) }
+                number += 1
+            }
+            return tracker.faces.count
+        }
+        #expect(faces(after: 20) == 2)
+        let first = tracker.faces.map(\.id)
+        var settings = Tracker.Settings()
+        for most in [1, 8, 1] {
+            settings.most = most
+            tracker.change(settings)
+            #expect(faces(after: 20) == min(most, 2))
+            #expect(tracker.faces.contains { first.contains($0.id) }, "one of them goes on")
+        }
+    }
 }
