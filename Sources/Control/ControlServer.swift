@@ -34,7 +34,6 @@ public final class ControlServer: Sendable {
     /// What other threads have for clients.
     private struct Mail {
         var answers: [(client: Int, line: String)] = []
-        var events: [(topic: Topic, event: JSON)] = []
         /// Descriptors of clients who came by `connect`.
         var guests: [CInt] = []
         var isOpen = true
@@ -45,7 +44,6 @@ public final class ControlServer: Sendable {
     /// Until the thread has it.
     private let listener: Mutex<Listener?>
     private let ended = DispatchSemaphore(value: 0)
-    private let hasSubscribers = Atomic<Bool>(false)
 
     /// Milliseconds between two looks for news, while somebody listens.
     private static let tick: CInt = 100
@@ -61,13 +59,6 @@ public final class ControlServer: Sendable {
         }
         thread.name = "control"
         thread.start()
-    }
-
-    /// Tells subscribers; for what happens seldom, from any thread.
-    public func post(_ topic: Topic, _ event: JSON) {
-        guard hasSubscribers.load(ordering: .relaxed) else { return }
-        mail.withLock { $0.events.append((topic, event)) }
-        bell.ring()
     }
 
     /// A client of this very process, with all that holds for others: the other end of its connection, not blocking.
@@ -115,32 +106,30 @@ public final class ControlServer: Sendable {
             polled.append(pollfd(fd: door, events: Int16(POLLIN), revents: 0))
             for client in clients { polled.append(client.wanted) }
             let listened = clients.contains { !$0.topics.isEmpty }
-            hasSubscribers.store(listened, ordering: .relaxed)
             let isBusy = clients.contains(where: \.hasLine)
             let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? Self.tick : -1
             guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
             if polled[0].revents != 0 { bell.hear() }
 
-            var (letters, isOpen) = mail.withLock { mail in
+            let (letters, isOpen) = mail.withLock { mail in
                 let taken = mail
                 mail.answers.removeAll()
-                mail.events.removeAll()
                 mail.guests.removeAll()
                 return (taken, mail.isOpen)
             }
-            if listened { letters.events += daemon.news() }
-            for (topic, event) in letters.events {
+            for (topic, event) in listened ? daemon.news() : [] {
                 let line = event.text
                 for i in clients.indices where clients[i].topics.contains(topic) { clients[i].say(line) }
             }
             for (number, line) in letters.answers {
-                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].say(line) }
+                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].take(answer: line) }
             }
 
             for i in clients.indices {
                 if polled[i + 2].revents != 0 { clients[i].receive() }
                 answer(&clients[i], daemon)
                 clients[i].send()
+                if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].isAlone() }
             }
             for client in clients where client.isGone { client.hangUp() }
             clients.removeAll(where: \.isGone)
@@ -196,6 +185,7 @@ public final class ControlServer: Sendable {
                         client.say(Self.done(id, JSON(["events": JSON(topics.map(\.rawValue))])))
                     } else {
                         let (number, id) = (client.number, id)
+                        client.promised += 1
                         daemon.answer(request.verb) { [weak self] result in self?.deliver(result, to: number, id) }
                     }
                 } catch {
@@ -246,8 +236,9 @@ private struct Client {
     /// Bytes of `received` that hold no end of a line.
     private var searched = 0
     private var isSkipping = false
-    private var isTold = false
     private var hasEnded = false
+    /// Answers that are still to come.
+    var promised = 0
     private var waiting: [UInt8] = []
     private var sent = 0
     private var leavesBy: UInt64?
@@ -295,8 +286,6 @@ private struct Client {
                     return .tooLong
                 }
             }
-            // What was half said when it left was nothing.
-            if hasEnded, sent == waiting.count { isGone = true }
             return nil
         }
         let line = Array(received[..<end])
@@ -308,6 +297,12 @@ private struct Client {
         }
         if line.count > Wire.longestLine { return .tooLong }
         return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nextLine() : .line(line)
+    }
+
+    /// Takes what its request came to.
+    mutating func take(answer line: String) {
+        promised -= 1
+        say(line)
     }
 
     mutating func say(_ line: String) {
@@ -328,8 +323,11 @@ private struct Client {
 
     mutating func refuse(_ id: JSON?, _ refusal: Refusal) { say(ControlServer.refused(id, refusal)) }
 
-    /// Goes when it has read what waits, or a second is over.
+    /// Goes when it has read what waits, or has not for long.
     mutating func leave() { leavesBy = monotonicTime() + Wire.farewell * 1_000_000_000 }
+
+    /// Nobody is at the other end any more: what was said is done, and not answered.
+    mutating func isAlone() { if hasEnded, !hasLine { isGone = true } }
 
     mutating func send() {
         while sent < waiting.count, !isGone {
@@ -346,7 +344,8 @@ private struct Client {
         if sent == waiting.count {
             waiting.removeAll(keepingCapacity: waiting.capacity < Wire.mostWaiting)
             sent = 0
-            if isLeaving { isGone = true }
+            // Who says no more may wait for answers; what it had half said was nothing.
+            if isLeaving || hasEnded && promised == 0 && !hasLine { isGone = true }
         } else if sent > 1 << 16 {
             waiting.removeSubrange(..<sent)
             sent = 0

@@ -83,6 +83,26 @@ import Testing
         #expect(answers[1]["error"]?["code"]?.string == "not-now")
     }
 
+    @Test func `who says no more gets what it asked for, then its connection ends`() throws {
+        let place = try Place()
+        let descriptor = try place.raw()
+        defer { close(descriptor) }
+        write(descriptor, #"{"request": "snapshot"}"# + "\n" + #"{"request": "next"}"# + "\nhalf")
+        shutdown(descriptor, CInt(SHUT_WR))
+        #expect(read(descriptor, lines: 2).map { $0.contains("late") } == [false, true])
+        var byte: UInt8 = 0
+        #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
+        // Who is gone altogether is forgotten, whatever it asked for.
+        for _ in 0..<200 {
+            let other = try place.raw()
+            write(other, #"{"request": "snapshot"}"# + "\n")
+            close(other)
+        }
+        Thread.sleep(forTimeInterval: 0.5)
+        var client = try place.client()
+        #expect(try client.ask(JSON(["request": "toggle", "mask": "a"]))["mask"]?.string == "a")
+    }
+
     @Test func `the socket is this user's alone`() throws {
         let place = try Place()
         func mode(_ path: String) throws -> Int {
