@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "guard.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,8 +110,9 @@ int clinux_guard_start(const char *device, uint32_t pixel_format, int width, int
 }
 
 void clinux_guard_end(struct clinux_guard *guard) {
-    const char well = 1;
-    (void)!write(guard->pipe, &well, 1);
+    const uint8_t well = 1;
+    // A guard that was killed is no reason to end.
+    (void)clinux_write(guard->pipe, &well, 1);
     close(guard->pipe);
     int status;
     while (waitpid(guard->pid, &status, 0) < 0 && errno == EINTR) {

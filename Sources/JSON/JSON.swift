@@ -227,7 +227,10 @@ private struct Parser {
     }
 
     mutating func hexUnit() throws -> UInt32 {
-        guard at + 4 <= text.count, let unit = UInt32(String(decoding: text[at..<at + 4], as: UTF8.self), radix: 16)
+        let digits = text[at...].prefix(4)
+        // Swift's numbers may have a sign.
+        guard digits.count == 4, !digits.contains(UInt8(ascii: "+")),
+            let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
         else { throw wrong("\\u wants four hexadecimal digits") }
         at += 4
         return unit

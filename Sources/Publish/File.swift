@@ -143,7 +143,7 @@ public struct FileSink: FrameSink, ~Copyable {
         let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
         return Problem(
             .gone, "cannot write \(path): ffmpeg ended after \(frames) frames (\(exit))\(reason)",
-            cure: "is the disk full? see with df, or name another place with -o")
+            cure: "is the disk full? see with df, or name another place")
     }
 
     /// Finds out at once what ffmpeg would say late and less clearly.
@@ -220,7 +220,7 @@ private enum Kind: String, CaseIterable {
     /// A second input, whose sound is copied.
     func sound(from path: String?) -> [String] {
         guard let path, self != .gif, self != .y4m, self != .yuv else { return [] }
-        return ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy", "-shortest"]
+        return ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy"]
     }
 
     /// The encoder and its options.

@@ -101,6 +101,9 @@ final class Album: Sendable {
         }
     }
 
+    /// The last name that was given, and how often: its file may not be there yet.
+    private static let given = Mutex<(name: String, times: Int)>(("", 0))
+
     /// A new name in the user's pictures or videos: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
     /// - Throws: `system` where the folder cannot be made.
     static func newPath(in kind: String, _ ending: String) throws -> String {
@@ -109,16 +112,19 @@ final class Album: Sendable {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw Problem(.system, "could not make the folder \(folder)", cure: "name a file: --path FILE")
+            throw Problem(.system, "could not make the folder \(folder)", cure: "name a file in another place")
         }
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")
         format.dateFormat = "yyyy-MM-dd HH.mm.ss"
         let name = format.string(from: Date())
-        for number in 1... {
-            let path = "\(folder)/\(name)\(number > 1 ? " \(number)" : "").\(ending)"
-            if !FileManager.default.fileExists(atPath: path) { return path }
+        return given.withLock { last in
+            if last.name != name { last = (name, 0) }
+            while true {
+                last.times += 1
+                let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(ending)"
+                if !FileManager.default.fileExists(atPath: path) { return path }
+            }
         }
-        return "\(folder)/\(name).\(ending)"
     }
 }

@@ -13,8 +13,10 @@ struct Settings: Sendable {
     var isPaused = false
     /// The last picture stays.
     var isFrozen = false
-    /// What `--source` takes.
+    /// What `--source` takes; empty where the source was opened with the daemon, and stays.
     var source = ""
+    /// True where another one may be chosen.
+    var isSourceKept: Bool { !source.isEmpty }
     /// What a camera is asked for.
     var camera = Configuration.Picture()
     var faces = Tracker.Settings()

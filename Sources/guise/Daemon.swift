@@ -95,6 +95,8 @@ final class Daemon: Answering {
             }
         case .devices:
             Thread.detachNewThread { reply(.success(Self.devices())) }
+        case .use(let name):
+            Thread.detachNewThread { [self] in reply(Result { try use(name) }) }
         case .doctor:
             Thread.detachNewThread { [self] in reply(.success(doctor)) }
         case .page:
@@ -154,11 +156,10 @@ final class Daemon: Answering {
         case .configuration: return configurationNow
         case .save: return try save()
         case .reload: return JSON(["notes": JSON(try reload())])
-        case .use(let name): return try use(name)
         case .stop:
             board.end()
             return JSON([:])
-        case .subscribe, .snapshot, .stopRecording, .devices, .doctor, .page:
+        case .subscribe, .snapshot, .stopRecording, .devices, .use, .doctor, .page:
             throw Refusal(.unknownRequest, "this is answered elsewhere")
         }
     }
@@ -358,7 +359,7 @@ final class Daemon: Answering {
             while true {
                 // `save` may have made one where there was none.
                 let file = configuration.withLock { $0.file }
-                let folders = file.map { [String($0[..<($0.lastIndex(of: "/") ?? $0.endIndex)])] } ?? []
+                let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
                 watch.set(files: folders, names: [])
                 let isAsked = watch.wait(quiet: 100) == .bell
                 let now = file.flatMap { FileMark($0) }
@@ -402,9 +403,12 @@ final class Daemon: Answering {
         if new.masks != old.masks { room.wear(new.masks) }
         board.change { settings in
             settings.adopt(new)
-            if new.source != old.source, new.source != "auto" { settings.source = new.source }
+            if new.source != old.source, settings.isSourceKept {
+                settings.source = new.source == "auto" ? "camera" : new.source
+            }
         }
         var later: [String] = []
+        if new.source != old.source, !board.now.isSourceKept { later.append("source") }
         if new.output != old.output { later.append("output") }
         if new.sinks != old.sinks { later.append("sinks") }
         if new.port != old.port { later.append("page.port") }
@@ -469,7 +473,7 @@ final class Daemon: Answering {
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
             )
         }
-        guard board.now.source != "" else {
+        guard board.now.isSourceKept else {
             throw Refusal(.notNow, "the source is a file, which stays; start again with another --source")
         }
         let source = name == "auto" ? "camera" : found?.path ?? name

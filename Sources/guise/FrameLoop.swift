@@ -142,6 +142,11 @@ struct FrameLoop: ~Copyable {
         }
     }
 
+    /// Why a source of the keeper's gives no more: that is told, and it is tried again.
+    private struct Loss: Error {
+        let problem: Problem
+    }
+
     // MARK: - one turn
 
     /// Who watches; what the second was like.
@@ -256,7 +261,7 @@ struct FrameLoop: ~Copyable {
         case .some(let source):
             if isShowing, !isDue(at: now) {
                 timeout = min(timeout, Int((next - now) / 1_000_000))
-            } else if isShowing || isKept {
+            } else if mayTake {
                 // A source without a descriptor always has a frame.
                 if let own = source.descriptor { descriptor = own } else { timeout = 0 }
             }
@@ -283,6 +288,8 @@ struct FrameLoop: ~Copyable {
 
     /// True where the source's own picture is to be seen.
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
+    /// While nothing of it is to be seen a file waits; a camera's frames go by.
+    private var mayTake: Bool { isShowing || isKept && !isPaced }
     /// True where something is published though the source gives nothing: a file's sinks wait for it.
     private var fillsGaps: Bool { isKept || !isShowing }
     /// True where that is the last frame.
@@ -304,15 +311,14 @@ struct FrameLoop: ~Copyable {
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
-        // A file waits; a camera's frames go by.
-        guard isShowing || isKept, isDue(at: monotonicTime()), var taken = source.take() else { return .nothing }
+        guard mayTake, isDue(at: monotonicTime()), var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
             arrival = try publishNext(&taken, &pipeline, &isOver)
-        } catch let problem as Problem where isKept && problem.kind == .gone {
+        } catch let loss as Loss {
             source = consume taken
-            giveBack(problem)
+            giveBack(loss.problem)
             return .nothing
         } catch {
             source = consume taken
@@ -339,25 +345,30 @@ struct FrameLoop: ~Copyable {
         let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
         var isDressed = false
-        let arrival = try source.withFrame { view, time in
-            guard !isEarly, isShowing else { return }
-            if isPaced {
-                // It stands for a camera: the frame is there when it is due. What fell far behind begins anew.
-                came = started + UInt64(time.seconds * 1_000_000_000)
-                if now > came + Self.behind {
-                    started += now - came
-                    came = now
+        let arrival: Arrival
+        do {
+            arrival = try source.withFrame { view, time in
+                guard !isEarly, isShowing else { return }
+                if isPaced {
+                    // It stands for a camera: the frame is there when it is due. What fell far behind begins anew.
+                    came = started + UInt64(time.seconds * 1_000_000_000)
+                    if now > came + Self.behind {
+                        started += now - came
+                        came = now
+                    }
+                    guard pause(until: came) else {
+                        isOver = true
+                        return
+                    }
+                    next = came + gap
+                } else if let taken = time.taken {
+                    came = min(now, UInt64(taken * 1e9))
                 }
-                guard pause(until: came) else {
-                    isOver = true
-                    return
-                }
-                next = came + gap
-            } else if let taken = time.taken {
-                came = min(now, UInt64(taken * 1e9))
+                try pipeline.dress(view, at: time)
+                isDressed = true
             }
-            try pipeline.dress(view, at: time)
-            isDressed = true
+        } catch let problem as Problem where isKept {
+            throw Loss(problem: problem)
         }
         guard arrival == .frame else { return arrival }
         arrived = monotonicTime()

@@ -12,7 +12,7 @@ final class PhotoBooth: Sendable {
     private let session: Session
     private let worker = Worker("photos", most: 4) { Raster.rest() }
 
-    /// More than any phone's.
+    /// More than what phones send by default; dressing so many takes half a gigabyte.
     private static let mostPixels = 40_000_000
     /// Of JPEG: a photo is looked at longer than a preview.
     private static let quality = 92
@@ -24,7 +24,7 @@ final class PhotoBooth: Sendable {
         guard let header = PhotoHeader(photo) else {
             throw PageRefusal(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
         }
-        guard header.width * header.height <= Self.mostPixels else {
+        guard header.width <= Self.mostPixels / header.height else {
             throw PageRefusal(
                 413, "too-large",
                 "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "

@@ -40,6 +40,14 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a clip whose sound ends before its picture is dressed to its end`() throws {
+            try makeClip("in.mp4", "-c:v libx264 -af atrim=end=0.5 -c:a aac")
+            let outcome = try workshop.guise("apply", "in.mp4", "-o", "out.mp4")
+            #expect(outcome.code == 0, "\(outcome)")
+            #expect(try workshop.measure(workshop.path("out.mp4")) == "800x600 50")
+            #expect(try streams("out.mp4").contains("aac,audio"))
+        }
+
         @Test func `the face of a clip is found in all its frames, under one number`() throws {
             try makeClip("in.mp4", "-c:v libx264 -an")
             let outcome = try workshop.guise("track", "in.mp4", "--json")

@@ -135,6 +135,63 @@ extension EndToEnd {
             #expect(running.wait().code == 0)
         }
 
+        @Test func `what stands for a camera costs nothing while it is frozen, and may be damaged`() throws {
+            let workshop = try Workshop()
+            try workshop.makeRuntimeFolder()
+            // Named without a folder, it is watched like any other.
+            try workshop.write(#"{"page": {"port": 0}, "camera": {"when": "always"}}"#, "here.json")
+            let running = try Running(
+                ["run", "--config", "here.json", "--source", "camera", "--sink", "page"], in: workshop)
+            #expect(running.waits(for: "-> page"))
+            func answers(_ holds: (JSON) -> Bool) throws -> Bool {
+                for _ in 0..<100 {
+                    let outcome = try workshop.guise("status", "--json")
+                    if holds(try JSON(Array(outcome.out.utf8), file: "status")) { return true }
+                    Thread.sleep(forTimeInterval: 0.1)
+                }
+                return false
+            }
+            #expect(try workshop.guise("use", "sample").code == 0)
+            #expect(try answers { $0["camera"]?.string == "open" && $0["frames"]?.number ?? 0 > 30 })
+            #expect(try workshop.guise("freeze").code == 0)
+            Thread.sleep(forTimeInterval: 1)
+            func load() throws -> Double {
+                let ticks = try workshop.shell("cut -d' ' -f14,15 /proc/\(running.process.processIdentifier)/stat")
+                return ticks.split(separator: " ").compactMap { Double($0.filter(\.isNumber)) }.reduce(0, +) / 100
+            }
+            let before = try load()
+            Thread.sleep(forTimeInterval: 3)
+            let spent = try load() - before
+            #expect(spent < 1.5, "\(spent) s of CPU in 3 s of a frozen picture")
+            #expect(try workshop.guise("resume").code == 0)
+            let asked = Date()
+            let frames = try JSON(Array(workshop.guise("status", "--json").out.utf8), file: "")["frames"]?.number ?? 0
+            #expect(try answers { $0["frames"]?.number ?? 0 > frames + 10 })
+            #expect(Date().timeIntervalSince(asked) < 3, "it goes on where it was")
+            // Cut off in the middle of a frame.
+            try workshop.shell(
+                "ffmpeg -v error -f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg -f avi whole.avi; head -c 9000 whole.avi > cut.avi"
+            )
+            #expect(try workshop.guise("use", workshop.path("cut.avi")).code == 0)
+            Thread.sleep(forTimeInterval: 3)
+            #expect(try workshop.guise("use", "sample").code == 0)
+            #expect(try answers { $0["camera"]?.string == "open" })
+            try workshop.write(
+                #"{"page": {"port": 0}, "camera": {"when": "always"}, "masks": ["crown"]}"#, "here.json")
+            #expect(try answers { self.worn($0) == ["crown"] })
+            _ = try workshop.guise("stop")
+            #expect(running.wait().code == 0)
+        }
+
+        @Test func `two snapshots in one second are two files`() throws {
+            let stage = try Stage()
+            try stage.workshop.shell("for i in 1 2 3; do '\(Program.path)' snapshot & done; wait")
+            let names = try FileManager.default.contentsOfDirectory(atPath: stage.workshop.path("Pictures/Guise"))
+            #expect(names.count == 3, "\(names)")
+            #expect(names.allSatisfy { $0.hasSuffix(".png") && !$0.contains(".part") }, "\(names)")
+            _ = try stage.end()
+        }
+
         @Test func `a second guise says who is there, and SIGKILL leaves nothing in the way`() throws {
             let stage = try Stage()
             let pid = stage.running.process.processIdentifier

@@ -146,17 +146,17 @@ struct RunCommand: ParsableCommand {
                 hangup: { daemon.hangUp() }, ready: { service.ready() },
                 alive: { service.alive() }, say: { service.say($0) }))
         defer {
-            service.stopping()
             desk.close()
             server?.close()
         }
         let outcome = Result { try loop.run(&pipeline) }
-        // The face goes from the device whatever happened.
-        try? board.now.recorder?.finish()
+        service.stopping()
+        // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
             do { try cards.with(.stopped) { try output.finish(card: $0) } } catch { ending = .failure(error) }
         }
+        try? board.now.recorder?.finish()
         try outcome.get()
         try ending.get()
     }
