@@ -19,7 +19,6 @@ struct Piece {
     std::vector<cgltf_vertex> vertices;
     std::vector<uint32_t> indices;
     cgltf_piece look{};
-    int picture = -1;
 };
 
 [[noreturn]] void fail(const std::string &why) { throw std::runtime_error(why); }
@@ -288,8 +287,8 @@ class Reader {
         look.is_two_sided = material.doubleSided;
         if (pbr.baseColorTexture.index < 0) return;
         if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not read");
-        piece.picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
-        const auto &image = at(model_.images, piece.picture, "image");
+        const int picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
+        const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
             const Bytes bytes = bytes_of(model_, image.bufferView);
             look.picture = bytes.data;

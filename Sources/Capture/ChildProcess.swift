@@ -54,7 +54,7 @@ import Glibc
                 throw Problem(
                     .missing, "cannot start \(name): it is not installed", cure: "install it: sudo apt install ffmpeg")
             }
-            throw Problem(.system, "cannot start \(name): \(errorText(-result))")
+            throw Problem(.system, "cannot start \(name): \(message(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
     }
@@ -77,7 +77,7 @@ import Glibc
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
         if -count == Int(EAGAIN) { return .nothing }
-        throw Problem(.system, "cannot read from \(name): \(errorText(CInt(-count)))")
+        throw Problem(.system, "cannot read from \(name): \(message(of: CInt(-count)))")
     }
 
     /// The same into a frame's bytes.
@@ -96,7 +96,7 @@ import Glibc
                 return unsafe clinux_write(pipe, base + offset, buffer.count - offset)
             }
             if -count == Int(EPIPE) { return false }
-            guard count > 0 else { throw Problem(.system, "cannot write to \(name): \(errorText(CInt(-count)))") }
+            guard count > 0 else { throw Problem(.system, "cannot write to \(name): \(message(of: CInt(-count)))") }
             offset += count
         }
         return true
@@ -169,11 +169,4 @@ extension ChildProcess.Exit: CustomStringConvertible {
         case .signal(let number): "killed by signal \(number)"
         }
     }
-}
-
-/// The C library's words for an error number, in lower case: "no such file or directory".
-public func errorText(_ number: CInt) -> String {
-    guard let text = unsafe strerror(number) else { return "error \(number)" }
-    let words = unsafe String(cString: text)
-    return words.prefix(1).lowercased() + words.dropFirst()
 }

@@ -44,7 +44,7 @@ struct MediaFile: ~Copyable {
             Problem(.missing, "cannot open \(path): there is no such file", cure: "check the name")
         case EACCES, EPERM:
             Problem(.forbidden, "cannot open \(path): you may not read it", cure: "allow it: chmod u+r FILE")
-        default: Problem(.unusable, "cannot open \(path): \(errorText(number))")
+        default: Problem(.unusable, "cannot open \(path): \(message(of: number))")
         }
     }
 

@@ -46,7 +46,7 @@ public struct Art: Sendable {
     /// - Throws: `Problem` where it cannot be drawn.
     init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
         self.init(
-            try Raster.draw(svg: svg, density: density, maxDimension: 2048), range: range, touch: touch)
+            try Raster.drawing(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch)
     }
 
     /// From a picture that was read already.

@@ -18,8 +18,6 @@ public struct Dresser: ~Copyable {
     private var arrivals = 0
     private let seed: UInt64
 
-    /// No configuration allows more faces.
-    private static let mostFaces = 8
     /// Twice as many people are remembered as are seen at once.
     private static let mostPeople = 16
     private static let slots = mostPeople + 1
@@ -38,7 +36,7 @@ public struct Dresser: ~Copyable {
         self.seed = seed
         people = Array(repeating: Person(), count: Self.mostPeople)
         states = Self.states(for: masks)
-        scene.wearers.reserveCapacity(Self.mostFaces)
+        scene.wearers.reserveCapacity(Tracker.mostFaces)
     }
 
     /// What is done about a lost face: the strictest of what is worn.
@@ -86,7 +84,7 @@ public struct Dresser: ~Copyable {
     public mutating func dress(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
         scene.wearers.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Self.mostFaces) { scene.wearers.append(Wearer(face: face.moved(by: placement))) }
+        for face in faces.prefix(Tracker.mostFaces) { scene.wearers.append(Wearer(face: face.moved(by: placement))) }
         scene.wearers.sort { $0.face.head.scale < $1.face.head.scale }
         // A clock that went back, or far ahead, tells no time.
         let elapsed = self.time.map { time - $0 } ?? 0

@@ -46,8 +46,8 @@ public struct FaceCover: ~Copyable {
     private static let unrest = 0.7
     /// The part of a cell of the mosaic that must move.
     private static let share: Float = 0.2
-    /// No configuration allows more faces.
-    private static let most = 16
+    /// As many more may be missing as are seen.
+    private static let most = 2 * Tracker.mostFaces
 
     /// Begins with nobody.
     public init() {

@@ -104,14 +104,11 @@ public enum Raster {
     }
 
     /// Draws an SVG of our own making, as `load` does one from a file.
-    static func drawing(_ svg: String, named name: String, density: Float) throws(Problem) -> RasterRGBA {
-        try self.svg(Array(svg.utf8), name, largestSide, density)
-    }
-
-    /// Draws an SVG that the program wrote itself.
-    /// - Throws: `unusable` where it is not sound.
-    static func draw(svg text: String, density: Float, maxDimension: Int) throws(Problem) -> RasterRGBA {
-        try svg(Array(text.utf8), "of a layer", min(maxDimension, largestSide), density)
+    /// - Throws: `unusable` where it is not sound; `name` says which it is.
+    static func drawing(
+        _ svg: String, named name: String, density: Float, limit: Int = largestSide
+    ) throws(Problem) -> RasterRGBA {
+        try self.svg(Array(svg.utf8), name, limit, density)
     }
 
     static func broken(_ path: String, _ reason: String) -> Problem {

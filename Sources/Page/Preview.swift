@@ -227,7 +227,7 @@ private final class Slot: Sendable {
     let taken = Atomic<UInt64>(0)
     private let looks = Mutex<[Preview.Look]>([])
 
-    /// No configuration allows more faces.
+    /// Room for so many is there from the beginning; more are seldom.
     private static let mostFaces = 8
 
     func come(_ look: Preview.Look, _ layout: FrameLayout) {

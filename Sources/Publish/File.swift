@@ -91,7 +91,7 @@ public struct FileSink: FrameSink, ~Copyable {
             return
         }
         guard unsafe rename(part, path) == 0 else {
-            throw Problem(.system, "cannot rename \(part) to \(path): \(errorText(errno))")
+            throw Problem(.system, "cannot rename \(part) to \(path): \(message(of: errno))")
         }
         isFinished = true
     }
@@ -160,7 +160,7 @@ public struct FileSink: FrameSink, ~Copyable {
             case EACCES, EPERM, EROFS:
                 throw Problem(
                     .forbidden, "cannot write \(path): you may not write in its folder", cure: "name another place")
-            default: throw Problem(.system, "cannot write \(path): \(errorText(errno))", cure: "name another place")
+            default: throw Problem(.system, "cannot write \(path): \(message(of: errno))", cure: "name another place")
             }
         }
         close(descriptor)

@@ -126,7 +126,7 @@ public struct Loopback: FrameSink, ~Copyable {
 }
 
 extension Loopback {
-    /// Free loopbacks, our own first, then by number.
+    /// All loopbacks, our own first, then by number.
     static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
         let loopbacks = listings.filter(\.isLoopback)
         let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCard }

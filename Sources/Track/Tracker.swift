@@ -11,7 +11,9 @@ public struct Tracker: ~Copyable {
     /// What a user may choose.
     public struct Settings: Equatable, Sendable {
         /// Faces followed at once.
-        public var most = 8
+        public var most = Settings.allowed.upperBound
+        /// What `most` may be.
+        public static let allowed = 1...8
         /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
         /// Slices of the sweep in one second until everything was searched once, and while a face that was there up to
@@ -97,6 +99,9 @@ public struct Tracker: ~Copyable {
     private static let mostSuspects = 6
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
+
+    /// More are never in `faces`: people, and cats beside them.
+    public static let mostFaces = Settings.allowed.upperBound + CatFinder.most
 
     /// Takes other settings from the next frame on; who is followed stays so, as far as there is room.
     public mutating func change(_ new: Settings) {

@@ -31,7 +31,7 @@ public struct DeviceLock: ~Copyable {
                     cure: "stop it, or name another loopback with --sink")
             case .system(let code):
                 throw Problem(
-                    .system, "could not lock the file \(path): \(errorText(code))",
+                    .system, "could not lock the file \(path): \(message(of: code))",
                     cure: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
             }
         }

@@ -25,7 +25,7 @@ extension Device {
         case EIO:
             return Problem(.gone, "\(what): it stopped answering", cure: "plug it out and in again")
         default:
-            return Problem(.system, "\(what): \(errorText(code))")
+            return Problem(.system, "\(what): \(message(of: code))")
         }
     }
 
@@ -54,5 +54,3 @@ extension Device {
         return target.split(separator: "/").last.map(String.init) ?? target
     }
 }
-
-func errorText(_ code: CInt) -> String { unsafe String(cString: strerror(code)) }

@@ -70,7 +70,7 @@ struct Configuration: Equatable {
         self.output = try Self.picture(&output, step: 2)
         try output.finish()
         var faces = try fields.object("faces")
-        self.faces.most = try faces.integer("most", in: 1...8, default: standard.faces.most)
+        self.faces.most = try faces.integer("most", in: Tracker.Settings.allowed, default: standard.faces.most)
         self.faces.smallest = Float(
             try faces.number("smallest", in: 0.02...0.9, default: Double(standard.faces.smallest)))
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)

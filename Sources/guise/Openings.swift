@@ -9,12 +9,9 @@ extension Session {
     /// - Parameters:
     ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
     ///   - loop: a file begins again at its end.
-    ///   - wanted: what a camera is asked for; nil: what the configuration says.
     /// - Throws: `Problem` with the cure.
-    func openSource(
-        _ spec: String, loop: Bool, _ wanted: Configuration.Picture? = nil
-    ) throws -> any FrameSource & ~Copyable {
-        let wanted = wanted ?? configuration.camera
+    func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
+        let wanted = configuration.camera
         switch spec {
         case "camera":
             return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)

@@ -124,11 +124,11 @@ import Glibc
 
 extension Problem {
     fileprivate init(errno code: CInt, opening path: String) {
-        self.init(Self.kind(code), "cannot open \(path): \(Self.text(code))")
+        self.init(Self.kind(code), "cannot open \(path): \(message(of: code))")
     }
 
     fileprivate init(errno code: CInt, writing path: String) {
-        self.init(Self.kind(code), "cannot write \(path): \(Self.text(code))")
+        self.init(Self.kind(code), "cannot write \(path): \(message(of: code))")
     }
 
     private static func kind(_ code: CInt) -> Kind {
@@ -137,9 +137,5 @@ extension Problem {
         case EACCES, EPERM, EROFS: .forbidden
         default: .system
         }
-    }
-
-    private static func text(_ code: CInt) -> String {
-        unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 }
