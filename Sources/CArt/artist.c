@@ -122,10 +122,10 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
         return NULL;
     }
     uint8_t *rgba = NULL;
-    const double far = 1e6;
+    const double near = 1e-3, far = 1e6;
     // Written so that what is not a number fails.
-    if (box(svg, reply) < 0 || !(reply->box_width > 0 && reply->box_width < far) ||
-        !(reply->box_height > 0 && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
+    if (box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
+        !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
         say(reply, "the SVG says neither a usable viewBox nor a width and height");
     } else {
         reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);

@@ -15,9 +15,11 @@ struct AnimatedPNG {
         var data: [UInt8] = []
     }
 
-    private let width: Int
-    private let height: Int
+    let width: Int
+    let height: Int
     private var pieces: [Piece] = []
+    /// Pictures that the file says it has.
+    private var announced = 0
     /// Of the header, without its size; and the chunks that colours need.
     private let depth: ArraySlice<UInt8>
     private var colors: [UInt8] = []
@@ -51,7 +53,10 @@ struct AnimatedPNG {
                 guard (1...Self.mostPictures).contains(count) else {
                     throw Flaw("it has \(count) pictures, \(Self.mostPictures) are the limit")
                 }
-                guard width > 0, height > 0, width <= Self.mostPixels / height / count else {
+                announced = count
+                guard (1...Raster.largestArt).contains(width), (1...Raster.largestArt).contains(height),
+                    width <= Self.mostPixels / height / count
+                else {
                     throw Flaw("\(count) pictures of \(width)x\(height) are too many pixels")
                 }
             case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[place..<start + length + 4]
@@ -72,7 +77,7 @@ struct AnimatedPNG {
     }
 
     private mutating func begin(_ control: [UInt8]) throws(Flaw) {
-        guard control.count == 26, pieces.count < Self.mostPictures else { throw Flaw("its fcTL chunk is damaged") }
+        guard control.count == 26, pieces.count < announced else { throw Flaw("its fcTL chunk is damaged") }
         let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
         let corner = (PNG.number(control, at: 12), PNG.number(control, at: 16))
         guard size.0 > 0, size.1 > 0, corner.0 + size.0 <= width, corner.1 + size.1 <= height else {

@@ -126,7 +126,7 @@ public struct FaceCover: ~Copyable {
         let (size, known) = (size, known)
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.isNear($0.place, lost.place) }
-            let isOut = Self.touchesEdge(lost.place, size) && time - lost.since > Self.patience
+            let isOut = Self.isLeaving(lost.place, size) && time - lost.since > Self.patience
             return isBack || !isAlone && (isOut || time - lost.since > Self.longPatience)
         }
     }
@@ -136,9 +136,11 @@ public struct FaceCover: ~Copyable {
         return between.length < max(a.width, a.height, b.width, b.height) / 2
     }
 
-    private static func touchesEdge(_ place: Rect, _ size: (width: Int, height: Int)) -> Bool {
-        place.x < 0 || place.y < 0 || place.x + place.width > Float(size.width)
-            || place.y + place.height > Float(size.height)
+    /// Whether the frame's edge cuts into the face itself. That of who sits near cuts off hair, or a shoulder, always.
+    private static func isLeaving(_ place: Rect, _ size: (width: Int, height: Int)) -> Bool {
+        let (middle, quarter) = (place.center, Point(place.width, place.height) / 4)
+        return middle.x < quarter.x || middle.y < quarter.y || middle.x > Float(size.width) - quarter.x
+            || middle.y > Float(size.height) - quarter.y
     }
 
     /// Notes which cells move.

@@ -71,6 +71,8 @@ public enum Raster {
     static let largestPNG = 70 << 20
     /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
     static let largestSide = 4096
+    /// What becomes art gets a border of its own, and a stamp has 4096 pixels a side at most.
+    static let largestArt = 4094
     static let textSize = 256
 
     /// Loads an SVG or PNG; which of the two, its first bytes say.
@@ -106,9 +108,12 @@ public enum Raster {
     /// Draws an SVG of our own making, as `load` does one from a file.
     /// - Throws: `unusable` where it is not sound; `name` says which it is.
     static func drawing(
-        _ svg: String, named name: String, density: Float, limit: Int = largestSide
+        _ svg: String, named name: String, density: Float, limit: Int = largestArt
     ) throws(Problem) -> RasterRGBA {
-        try self.svg(Array(svg.utf8), name, limit, density)
+        try RasterLedger.current?.check(name)
+        let raster = try self.svg(Array(svg.utf8), name, limit, density)
+        try RasterLedger.current?.enter(raster.width * raster.height, name)
+        return raster
     }
 
     static func broken(_ path: String, _ reason: String) -> Problem {
@@ -155,7 +160,9 @@ public enum Raster {
         do {
             guard let film = try AnimatedPNG(bytes) else { return nil }
             let pictures = try film.pictures { (png, width, height) throws(Problem) in
-                try Self.png(png, path, max(width, height), 1).bytes
+                try RasterLedger.current?.check(path)
+                try RasterLedger.current?.enter(film.width * film.height, path)
+                return try Self.png(png, path, max(width, height), 1).bytes
             }
             return (pictures, film.plays)
         } catch let flaw as AnimatedPNG.Flaw {

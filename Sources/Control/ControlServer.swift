@@ -145,6 +145,8 @@ public final class ControlServer: Sendable {
     private func welcome(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
         while true {
             let descriptor = clinux_local_accept(listener)
+            // Who waits at the door without a descriptor for him is heard again and again.
+            if [-EMFILE, -ENFILE].contains(descriptor) { usleep(100_000) }
             guard descriptor >= 0 else { return }
             // The folder keeps others out already; root and a shared runtime folder are not kept out by it.
             guard let peer = Listener.peer(of: descriptor), peer.user == getuid() else {

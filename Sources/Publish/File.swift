@@ -1,6 +1,7 @@
 import Capture
 import Frames
 import Glibc
+import Synchronization
 
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
 ///
@@ -16,6 +17,8 @@ public struct FileSink: FrameSink, ~Copyable {
 
     private let path: String
     private let part: String
+    /// Files that grow: what writes one must not meet another.
+    private static let growing = Mutex<Set<String>>([])
     private let kind: Kind
     private let isRecording: Bool
     private var encoder: ChildProcess
@@ -39,21 +42,36 @@ public struct FileSink: FrameSink, ~Copyable {
                 cure: "end it with one of \(Kind.known)")
         }
         let part = kind.part(of: path)
-        try Self.tryOut(path, part)
-        do {
-            encoder = try ChildProcess(
-                ["ffmpeg", "-v", "error", "-nostdin", "-y"] + kind.input(layout, rate: rate)
-                    + (kind.isPhoto ? [] : kind.sound(from: audioFrom)) + kind.output(inPieces: isRecording)
-                    + ["file:\(part)"], .writing)
+        guard Self.growing.withLock({ $0.insert(part).inserted }) else {
+            throw Problem(
+                .busy, "cannot write \(path): it is being written already", cure: "wait, or name another file")
+        }
+        do throws(Problem) {
+            try Self.tryOut(path, part)
+            encoder = try Self.encoder(
+                kind.input(layout, rate: rate) + (kind.isPhoto ? [] : kind.sound(from: audioFrom))
+                    + kind.output(inPieces: isRecording), part)
         } catch {
-            _ = unsafe unlink(part)
+            Self.growing.withLock { _ = $0.remove(part) }
             throw error
         }
         (self.path, self.part, self.kind, self.layout, self.isRecording) = (path, part, kind, layout, isRecording)
         description = "\(path), \(layout.width)x\(layout.height)"
     }
 
-    deinit { if !isFinished { _ = unsafe unlink(part) } }
+    private static func encoder(_ options: [String], _ part: String) throws(Problem) -> ChildProcess {
+        do {
+            return try ChildProcess(["ffmpeg", "-v", "error", "-nostdin", "-y"] + options + ["file:\(part)"], .writing)
+        } catch {
+            _ = unsafe unlink(part)
+            throw error
+        }
+    }
+
+    deinit {
+        if !isFinished { _ = unsafe unlink(part) }
+        Self.growing.withLock { _ = $0.remove(part) }
+    }
 
     /// True.
     public var keepsFrames: Bool { true }
@@ -86,14 +104,12 @@ public struct FileSink: FrameSink, ~Copyable {
             let problem = failure()
             throw isRecording ? salvage(problem) : problem
         }
-        if isRecording, kind.comesInPieces, seal() {
-            isFinished = true
-            return
-        }
         guard unsafe rename(part, path) == 0 else {
             throw Problem(.system, "cannot rename \(part) to \(path): \(message(of: errno))")
         }
         isFinished = true
+        // Pieces play, too: whatever ends this before its time, the recording is there.
+        if isRecording, kind.comesInPieces { seal(path) }
     }
 
     /// Keeps what was written of a recording whose encoder has ended before its time.
@@ -101,27 +117,26 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Returns: the same, with what became of the file.
     public consuming func salvage(_ problem: Problem) -> Problem {
         _ = encoder.finish()
-        // Without room for another file the pieces stay as they are: they play, too.
-        guard unsafe seal() || Self.plays(part) && rename(part, path) == 0 else {
+        guard seal(part) || Self.plays(part), unsafe rename(part, path) == 0 else {
             return Problem(problem.kind, "\(problem.what); nothing of it can be kept", cure: problem.cure)
         }
         isFinished = true
         return Problem(problem.kind, "\(problem.what); what was written until then is kept", cure: problem.cure)
     }
 
-    /// Puts a file's pieces together under its real name, so that players find their way in it.
-    /// - Returns: false where that could not be done; the pieces are as they were.
-    private func seal() -> Bool {
+    /// Puts a file's pieces together, so that players find their way in it.
+    /// - Returns: false where that could not be done, for want of room mostly; the file is as it was.
+    @discardableResult
+    private func seal(_ file: String) -> Bool {
         let whole = kind.whole(of: path)
         let arguments =
-            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(part)"]
+            ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
             + ["-map", "0:v", "-c", "copy"]
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
-        guard Self.runs(arguments), unsafe rename(whole, path) == 0 else {
+        guard Self.runs(arguments), unsafe rename(whole, file) == 0 else {
             _ = unsafe unlink(whole)
             return false
         }
-        _ = unsafe unlink(part)
         return true
     }
 

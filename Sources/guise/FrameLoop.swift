@@ -69,6 +69,8 @@ struct FrameLoop: ~Copyable {
     private var wanted: SourceKeeper.Wanted?
     private var pulse = Pulse()
     private var figures = Figures()
+    /// The pipeline's picture is this source's, or frozen: it may be shown again.
+    private var hasPicture = false
     /// Of the cards, as the guards have them.
     private var cardEdition = -1
 
@@ -207,6 +209,7 @@ struct FrameLoop: ~Copyable {
             (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
             pipeline.restart()
+            if !settings.isFrozen { hasPicture = false }
             arrived = now
             pulse.camera = .open
         }
@@ -215,6 +218,8 @@ struct FrameLoop: ~Copyable {
 
     private mutating func giveBack(_ problem: Problem?) {
         guard let ending = source.take() else { return }
+        // It is of who sat there, with what was worn, before.
+        if !settings.isFrozen { hasPicture = false }
         around.keeper.giveBack(ending, problem)
         pulse.faces = 0
         if problem != nil { pulse.camera = .lost }
@@ -222,7 +227,7 @@ struct FrameLoop: ~Copyable {
 
     /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
     private mutating func redress(_ pipeline: inout Pipeline) throws {
-        guard isShowing, pulse.camera == .open, pulse.frames > 0, pipeline.hasNews,
+        guard isShowing, pulse.camera == .open, hasPicture, pipeline.hasNews,
             monotonicTime() + Self.soon < arrived + interval, var taken = source.take()
         else { return }
         guard taken.isLive || isPaced else {
@@ -293,7 +298,7 @@ struct FrameLoop: ~Copyable {
     /// True where something is published though the source gives nothing: a file's sinks wait for it.
     private var fillsGaps: Bool { isKept || !isShowing }
     /// True where that is the last frame.
-    private var isLate: Bool { source != nil && isShowing || settings.isFrozen && pulse.frames > 0 }
+    private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// From what was published last to that, nanoseconds.
     private var fillGap: UInt64 { isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap }
 
@@ -376,6 +381,7 @@ struct FrameLoop: ~Copyable {
         pulse.damaged = source.damaged
         // Paused or frozen, it goes on as if nothing had come.
         guard isDressed else { return isShowing ? .frame : .nothing }
+        hasPicture = true
         let before = threadTime()
         if pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
@@ -410,15 +416,22 @@ struct FrameLoop: ~Copyable {
     private func publish(
         _ view: borrowing FrameView, marks: borrowing [FaceMark] = [], isCard: Bool = false
     ) throws {
-        for output in outputs { try output.publish(view) }
+        for output in outputs {
+            do { try output.publish(view) } catch  where isKept && !output.isLive {
+                // A full disk ends a file, and no call.
+                output.drop()
+                tell("guise: \(error)", .error)
+            }
+        }
         settings.recorder?.offer(view)
         if around.preview.isWatched { show(view, marks, isCard) }
         guard around.board.isOrdered else { return }
         if !isCard {
             around.album.fill(around.board.takeOrders(), view)
-        } else if pulse.camera == .lost {
+        } else if settings.isPaused || pulse.camera == .lost {
+            let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
             for order in around.board.takeOrders() {
-                order.reply(.failure(Refusal(.notNow, "there is no picture: the camera is not there, or in use")))
+                order.reply(.failure(Refusal(.notNow, "there is no picture: \(why)")))
             }
         }
     }
@@ -436,7 +449,7 @@ struct FrameLoop: ~Copyable {
     private mutating func fill(_ pipeline: borrowing Pipeline) throws {
         let now = monotonicTime()
         guard fillsGaps, now >= published + fillGap else { return }
-        if isLate, !settings.isPaused, pulse.frames > 0, pipeline.mayBeSeen {
+        if isLate, !settings.isPaused, pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
         } else {
             let kind: Cards.Kind =

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Control
 import Foundation
 import Frames
@@ -50,7 +51,9 @@ let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 /// One line on standard error, without a name before it.
 func tell(_ line: String, _ priority: Priority = .info) {
     let mark = isJournal ? "<\(priority.rawValue)>" : ""
-    FileHandle.standardError.write(Data("\(mark)\(plain(line))\n".utf8))
+    let bytes = Array("\(mark)\(plain(line))\n".utf8)
+    // A full disk or a closed terminal is no reason to end.
+    _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
 /// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.

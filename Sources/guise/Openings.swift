@@ -116,6 +116,9 @@ final class Output {
         sink = consume taken
     }
 
+    /// Writes there no more.
+    func drop() { sink = nil }
+
     /// What to poll for, so that it is heard at once when somebody begins to watch.
     var watchEvents: (descriptor: CInt, events: Int16)? {
         switch sink {

@@ -55,8 +55,12 @@ struct Pipeline: ~Copyable {
         self.room = room
     }
 
+    /// Nobody was looked for since the last `restart`.
+    private var isNew = true
+
     /// Another source: nobody is where they were.
     mutating func restart() {
+        isNew = true
         tracker.restart()
         cover.reset()
     }
@@ -81,7 +85,7 @@ struct Pipeline: ~Copyable {
     /// - Returns: false where that is not to be seen.
     mutating func redress(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
         // What covers lost faces learns from each frame once.
-        guard (onLostFace ?? dresser.onLostFace) == .show else { return false }
+        guard !isNew, (onLostFace ?? dresser.onLostFace) == .show else { return false }
         try dress(view, at: time, .again)
         return (onLostFace ?? dresser.onLostFace) == .show && mayBeSeen
     }
@@ -129,6 +133,7 @@ struct Pipeline: ~Copyable {
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
+        isNew = false
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
         if fitter?.input != view.layout {

@@ -120,7 +120,8 @@ final class SourceKeeper: Sendable {
             Self.close(spent.take())
             if let untold { failed(untold) }
             guard isOpen else { return }
-            if current != wish { (wish, tries, told) = (current, 0, nil) }
+            // What was closed because nobody wanted it is no failure.
+            if current != wish { (wish, tries, told, opened) = (current, 0, nil, 0) }
             guard let wanted else {
                 wait(milliseconds: -1)
                 continue

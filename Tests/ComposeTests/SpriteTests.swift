@@ -179,6 +179,8 @@ struct SpriteTests {
         #expect(
             reason(apng([dark], milliseconds: [50], size: 40, pieces: [(10, 0, 40, 0, 0)]))?.contains("outside") == true
         )
+        #expect(reason(apng([dark, dark], milliseconds: [50, 50], size: 40, count: 1))?.contains("damaged") == true)
+        #expect(reason(apng([dark], milliseconds: [50], size: 4096, count: 1))?.contains("too many") == true)
         // Cut off or changed anywhere: a picture or a reason, never more.
         var told = 0
         for length in stride(from: 1, to: sound.count, by: 7) where reason(Array(sound.prefix(length))) != nil {

@@ -183,6 +183,12 @@ extension EndToEnd {
             #expect(running.wait().code == 0)
         }
 
+        @Test func `where nothing can be said, nothing ends for it`() throws {
+            let workshop = try Workshop()
+            try workshop.shell("'\(Program.path)' status 2>/dev/full; [ $? = 3 ]")
+            try workshop.shell("exec 2> >(exec 0<&-); sleep 0.2; '\(Program.path)' status; [ $? = 3 ]")
+        }
+
         @Test func `two snapshots in one second are two files`() throws {
             let stage = try Stage()
             try stage.workshop.shell("for i in 1 2 3; do '\(Program.path)' snapshot & done; wait")

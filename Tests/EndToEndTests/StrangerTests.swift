@@ -40,6 +40,37 @@ extension EndToEnd {
             #expect(outcome.lines.count == told.count, "\(outcome.errors)")
         }
 
+        @Test func `bodies that lie nowhere and words without end are told or drawn, and take nothing down`() throws {
+            func solid(_ part: String) -> String {
+                "{\"version\": 1, \"layers\": [{\"kind\": \"solid\", \"materials\": [{\"name\": \"m\", \"color\": \"#fff\"}], "
+                    + "\"parts\": [{\"material\": \"m\", \(part)}]}]}"
+            }
+            try describe(
+                "bent",
+                solid("\"shape\": \"ball\", \"radius\": 1, \"bend\": {\"angle\": 1e-38}, \"rough\": {\"height\": 1}"))
+            let far = String(repeating: "m99e4 99e4 ", count: 7000)
+            try describe(
+                "arc", solid("\"shape\": \"extrusion\", \"path\": \"\(far)A1 1 0 0 0 0 0 L5 5 Z\", \"depth\": 0.1"))
+            try describe(
+                "words",
+                "{\"version\": 1, \"layers\": [{\"kind\": \"text\", \"text\": \"\(String(repeating: "W", count: 200))\", "
+                    + "\"face\": \"nose\", \"size\": 8}]}")
+            try workshop.write(
+                "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1e-20 1e-20'><rect width='1' height='1'/></svg>",
+                "\(folder("speck"))/plate.svg")
+            try describe(
+                "speck",
+                "{\"version\": 1, \"layers\": [{\"kind\": \"text\", \"text\": \"W\", \"plate\": {\"art\": \"plate.svg\", "
+                    + "\"box\": [0, 0, 1, 1]}}]}")
+            let outcome = try workshop.guise("masks", "--sheet", "all.png", "--poses", "1", "bent", "words", limit: 120)
+            #expect(outcome.code == 0, "\(outcome)")
+            for name in ["arc", "speck"] {
+                let outcome = try workshop.guise("masks", "--sheet", "one.png", "--poses", "1", name, limit: 120)
+                #expect((0...2).contains(outcome.code), "\(name): \(outcome)")
+                #expect(outcome.errors.contains(name), "\(name): \(outcome)")
+            }
+        }
+
         @Test func `descriptions are bounded in bytes, nesting, keys, layers and includes`() throws {
             let art = "{\"version\": 1, \"layers\": ["
             try describe("bytes", "{\"version\": 1, \"layers\": []" + String(repeating: " ", count: 300_000) + "}")

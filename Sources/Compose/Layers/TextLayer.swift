@@ -231,7 +231,7 @@ private struct Plate {
         case .art(let path, let box):
             let draft = try Raster.load(path: path, maxDimension: 64)
             let plate = try Raster.load(
-                path: path, density: height / draft.size.y, maxDimension: Raster.largestSide)
+                path: path, density: height / draft.size.y, maxDimension: Raster.largestArt)
             let scale = plate.scale
             let room = Point(box.width * scale, box.height * scale)
             let words = try style.drawn(text, lineHeight: room.y, within: room)

@@ -131,6 +131,7 @@ struct OutlinePath {
         var sweep = arcTangent((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
         if isClockwise && sweep < 0 { sweep += 2 * .pi }
         if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
+        guard sweep.isFinite, middle.x.isFinite, middle.y.isFinite else { return line(to: end) }
         // The middle of a line lies within its circle by r (1 - cos(angle / 2)), which is r angle^2 / 8.
         let angle = (8 * tolerance / max(rx, ry)).squareRoot()
         let steps = max(2, min(Self.mostSteps * 2, Int((abs(sweep) / angle).rounded(.up))))

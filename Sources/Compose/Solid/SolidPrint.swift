@@ -59,9 +59,9 @@ struct SolidPrint: ~Copyable {
     /// Whether anything was drawn where a corner lies: none of it was where the head hides it.
     func shows(_ place: Point) -> Bool {
         let region = tile.region
-        let (x, y) = (Int(place.x.rounded()) - region.x, Int(place.y.rounded()) - region.y)
-        guard x >= 0, y >= 0, x < region.width, y < region.height else { return false }
-        return tile.readPixels[y * tile.stride + x] >> 24 != 0
+        let (x, y) = (place.x.rounded() - Float(region.x), place.y.rounded() - Float(region.y))
+        guard x >= 0, y >= 0, x < Float(region.width), y < Float(region.height) else { return false }
+        return tile.readPixels[Int(y) * tile.stride + Int(x)] >> 24 != 0
     }
 
     /// The map that carries the marks nearest to where they lie now, by least squares; nil where one of them lies too far

@@ -158,6 +158,8 @@ struct SolidReader {
     ) throws {
         var placed = mesh
         placed.transform(map)
+        guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
+        else { throw part.wrong(key, "has corners that lie nowhere", allowed: "sizes and angles of a head's measure") }
         pieces.append(Solid.Piece(mesh: placed, material: material, build: build))
         let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
@@ -246,7 +248,9 @@ struct SolidReader {
         let axis = try fields.string("axis", default: "z")
         guard ["x", "y", "z"].contains(axis) else { throw fields.wrong("axis", "'\(axis)'", allowed: "x, y, z") }
         try fields.finish()
-        guard taper != 1 || angle != 0 else { return }
+        // Less bends nothing, and its radius is no number.
+        let isBent = abs(angle) > 1e-4
+        guard taper != 1 || isBent else { return }
         var (low, high) = (SIMD3<Float>(repeating: .infinity), SIMD3<Float>(repeating: -.infinity))
         for vertex in mesh.vertices {
             low = pointwiseMin(low, vertex.position)
@@ -259,7 +263,7 @@ struct SolidReader {
             let factor = 1 + (taper - 1) * up
             p.x *= factor
             p.z *= factor
-            guard angle != 0 else { return p }
+            guard isBent else { return p }
             switch axis {
             // Sheets are wrapped about the upright axis, their middle staying in place.
             case "y":
