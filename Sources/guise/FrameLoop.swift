@@ -77,6 +77,8 @@ struct FrameLoop: ~Copyable {
     // Nanoseconds of the monotonic clock.
     private var started: UInt64 = 0
     private var published: UInt64 = 0
+    /// When the last frame of the source was: cards in between keep none from being seen.
+    private var dressed: UInt64 = 0
     private var arrived: UInt64 = 0
     /// Of a source that is held back to its own times: when its next frame is due.
     private var next: UInt64 = 0
@@ -345,7 +347,7 @@ struct FrameLoop: ~Copyable {
     ) throws -> Arrival {
         // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
         let now = monotonicTime()
-        let isEarly = source.isLive && now < published + interval * 3 / 4
+        let isEarly = source.isLive && now < dressed + interval * 3 / 4
         let cpu = threadTime()
         let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
@@ -389,7 +391,7 @@ struct FrameLoop: ~Copyable {
             try around.cards.with(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
-        published = now
+        (published, dressed) = (now, now)
         let end = monotonicTime()
         if pulse.frames == 0 { around.ready() }
         pulse.frames += 1
