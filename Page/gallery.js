@@ -187,10 +187,10 @@ for (const request of ["previous", "next", "random", "surprise"]) {
     };
 }
 $("clear").onclick = async () => {
-    const before = wardrobe.worn.map((mask) => mask.name);
+    const before = wardrobe.worn;
     if (!await wardrobe.change("clear")) return;
     const undo = make("button", { type: "button", className: "link" }, "Undo");
-    undo.onclick = () => wardrobe.order(before);
+    undo.onclick = () => wardrobe.wearAgain(before);
     toast("All masks are off.", { actions: [undo] });
     // The button goes with the masks.
     if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });

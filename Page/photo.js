@@ -30,7 +30,7 @@ async function dress() {
 async function open(photo) {
     close();
     file = photo;
-    if (await attempt(dress().then(() => true)) !== true) close();
+    if (await attempt(dress().then(() => true)) !== true && file === photo) close();
 }
 
 export function close() {
@@ -40,7 +40,11 @@ export function close() {
     showPhoto(null);
 }
 
-const again = calm(150, () => { if (file && urls) attempt(dress()); });
+const again = calm(150, async () => {
+    if (!file || !urls) return;
+    const [said, own] = [$("photo-says").textContent, turn + 1];
+    if (await attempt(dress().then(() => true)) !== true && own === turn) $("photo-says").textContent = said;
+});
 wardrobe.onChange(again);
 
 $("photo-open").onclick = () => $("photo-file").click();

@@ -73,7 +73,11 @@ $("zoom").onclick = () => attempt(set("view.zoom", read("view.zoom") === "face" 
 
 // MARK: the camera
 
-const isCurrent = (camera) => source.includes(camera.path) || (camera.name && source.includes(camera.name));
+/// Two cameras may have one name: where the source names its node, that alone counts.
+function isCurrent(camera) {
+    const node = source.match(/\/dev\/[^\s),]+/)?.[0];
+    return node ? node === camera.path : Boolean(camera.name) && source.includes(camera.name);
+}
 
 function showCameras() {
     const known = [...cameras, { path: "sample", name: "Sample portrait", note: "For trying masks without a camera" }];

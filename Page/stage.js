@@ -62,8 +62,8 @@ addEventListener("blur", () => hold(false));
 
 /// Shows a photo instead of the live picture; null: the live picture again.
 export function showPhoto(urls) {
-    photo = urls;
     hold(false);
+    photo = urls;
     $("photo").hidden = $("photo-bar").hidden = !photo;
     $("screen").classList.toggle("is-photo", Boolean(photo));
     if (photo) $("photo").src = photo.after; else $("photo").removeAttribute("src");

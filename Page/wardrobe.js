@@ -36,6 +36,8 @@ export function showThumbnail(image, name) {
     image.dataset.wanted = address;
     image.onload = image.onerror = (event) => {
         image.classList.toggle("missing", event.type === "error");
+        // Asked for again when it is next drawn.
+        if (event.type === "error") delete image.dataset.wanted;
         fetching.delete(image);
         fetchNext();
     };
@@ -63,6 +65,15 @@ export async function change(request, keys) {
 export const toggle = (name) => change("toggle", { mask: name });
 export const only = (name) => change("only", { mask: name });
 export const order = (names) => change("wear", { masks: names });
+
+/// Puts masks on again as they were worn.
+export async function wearAgain(masks) {
+    if (!await order(masks.map((mask) => mask.name))) return;
+    for (const { name, opacity, choices } of masks) {
+        if (opacity !== 1) await change("set", { mask: name, key: "opacity", value: opacity });
+        for (const [key, value] of Object.entries(choices ?? {})) await change("set", { mask: name, key, value });
+    }
+}
 
 on("masks", (event) => adopt(event.masks));
 

@@ -234,8 +234,8 @@ private final class PageHandler: HTTPHandler {
         }
         let jpeg = try await host.thumbnail(of: value("mask") ?? "", on: face)
         var response = answer(.ok, "image/jpeg", jpeg)
-        // The address of one that is another has another `v`.
-        if value("v") != nil { response.headers[.cacheControl] = "private, max-age=3600" }
+        // The address of another face has another `v`; art that is being worked on is soon seen.
+        if value("v") != nil { response.headers[.cacheControl] = "private, max-age=60" }
         return response
     }
 

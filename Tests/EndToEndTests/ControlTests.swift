@@ -23,6 +23,9 @@ extension EndToEnd {
             let wrong = try stage.guise("toggle", "snata-hat")
             #expect(
                 wrong.code == 1 && wrong.lines == ["guise: no mask 'snata-hat'; did you mean 'santa-hat'?"], "\(wrong)")
+            #expect(try stage.guise("show", "name-tag").code == 0)
+            let answer = try stage.guise("set", "name-tag", "text", "2025")
+            #expect(answer.code == 0, "a number is a text, too: \(answer)")
             #expect(try stage.end().code == 0)
             let gone = try stage.guise("status")
             #expect(gone.code == 3 && gone.errors.contains("no guise is running"), "\(gone)")
@@ -235,7 +238,6 @@ extension EndToEnd {
 
         @Test func `ten thousand requests from fifty clients delay no frame`() throws {
             let stage = try Stage()
-            let before = try stage.status()
             let socket = stage.workshop.path("run/guise/control.sock")
             let script = """
                 import json, random, socket, sys, threading, time
@@ -261,15 +263,18 @@ extension EndToEnd {
                 print(len(bad))
                 """
             let file = try stage.workshop.write(script, "flood.py")
+            // The first time, masks are loaded that come by in it.
+            #expect(try stage.workshop.shell("python3 '\(file)' '\(socket)'") == "0\n")
+            let before = try stage.status()
             #expect(try stage.workshop.shell("python3 '\(file)' '\(socket)'") == "0\n")
             let after = try stage.status()
             func number(_ status: JSON, _ keys: String...) -> Double {
                 keys.reduce(status) { $0[$1] ?? JSON(.null) }.number ?? -1
             }
             let (delay, calm) = (number(after, "latency", "p95"), number(before, "latency", "p95"))
-            print("added delay, 95th percentile: \(calm) ms before, \(delay) ms with the flood")
+            print("delay, 95th percentile: \(calm) ms after one flood, \(delay) ms after two")
             let (memory, less) = (number(after, "memory"), number(before, "memory"))
-            #expect(memory < less + 40, "\(less) MB became \(memory) MB")
+            #expect(memory < less + 20, "\(less) MB became \(memory) MB")
             #expect(number(after, "rate") > 20)
             _ = try stage.end()
         }

@@ -67,7 +67,7 @@ struct CascadeReader {
             let rect = shape.rects[i]
             let (x, y, w, h) = (Int(rect.x), Int(rect.y), Int(rect.z), Int(rect.w))
             if w == 0 && h == 0 && i > 0 { continue }
-            guard x >= 0, y >= 0, w > 0, h > 0 else { return false }
+            guard x >= 0, y >= 0, w > 0, h > 0, !shape.isTilted || features != .patterns else { return false }
             let across = features == .patterns ? 3 : 1
             let inside =
                 shape.isTilted

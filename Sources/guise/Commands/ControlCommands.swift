@@ -150,7 +150,7 @@ struct SetCommand: ControlCommand {
         commandName: "set", abstract: "Set what a worn mask lets you choose, or a key of the configuration.",
         discussion: """
             guise set santa opacity 0.5
-            guise set rabbit-ears color '#8090a0'
+            guise set full-beard hair '#8090a0'
             guise set camera.when always
             """)
     @Argument(help: "A mask and one of its choices (opacity, a colour's name, palette, text), or a key.")
@@ -163,9 +163,10 @@ struct SetCommand: ControlCommand {
     }
 
     var request: JSON {
-        // A number, true, false, a list; else the word itself.
+        // A mask's choices are words, but for its opacity. A key's value is a number, true, false, a list, else the word itself.
         let word = what.last ?? ""
-        let value = (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
+        let isWord = what.count == 3 && what[1] != "opacity"
+        let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
         let target = what.count == 3 ? Self.verb.with("mask", JSON(what[0])) : Self.verb
         return target.with("key", JSON(what[what.count - 2])).with("value", value)
     }
