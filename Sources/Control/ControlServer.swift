@@ -129,7 +129,7 @@ public final class ControlServer: Sendable {
                 if polled[i + 2].revents != 0 { clients[i].receive() }
                 answer(&clients[i], daemon)
                 clients[i].send()
-                if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].isAlone() }
+                if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].loseOther() }
             }
             for client in clients where client.isGone { client.hangUp() }
             clients.removeAll(where: \.isGone)
@@ -329,7 +329,7 @@ private struct Client {
     mutating func leave() { leavesBy = monotonicTime() + Wire.farewell * 1_000_000_000 }
 
     /// Nobody is at the other end any more: what was said is done, and not answered.
-    mutating func isAlone() { if hasEnded, !hasLine { isGone = true } }
+    mutating func loseOther() { if hasEnded, !hasLine { isGone = true } }
 
     mutating func send() {
         while sent < waiting.count, !isGone {

@@ -229,7 +229,7 @@ private struct Parser {
     mutating func hexUnit() throws -> UInt32 {
         let digits = text[at...].prefix(4)
         // Swift's numbers may have a sign.
-        guard digits.count == 4, !digits.contains(UInt8(ascii: "+")),
+        guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
             let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
         else { throw wrong("\\u wants four hexadecimal digits") }
         at += 4

@@ -96,21 +96,18 @@ struct Solid: Layer {
 
     /// What carries the picture that was drawn last to where it belongs now; nil where it would not look the same.
     private func map(of print: borrowing SolidPrint, _ pose: Pose) -> Affine? {
-        let tolerance = SolidPrint.colorTolerance
         var places = SolidPrint.Places(repeating: .zero)
-        var squares: Float = 0
+        var deviation = SolidPrint.Deviation.ofColors
         for i in print.marks.indices {
             let mark = print.marks[i]
             let piece = pieces[mark.piece]
             let seen = seen(piece.mesh.vertices[mark.vertex], pose)
             let color = color(piece.mesh.vertices[mark.vertex], seen.facing, piece, pose.lighting)
             let off = color - mark.color
-            let square = (off * off).max()
-            guard square <= tolerance.most * tolerance.most else { return nil }
-            squares += square
+            guard deviation.add((off * off).max()) else { return nil }
             places[i] = Point(seen.place.x, seen.place.y)
         }
-        guard squares <= tolerance.mean * tolerance.mean * Float(print.marks.count) else { return nil }
+        guard deviation.isSmall(over: print.marks.count) else { return nil }
         return print.map(to: places)
     }
 

@@ -32,10 +32,28 @@ struct SolidPrint: ~Copyable {
     /// Where marks lie in a frame. More of them say no more.
     typealias Places = [96 of Point]
     static let mostMarks = Places.count
-    /// Pixels by which corners may lie beside their places, in the mean of squares, and one of them.
-    private static let tolerance: (mean: Float, most: Float) = (0.5, 1)
-    /// Levels by which colours may be off, the same: a glint wanders over a few corners at once.
-    static let colorTolerance: (mean: Float, most: Float) = (4, 16)
+    /// How far corners are off altogether: in the mean of squares, and none by much more.
+    struct Deviation {
+        private let mean, most: Float
+        private var sum: Float = 0
+
+        /// Pixels by which corners lie beside their places.
+        static var ofPlaces: Deviation { Deviation(mean: 0.5, most: 1) }
+        /// Levels by which colours are off: a glint wanders over a few corners at once.
+        static var ofColors: Deviation { Deviation(mean: 4, most: 16) }
+
+        private init(mean: Float, most: Float) { (self.mean, self.most) = (mean, most) }
+
+        /// - Parameter square: of one corner's.
+        /// - Returns: false where that one alone is too much.
+        mutating func add(_ square: Float) -> Bool {
+            sum += square
+            return square <= most * most
+        }
+
+        func isSmall(over corners: Int) -> Bool { sum <= mean * mean * Float(corners) }
+    }
+
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
     private static let margin = 2 * movedBorder
 
@@ -98,14 +116,12 @@ struct SolidPrint: ~Copyable {
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
         guard canLay(map) else { return nil }
-        var squares: Float = 0
+        var deviation = Deviation.ofPlaces
         for i in marks.indices {
             let off = map(marks[i].position) - places[i]
-            let square = off.x * off.x + off.y * off.y
-            guard square <= Self.tolerance.most * Self.tolerance.most else { return nil }
-            squares += square
+            guard deviation.add(off.x * off.x + off.y * off.y) else { return nil }
         }
-        guard squares <= Self.tolerance.mean * Self.tolerance.mean * count else { return nil }
+        guard deviation.isSmall(over: marks.count) else { return nil }
         return isWhole || reaches(map) ? map : nil
     }
 

@@ -137,22 +137,6 @@ extension Stamp {
     }
 }
 
-extension Affine {
-    /// The lowest and highest coordinates that an upright rectangle's image has; nil where they are so far out that they
-    /// are no pixels of a frame.
-    func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
-        let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
-        var (least, most) = (corners[0], corners[0])
-        for i in 1..<4 {
-            least = pointwiseMin(least, corners[i])
-            most = pointwiseMax(most, corners[i])
-        }
-        let far: Float = 1_000_000  // keeps Int conversions defined for wild maps
-        guard least.x > -far, least.y > -far, most.x < far, most.y < far else { return nil }
-        return (least, most)
-    }
-}
-
 /// The same, as the art was drawn.
 public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame) {
     blend(stamp, by: map, Paint(opacity: opacity), onto: &frame)
@@ -304,5 +288,21 @@ private func blendRows(
         let (left, right) = (rows.lowHalf, rows.highHalf)
         let sum = left &<< 8 &+ (right &- left) &* fu &+ 128
         return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum &>> 8), to: UInt32.self)
+    }
+}
+
+extension Affine {
+    /// The lowest and highest coordinates that an upright rectangle's image has; nil where they are so far out that they
+    /// are no pixels of a frame.
+    func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
+        let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
+        var (least, most) = (corners[0], corners[0])
+        for i in 1..<4 {
+            least = pointwiseMin(least, corners[i])
+            most = pointwiseMax(most, corners[i])
+        }
+        let far: Float = 1_000_000  // keeps Int conversions defined for wild maps
+        guard least.x > -far, least.y > -far, most.x < far, most.y < far else { return nil }
+        return (least, most)
     }
 }
