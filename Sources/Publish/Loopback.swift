@@ -75,10 +75,12 @@ public struct Loopback: FrameSink, ~Copyable {
         // only if it was started so.
         guard code == 0 || code == EINVAL else { throw device.problem(code, "could not start the stream of \(path)") }
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
+        // Before the guard, which has the node open too.
+        let readers = ReaderWatch(device)
         let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
         cardGuard.keep(plain.view)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
-        readers = ReaderWatch(device)
+        self.readers = readers
         self.cardGuard = cardGuard
         self.device = device
         self.lock = lock
@@ -90,7 +92,7 @@ public struct Loopback: FrameSink, ~Copyable {
     public mutating func keep(card: borrowing FrameView) { cardGuard.keep(card) }
 
     /// When readers come and go.
-    public var watchEvents: (descriptor: CInt, events: Int16)? { readers.events }
+    public var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? { readers.events }
 
     /// True while a program reads from the device.
     public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }

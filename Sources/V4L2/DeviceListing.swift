@@ -87,10 +87,9 @@ public func listDevices() -> [DeviceListing] {
 extension DeviceListing {
     /// Asks one node, "video0", what it is.
     init(node: String) {
-        let folder = "/sys/class/video4linux/\(node)"
         self.init(
-            path: "/dev/\(node)", name: firstLine(ofFile: "\(folder)/name"),
-            isLoopback: FileManager.default.fileExists(atPath: "\(folder)/max_openers"))
+            path: "/dev/\(node)", name: firstLine(ofFile: "/sys/class/video4linux/\(node)/name"),
+            isLoopback: Device.isLoopback(node: node))
         do {
             let device = try Device(path: path)
             capabilities = device.capabilities
@@ -125,15 +124,34 @@ extension Device {
         guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else {
             return false
         }
+        return loopbackOpeningsElsewhere > 0
+    }
+
+    /// How often other processes have this node open, as far as that can be known. Sandboxed browsers hide what they have
+    /// open; where there is no other loopback, the module's own count tells.
+    static func openingsElsewhere(of path: String) -> Int {
+        let known = holders(of: path).count
+        if known > 0 { return known }
+        let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/sys/class/video4linux")) ?? []
+        return nodes.count(where: isLoopback) == 1 ? loopbackOpeningsElsewhere : 0
+    }
+
+    /// How often other processes have any loopback open.
+    static var loopbackOpeningsElsewhere: Int {
         // The module is held once for each opening, ours included.
         let openings = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
         let own = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         let loopbacks = own.count { descriptor in
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
             guard let target, target.hasPrefix("/dev/video") else { return false }
-            return FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(node(of: target))/max_openers")
+            return isLoopback(node: node(of: target))
         }
-        return openings > loopbacks
+        return max(0, openings - loopbacks)
+    }
+
+    /// v4l2loopback alone has this file.
+    static func isLoopback(node: String) -> Bool {
+        FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(node)/max_openers")
     }
 
     /// The buffers that a loopback keeps; nil for other devices.

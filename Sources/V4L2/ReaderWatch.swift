@@ -20,7 +20,7 @@ public struct ReaderWatch: ~Copyable {
     private let means: Means
     /// The writer's own.
     private let device: CInt
-    /// Readers, or openings of the node since the watch began.
+    /// Openings of the node by others.
     private var count = 0
     /// Nanoseconds: since when the node has been open, or not, as far as is known.
     private var changed: UInt64 = 0
@@ -31,8 +31,9 @@ public struct ReaderWatch: ~Copyable {
     private static let usage: UInt32 = 0x10E0_0001
     /// v4l2-relayd's patch for 0.12: V4L2_EVENT_PRIVATE_START.
     private static let oldUsage: UInt32 = 0x0800_0000
-    /// Milliseconds that a node must stay open before that counts: some programs open it four times in three seconds.
-    private static let patience: UInt64 = 300
+    /// Milliseconds that a node must stay open before that counts: some programs open it four times in three seconds, only
+    /// to ask what it is. A camera has half a second to open.
+    private static let patience: UInt64 = 200
     /// Events get lost: the state is asked for anew so often, milliseconds.
     private static let renewal: UInt64 = 5000
 
@@ -47,6 +48,8 @@ public struct ReaderWatch: ~Copyable {
         let events = UInt32(IN_OPEN) | UInt32(IN_CLOSE_WRITE) | UInt32(IN_CLOSE_NOWRITE)
         if unsafe inotify >= 0 && inotify_add_watch(inotify, device.path, events) >= 0 {
             means = .opens(inotify)
+            // Whoever read from the daemon before this one still does.
+            count = Device.openingsElsewhere(of: device.path)
         } else {
             close(inotify)
             means = .none
@@ -55,12 +58,12 @@ public struct ReaderWatch: ~Copyable {
 
     deinit { if case .opens(let inotify) = means { close(inotify) } }
 
-    /// What to poll for, so that news is heard at once.
-    public var events: (descriptor: CInt, events: Int16)? {
+    /// What to poll for, so that news is heard at once. Unsure: while a node's opening is too young to count.
+    public var events: (descriptor: CInt, events: Int16, isUnsure: Bool)? {
         switch means {
         // An event makes the writer's descriptor "exceptional".
-        case .event: (device, Int16(POLLPRI))
-        case .opens(let inotify): (inotify, Int16(POLLIN))
+        case .event: (device, Int16(POLLPRI), false)
+        case .opens(let inotify): (inotify, Int16(POLLIN), count > 0 && !isRead)
         case .none: nil
         }
     }
@@ -80,6 +83,10 @@ public struct ReaderWatch: ~Copyable {
         case .opens(let inotify):
             let before = count
             count = max(0, count + Self.opened(inotify))
+            if count > 0, now - asked > Self.renewal * 1_000_000 {
+                asked = now
+                if Device.loopbackOpeningsElsewhere == 0 { count = 0 }
+            }
             if (count > 0) != (before > 0) { changed = now }
             // Who goes away is gone; who comes must stay.
             if count == 0 { isRead = false } else if now - changed > Self.patience * 1_000_000 { isRead = true }

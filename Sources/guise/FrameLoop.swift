@@ -98,6 +98,8 @@ struct FrameLoop: ~Copyable {
     private static let soon: UInt64 = 4_000_000
     /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
     private static let behind: UInt64 = 500_000_000
+    /// Where somebody may have begun to watch it is asked again so soon, milliseconds.
+    private static let unsure = 50
     /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
     private static let cardGap: UInt64 = 100_000_000
     /// The same while nobody does: browsers list a camera that is written to at all.
@@ -280,7 +282,8 @@ struct FrameLoop: ~Copyable {
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
         for output in outputs where place < polled.count {
-            guard let (descriptor, events) = output.watchEvents else { continue }
+            guard let (descriptor, events, isUnsure) = output.watchEvents else { continue }
+            if isUnsure { timeout = min(timeout, Self.unsure) }
             polled[place] = pollfd(fd: descriptor, events: events, revents: 0)
             place += 1
         }

@@ -120,7 +120,7 @@ final class Output {
     func drop() { sink = nil }
 
     /// What to poll for, so that it is heard at once when somebody begins to watch.
-    var watchEvents: (descriptor: CInt, events: Int16)? {
+    var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? {
         switch sink {
         case .some(let sink): sink.watchEvents
         case .none: nil
