@@ -120,6 +120,9 @@ public struct Dresser: ~Copyable {
             // How the head moved is seen in the source's frame: a zoom moves nobody.
             let head = scene.wearers[i].face.head.moved(by: back)
             people[slot].look(scene.wearers[i].face, head, pixels, room, height: height, elapsed: elapsed)
+            if scene.wearers[i].face.state == .tracked {
+                people[slot].lids.shut(&scene.wearers[i].face, pixels, elapsed: elapsed)
+            }
             scene.wearers[i].face.head = people[slot].steady(head, elapsed: elapsed).moved(by: placement)
             scene.wearers[i].light = people[slot].meter.light
             scene.wearers[i].skin = people[slot].meter.skin
@@ -216,6 +219,7 @@ private struct Person: Sendable {
     var seen: Double = 0
     var meter = LightMeter()
     var expression = Expression()
+    var lids = Lids()
     /// Of the head's top: to the picture's right and away from the viewer, eye distances a second.
     private(set) var speed = SIMD2<Float>.zero
     /// The roll, and how far the head nods forward, radians.
