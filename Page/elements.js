@@ -23,13 +23,13 @@ export function icon(name) {
     return svg;
 }
 
-/// A word at the lower edge; errors stay longer, and are read out at once.
-export function toast(text, { error = false, actions = [] } = {}) {
+/// A word at the lower edge; errors stay longer, and are read out at once. Gives what takes it away.
+export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
     const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });
     const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
     const end = () => box.remove();
     close.onclick = end;
-    box.append(error ? icon("warning") : icon("check"), make("span", {}, text), ...actions, close);
+    box.append(icon(symbol), make("span", {}, capital(text)), ...actions, close);
     $("toasts").append(box);
     while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
     let timer = setTimeout(end, error ? 12000 : 5000);
@@ -42,7 +42,11 @@ export function toast(text, { error = false, actions = [] } = {}) {
     box.onpointerleave = go;
     box.addEventListener("focusin", stay);
     box.addEventListener("focusout", go);
+    return end;
 }
+
+// What is not in the element that fills the screen is not seen.
+document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts")));
 
 /// Runs what may be refused, and says so. Gives nothing then.
 export async function attempt(work) {

@@ -1,6 +1,7 @@
 // The gallery: every mask as a thumbnail, found by words and tags; a click puts it on or takes it off.
 
-import { $, announce, attempt, capital, icon, make, toast } from "./elements.js";
+import { on } from "./connection.js";
+import { $, announce, attempt, capital, icon, make, press, toast } from "./elements.js";
 import * as wardrobe from "./wardrobe.js";
 
 /// Tags that are shown at once; the others come by "More".
@@ -42,11 +43,11 @@ function build(names) {
 
 const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""}`.toLowerCase();
 
-/// Marks what is worn.
+/// Marks what is worn, and asks again for thumbnails that failed or show another face.
 function show() {
     for (const [name, card] of cards) {
-        const isWorn = wardrobe.isWorn(name);
-        card.button.setAttribute("aria-pressed", String(isWorn));
+        press(card.button, wardrobe.isWorn(name));
+        if (card.isSeen) wardrobe.showThumbnail(card.picture, name);
     }
 }
 
@@ -62,11 +63,6 @@ const seen = new IntersectionObserver((entries) => {
         wardrobe.showThumbnail(card.picture, card.mask.name);
     }
 }, { rootMargin: "200px" });
-
-/// Draws those that were seen already on the other face.
-function drawAnew() {
-    for (const card of cards.values()) if (card.isSeen) wardrobe.showThumbnail(card.picture, card.mask.name);
-}
 
 // MARK: search and tags
 
@@ -163,35 +159,50 @@ async function takeFace() {
     wardrobe.face.version = Date.now();
 }
 
-async function showFace(isOwn) {
-    if (isOwn && await attempt(takeFace().then(() => true)) !== true) {
-        $("mine").checked = false;
-        return;
-    }
+/// Takes the face anew where the switch is on; where there is none, it goes off.
+async function showFace() {
+    if ($("mine").checked && await attempt(takeFace().then(() => true)) !== true) $("mine").checked = false;
+    const isOwn = $("mine").checked;
     wardrobe.face.own = isOwn;
     $("mine-again").hidden = !isOwn;
-    drawAnew();
     wardrobe.redraw();
     announce(isOwn ? "Thumbnails show your face" : "Thumbnails show the sample");
 }
 
-$("mine").onchange = () => showFace($("mine").checked);
-$("mine-again").onclick = () => showFace(true);
+$("mine").onchange = $("mine-again").onclick = showFace;
+// The face that was kept ended with guise.
+on("connection", ({ state }) => { if (state === "open" && $("mine").checked) showFace(); });
 
 // MARK: next, previous, chance
 
 for (const request of ["previous", "next", "random", "surprise"]) {
     $(request).onclick = async () => {
+        const before = wardrobe.worn;
         const answer = await wardrobe.change(request);
         if (answer?.masks) announce(answer.masks.map((mask) => wardrobe.title(mask.name)).join(", "));
+        if (answer && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
     };
 }
+
+/// A surprise cannot be put on again: by their names, everybody would wear all of its masks.
+const isSurprise = (masks) => masks.some((mask) => mask.person);
+/// One mask as its author made it is soon found again; more, or one that was set, is work that is lost.
+const isArranged = (masks) => !isSurprise(masks)
+    && (masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0));
+
+function undo(before) {
+    const button = make("button", { type: "button", className: "link" }, "Undo");
+    button.onclick = () => {
+        button.closest(".toast").remove();
+        wardrobe.wearAgain(before);
+    };
+    return button;
+}
+
 $("clear").onclick = async () => {
     const before = wardrobe.worn;
     if (!await wardrobe.change("clear")) return;
-    const undo = make("button", { type: "button", className: "link" }, "Undo");
-    undo.onclick = () => wardrobe.wearAgain(before);
-    toast("All masks are off.", { actions: [undo] });
+    toast("All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
     // The button goes with the masks.
     if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

@@ -83,4 +83,9 @@ function add(name, value, says) {
     figure.querySelector(".area").setAttribute("d", `M${span - values.length + 1} 24L${points.join("L")}L${span} 24z`);
 }
 
-on("connection", ({ state }) => { if (state !== "open") for (const curve of Object.values(curves)) curve.values.length = 0; });
+on("connection", ({ state }) => {
+    if (state === "open") return;
+    for (const curve of Object.values(curves)) curve.values.length = 0;
+    for (const number of document.querySelectorAll(".figure b")) number.textContent = "–";
+    for (const path of document.querySelectorAll(".figure path")) path.removeAttribute("d");
+});

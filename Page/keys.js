@@ -16,7 +16,7 @@ const keys = [
     ["r", "R", "A mask by chance", click("random")],
     ["u", "U", "Surprise me: one for each person", click("surprise")],
     ["0", "0", "Take all masks off", click("clear")],
-    ["1-9", "1 – 9", "Put on, or take off, the mask shown there", null],
+    ["1-9", "1 – 9", "The gallery's first nine: on or off", null],
     ["l", "L", "Faces and landmarks", click("marks")],
     ["m", "M", "Mirror", click("mirror")],
     ["z", "Z", "Zoom to the face", click("zoom")],
@@ -24,6 +24,7 @@ const keys = [
     ["p", "P", "Pause", click("pause")],
     ["w", "W", "Full screen", click("wide")],
     ["o", "O", "Dress a photo", click("photo-open")],
+    ["Escape", "Esc", "Back from a photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
     ["c", "C", "Camera and settings", click("camera")],
     ["/", "/", "Search masks", () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
     ["?", "?", "These keys", () => $("help").showModal()],
@@ -44,7 +45,7 @@ addEventListener("keydown", (event) => {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (!isOn() && key !== "?") return;
     if (event.repeat && key !== "b" && !key.startsWith("Arrow")) return;
-    if (/^[1-9]$/.test(key)) visible()[Number(key) - 1]?.click();
+    if (/^[1-9]$/.test(key) && !$("panel-masks").hidden) visible()[Number(key) - 1]?.click();
     else if (actions.get(key)) actions.get(key)();
     else return;
     event.preventDefault();

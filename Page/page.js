@@ -98,9 +98,8 @@ on("connection", async ({ state }) => {
     wasLost = false;
 });
 
-// Masks may have been edited, and keys set elsewhere, while nobody looked here.
-document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) Promise.all([refreshWardrobe(), refreshSettings()]).catch(() => {});
-});
+// Masks may have been edited while nobody looked here, and keys set elsewhere while another window had the focus.
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshWardrobe().catch(() => {}); });
+addEventListener("focus", () => refreshSettings().catch(() => {}));
 
 connect();

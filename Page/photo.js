@@ -1,6 +1,6 @@
 // A photo that is dropped, pasted or chosen is dressed with what is worn, and again whenever that changes.
 
-import { $, attempt, calm, copyPicture } from "./elements.js";
+import { $, attempt, calm, copyPicture, toast } from "./elements.js";
 import { showPhoto } from "./stage.js";
 import * as wardrobe from "./wardrobe.js";
 
@@ -30,7 +30,9 @@ async function dress() {
 async function open(photo) {
     close();
     file = photo;
+    const end = toast("Dressing the photo …", { symbol: "photo" });
     if (await attempt(dress().then(() => true)) !== true && file === photo) close();
+    end();
 }
 
 export function close() {
@@ -60,7 +62,11 @@ $("photo-copy").onclick = () => attempt(copyPicture(urls.after));
 
 // MARK: dropping and pasting
 
-const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+// The page's own pictures may be dragged elsewhere; back on the page they are no photos.
+const ours = "application/x-guise";
+addEventListener("dragstart", (event) => event.dataTransfer.setData(ours, "1"));
+
+const hasFile = ({ dataTransfer }) => dataTransfer?.types.includes("Files") && !dataTransfer.types.includes(ours);
 let depth = 0;
 const showDrop = (isShown) => { $("drop").hidden = !isShown; };
 

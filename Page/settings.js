@@ -79,11 +79,18 @@ function isCurrent(camera) {
     return node ? node === camera.path : Boolean(camera.name) && source.includes(camera.name);
 }
 
+/// Makes a list anew where it is another: what has the focus, or is just being clicked on, stays.
+function fill(list, items, makeOne) {
+    const shown = JSON.stringify(items);
+    if (list.dataset.shown === shown) return;
+    list.dataset.shown = shown;
+    list.replaceChildren(...items.map(makeOne));
+}
+
 function showCameras() {
     const known = [...cameras, { path: "sample", name: "Sample portrait", note: "For trying masks without a camera" }];
-    $("cameras").replaceChildren(...known.map((camera) => {
+    fill($("cameras"), known, (camera) => {
         const input = make("input", { type: "radio", name: "camera", value: camera.path });
-        input.checked = camera.path === "sample" ? source.startsWith("sample") : isCurrent(camera);
         input.onchange = async () => {
             await attempt(ask("use", { device: camera.path }));
             setTimeout(() => attempt(refresh()), 700);
@@ -91,7 +98,10 @@ function showCameras() {
         return make(
             "label", { className: camera.problem ? "problem" : "" }, input,
             make("span", {}, camera.name ?? camera.path, make("small", {}, camera.problem ?? camera.note ?? camera.path)));
-    }));
+    });
+    for (const [at, camera] of known.entries()) {
+        $("cameras").children[at].control.checked = camera.path === "sample" ? source.startsWith("sample") : isCurrent(camera);
+    }
 }
 
 const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} fps`;
@@ -109,16 +119,13 @@ function showModes() {
     }
     modes.set(label(asked), asked);
     const sorted = [...modes.values()].sort((a, b) => b.width - a.width || b.height - a.height || b.rate - a.rate);
-    $("mode").replaceChildren(...sorted.map((mode) => make("option", { value: JSON.stringify(mode) }, label(mode))));
+    fill($("mode"), sorted, (mode) => make("option", { value: JSON.stringify(mode) }, label(mode)));
     $("mode").value = JSON.stringify(asked);
     $("mode").disabled = sorted.length < 2;
 }
 
-$("mode").onchange = () => attempt((async () => {
-    for (const [key, value] of Object.entries(JSON.parse($("mode").value))) {
-        if (values.camera[key] !== value) await set(`camera.${key}`, value);
-    }
-})());
+// All in one request: the camera is opened anew once.
+$("mode").onchange = () => attempt(set("camera", { ...values.camera, ...JSON.parse($("mode").value) }));
 
 on("camera", (event) => {
     if (event.source == null) return;

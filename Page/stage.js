@@ -1,7 +1,7 @@
 // The picture: live, before and after, marks, snapshots, recordings, pause and freeze.
 
 import { ask, on, state } from "./connection.js";
-import { $, announce, attempt, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
+import { $, announce, attempt, calm, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
 
 let showsMarks = false;
 /// While a photo is shown, the live picture rests.
@@ -9,7 +9,8 @@ let photo = null;
 
 // MARK: the live picture
 
-const viewer = () => `width=${innerWidth * devicePixelRatio > 1500 ? 960 : 640}&rate=15`;
+/// As large as is of use where it is shown.
+const viewer = () => `width=${$("screen").clientWidth * devicePixelRatio > 700 ? 1280 : 640}&rate=15`;
 
 /// Looks at the stream where there is somebody to see it. A connection that is there is given up first.
 function look() {
@@ -21,10 +22,15 @@ function look() {
 $("live").onload = () => {
     const { naturalWidth, naturalHeight } = $("live");
     $("screen").classList.add("lit");
-    $("screen").style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
+    document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
 };
 $("live").onerror = () => setTimeout(() => { if (!$("live").complete || !$("live").naturalWidth) look(); }, 1000);
 document.addEventListener("visibilitychange", look);
+// A larger window, or the whole screen, wants a larger picture.
+addEventListener("resize", calm(300, () => {
+    const address = $("live").getAttribute("src");
+    if (address && !address.endsWith(viewer())) look();
+}));
 on("connection", look);
 
 $("marks").onclick = () => {
@@ -85,7 +91,9 @@ $("snapshot").onclick = async () => {
 let recording = null;
 
 $("record").onclick = async () => {
-    $("record").disabled = true;
+    // Not `disabled`, which takes the focus away.
+    if ($("record").ariaBusy === "true") return;
+    $("record").ariaBusy = "true";
     if (recording) {
         const taken = await attempt(ask("record", { action: "stop" }));
         showRecording(null);
@@ -96,7 +104,7 @@ $("record").onclick = async () => {
         if (begun) showRecording(begun);
         if (begun) announce("Recording");
     }
-    $("record").disabled = false;
+    $("record").ariaBusy = "false";
 };
 
 function showRecording(now) {
@@ -183,6 +191,8 @@ on("connection", ({ state, seconds }) => {
         lost: ["Guise does not run just now", `This page goes on by itself when it is back; it looks every ${Math.max(1, Math.round(seconds))} s.`],
         refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens the page anew."],
     }[state];
+    // A recording ends with guise.
+    if (words) showRecording(null);
     $("notice").hidden = !words;
     if (words) [$("notice-title").textContent, $("notice-text").textContent] = words;
     $("screen").classList.toggle("is-lost", Boolean(words));

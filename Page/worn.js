@@ -129,11 +129,11 @@ function makeField(mask, key, choice) {
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
     const again = make("button", { type: "button", className: "quiet", "aria-label": `${name} as the mask has it`, title: "As the mask has it" }, icon("again"));
-    const later = calm(isColor ? 30 : 250, send);
+    const later = isColor ? send : calm(250, send);
     input.oninput = () => later(input.value);
     again.onclick = () => {
         input.value = choice.default;
-        send(choice.default);
+        later(choice.default);
     };
     again.hidden = choice.default == null;
     return {
