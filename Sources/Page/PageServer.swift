@@ -114,12 +114,7 @@ private final class PageHandler: HTTPHandler {
             token: request.query.first { $0.name == "token" }?.value
         ) { request.headers[HTTPHeader($0)] }
         switch door.judge(knock) {
-        case .stranger(let why):
-            // Holds nothing secret, and is what the page for strangers looks like.
-            if request.method == .GET, request.path == "/style.css", let file = files.file(at: request.path) {
-                return answer(.ok, file.type, file.bytes)
-            }
-            return stranger(why)
+        case .stranger(let why): return stranger(why)
         case .known:
             var response = answer(.seeOther, "text/plain", [])
             response.headers[.location] = "/"
@@ -190,8 +185,6 @@ private final class PageHandler: HTTPHandler {
             <meta name="viewport" content="width=device-width">
             <meta name="color-scheme" content="light dark">
             <title>Guise: closed</title>
-            <link rel="stylesheet" href="/style.css">
-            <body class="closed">
             <h1>This page is closed</h1>
             <p>\(why)</p>
             <p>Run <code>guise page</code> in a terminal, and open the address that it prints.</p>
