@@ -54,7 +54,8 @@ extension Session {
         var notes: [String] = []
         var source = source
         if source == "auto" {
-            let camera = devices.contains { $0.isCamera && !$0.isLoopback }
+            // A card says so where neither is there, until a camera is plugged in.
+            let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(places.sample)
             source = camera ? "camera" : "sample"
             notes.append(
                 camera

@@ -62,7 +62,8 @@ struct RunCommand: ParsableCommand {
         let isLive = hasPage || !sinkSpecs.allSatisfy(Self.isFile)
         var listening = isLive ? try Self.listen() : Listening()
         let isShown = hasPage || sinkSpecs.contains(where: Self.isDevice)
-        let isKept = isShown && (sourceSpec == "camera" || Self.isDevice(sourceSpec))
+        // The sample stands for a camera, and gives way to one.
+        let isKept = isShown && (["camera", "sample"].contains(sourceSpec) || Self.isDevice(sourceSpec))
         let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: isLooped)
 
         // The first device decides the size and format: it may have been fixed by others.
@@ -136,8 +137,7 @@ struct RunCommand: ParsableCommand {
             room.close()
             keeper.close()
         }
-        // The sample has no pace of its own; where somebody watches it goes at its own rate.
-        let isPaced = !isLiveSource && (isRealtime || (sourceSpec == "sample" && isShown))
+        let isPaced = !isLiveSource && isRealtime
         let service = Service()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
