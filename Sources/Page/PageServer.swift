@@ -23,12 +23,19 @@ public final class PageServer: Sendable {
         let pool = HTTPServer.defaultPool()
         let handler = PageHandler(files: PageFiles(folder: files), token: token, preview: preview, host: host, pool)
         let outcome = Outcome()
-        do {
-            let server = HTTPServer(
+        @Sendable func makeServer(on port: UInt16) throws -> HTTPServer {
+            HTTPServer(
                 address: try sockaddr_in.inet(ip4: "127.0.0.1", port: port), timeout: Self.patience, pool: pool,
                 logger: .disabled, handler: handler)
+        }
+        do {
+            let server = try makeServer(on: port)
             running = Task {
                 do { try await server.run() } catch { outcome.tell(.failure(error)) }
+                // More connections than there are descriptors end it, and are let go of: it begins anew.
+                while (try? await Task.sleep(for: Self.pause)) != nil {
+                    try? await makeServer(on: UInt16(handler.port)).run()
+                }
             }
             Task {
                 do {
@@ -64,6 +71,8 @@ public final class PageServer: Sendable {
 
     /// Seconds for an answer to begin: a large photo takes some.
     private static let patience = 60.0
+    /// Between two tries to listen.
+    private static let pause = Duration.seconds(1)
 }
 
 /// What a task found out, told once to the thread that waits for it.
@@ -89,8 +98,9 @@ private final class PageHandler: HTTPHandler {
     private let preview: Preview
     private let host: any PageHost
     private let pool: any AsyncSocketPool
+    private let listening = Atomic<Int>(0)
     /// 0 until it is known.
-    private let port = Atomic<Int>(0)
+    var port: Int { listening.load(ordering: .acquiring) }
 
     /// Bytes of a photo.
     private static let largestPhoto = 24 << 20
@@ -105,10 +115,10 @@ private final class PageHandler: HTTPHandler {
         (self.files, self.token, self.preview, self.host, self.pool) = (files, token, preview, host, pool)
     }
 
-    func listen(on port: Int) { self.port.store(port, ordering: .releasing) }
+    func listen(on port: Int) { listening.store(port, ordering: .releasing) }
 
     func handleRequest(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let door = Door(port: port.load(ordering: .acquiring), token: token)
+        let door = Door(port: port, token: token)
         let knock = Door.Knock(
             isReading: request.method == .GET, path: request.path,
             token: request.query.first { $0.name == "token" }?.value
@@ -152,7 +162,6 @@ private final class PageHandler: HTTPHandler {
 
     /// What a browser may do with what we send: show it, on our own page.
     private var headers: HTTPHeaders {
-        let port = port.load(ordering: .relaxed)
         return [
             // 'self' alone does not let web sockets through everywhere.
             HTTPHeader("Content-Security-Policy"):

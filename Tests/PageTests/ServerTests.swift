@@ -1,6 +1,7 @@
 import Control
 import Foundation
 import Frames
+import Glibc
 import JSON
 import Testing
 
@@ -49,6 +50,36 @@ import Testing
         }
         #expect(place.host.photos.withLock { $0 }.isEmpty)
         #expect(place.preview.encoded == 0 && !place.preview.isWatched)
+    }
+
+    @Test func `more connections than there are descriptors end no page`() throws {
+        let place = try Place()
+        #expect(try place.ask("GET", "/").status == 200)
+        var before = rlimit()
+        unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        var few = before
+        few.rlim_cur = rlim_t(open + 40)
+        for round in 1...3 {
+            // Each takes two: both ends are this process's.
+            var visitors: [CInt] = []
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &few)
+            while visitors.count < 40, let visitor = Visitor.connect(port: place.server.port) {
+                visitors.append(visitor)
+            }
+            Thread.sleep(forTimeInterval: 0.5)
+            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
+            for visitor in visitors { close(visitor) }
+            var isBack = false
+            for _ in 0..<50 where !isBack {
+                Thread.sleep(forTimeInterval: 0.1)
+                guard let visitor = Visitor.connect(port: place.server.port) else { continue }
+                close(visitor)
+                isBack = true
+            }
+            try #require(isBack, "round \(round): nobody listens after \(visitors.count) connections")
+            #expect(try place.ask("GET", "/").status == 200)
+        }
     }
 
     @Test func `what cannot be given is refused with a code and words`() throws {

@@ -21,20 +21,27 @@ final class Visitor {
     private var received: [UInt8] = []
 
     init(port: Int) throws {
-        descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        descriptor = try #require(Self.connect(port: port), "connected")
+        let own = descriptor
+        var patience = timeval(tv_sec: 15, tv_usec: 0)
+        unsafe setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// Nil: it was refused, or there are too many already.
+    static func connect(port: Int) -> CInt? {
+        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let own = descriptor
         let result = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe connect(own, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        try #require(result == 0, "connected")
-        var patience = timeval(tv_sec: 15, tv_usec: 0)
-        unsafe setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        if result == 0 { return descriptor }
+        close(descriptor)
+        return nil
     }
 
     deinit { close(descriptor) }
