@@ -18,8 +18,8 @@ public struct Smoothing: Sendable {
 /// size. Its memory grows to the largest face and is kept.
 public struct Smoother: ~Copyable {
     /// The smaller picture has this many pixels between the eyes.
-    private static let coarseEyes: Float = 26
-    /// Of the window, in pixels of the smaller picture: 0.12 eye distances.
+    private static let coarseEyes: Float = 20
+    /// Of the window, in pixels of the smaller picture: 0.12 to 0.15 eye distances.
     private static let radius = 3
     /// What is smoothed has a variance below this, in squared levels: pores and faint wrinkles, not lids or nostrils.
     private static let variance: Float = 60
