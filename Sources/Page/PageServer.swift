@@ -33,7 +33,7 @@ public final class PageServer: Sendable {
             running = Task {
                 do { try await server.run() } catch { outcome.tell(.failure(error)) }
                 // More connections than there are descriptors end it, and are let go of: it begins anew.
-                while (try? await Task.sleep(for: Self.pause)) != nil {
+                while (try? await Task.sleep(for: Self.pause)) != nil, handler.port > 0 {
                     try? await makeServer(on: UInt16(handler.port)).run()
                 }
             }
