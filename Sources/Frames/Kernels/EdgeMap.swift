@@ -10,6 +10,8 @@ public struct EdgeMap: ~Copyable {
     private static let noise: Int16 = 5
     /// So much above that is a full edge; a divisor of 255.
     private static let full: Int16 = 15
+    /// The last row's last run is read as far beyond the picture's end.
+    private static let beyond = runLength / 2
 
     /// An empty one.
     public init() {}
@@ -19,9 +21,9 @@ public struct EdgeMap: ~Copyable {
         let layout = frame.layout
         (width, height) = (layout.width / 2, layout.height / 2)
         let count = width * height
-        if levels.count < count {
-            levels = Array(repeating: 0, count: count)
-            spare = Array(repeating: 0, count: count)
+        if levels.count < count + Self.beyond {
+            levels = Array(repeating: 0, count: count + Self.beyond)
+            spare = levels
         }
         // Narrower frames have no room for a run and its neighbours.
         guard width >= 18, height >= 3 else { return }
@@ -127,7 +129,7 @@ public struct EdgeMap: ~Copyable {
             unsafe levels.withUnsafeBufferPointer { levels in
                 guard let base = target.baseAddress, let levels = levels.baseAddress else { return }
                 for y in stride(from: 0, to: 2 * height, by: rows) {
-                    for x in stride(from: 0, to: 2 * width - 15, by: runLength) {
+                    for x in stride(from: 0, to: 2 * width, by: runLength) {
                         let at = unsafe UnsafeRawPointer(levels + y / 2 * width + x / 2)
                         let edge = unsafe at.loadUnaligned(as: SIMD8<UInt8>.self)
                         guard edge != .zero else { continue }
@@ -142,7 +144,7 @@ public struct EdgeMap: ~Copyable {
                         let low = part(y0) | part(u0) &<< 8
                         let high = part(v0) | alpha &<< 8
                         let run = Run(truncatingIfNeeded: low) | Run(truncatingIfNeeded: high) &<< 16
-                        let place = RunPlace(x: x, y: y, count: runLength)
+                        let place = RunPlace(x: x, y: y, count: min(runLength, 2 * width - x))
                         unsafe blend(run, rows == 2 ? run : nil, onto: base, layout, at: place)
                     }
                 }
