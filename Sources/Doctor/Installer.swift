@@ -77,6 +77,13 @@ public struct Installer {
     /// How the shipped service names the program; packagers leave it so.
     static let packagedProgram = "/usr/bin/guise"
 
+    /// What a user's service can have in a user namespace of its own alone: mounts, and capabilities to give up.
+    private static let namespaced = [
+        "PrivateUsers", "CapabilityBoundingSet", "ProtectSystem", "ReadWritePaths", "InaccessiblePaths",
+        "PrivateMounts", "ProtectControlGroups", "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
+        "ProtectKernelTunables",
+    ]
+
     private func isInstalled(_ shell: Shell) -> Bool { system.program(shell.rawValue) != nil }
 
     private func files() throws(Problem) -> [Placed] {
@@ -86,7 +93,13 @@ public struct Installer {
             // systemd takes % for a specifier, and blanks for the end of a path.
             let program = program.replacing("%", with: "%%")
             let quoted = program.contains { $0 == " " } ? "\"\(program)\"" : program
-            let text = try shipped(name).replacing(Self.packagedProgram, with: quoted)
+            var text = try shipped(name).replacing(Self.packagedProgram, with: quoted)
+            if name == "guise.service", !system.hasUserNamespaces {
+                let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+                text = lines.filter { line in !Self.namespaced.contains { line.hasPrefix("\($0)=") } }
+                    .joined(separator: "\n")
+                user.say("this system lets no user have namespaces: guise.service goes without what needs one")
+            }
             files.append(Placed(path: "\(units)/\(name)", body: text))
         }
         for shell in Shell.allCases where isInstalled(shell) {

@@ -130,6 +130,15 @@ extension System {
     }
 }
 
+extension System {
+    /// False where a service that asks for a user namespace would not start, as on Ubuntu since 24.04, whose AppArmor keeps
+    /// them from users. True where no user manager can be asked.
+    var hasUserNamespaces: Bool {
+        let probe = ["systemd-run", "--user", "--quiet", "--wait"]
+        return run(probe + ["--property=PrivateUsers=yes", "true"]).text != nil || run(probe + ["true"]).text == nil
+    }
+}
+
 /// A program that has a node open: "firefox (1234)".
 struct Holder: Equatable, CustomStringConvertible {
     let description: String

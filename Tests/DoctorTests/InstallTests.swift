@@ -54,6 +54,21 @@ private func home() throws -> Machine {
     return machine
 }
 
+@Test func `where users have no namespaces the service does without`() throws {
+    let machine = try home()
+    let session = Session()
+    machine.programs["systemd-run --user --quiet --wait true"] = .text("")
+    try session.installer(machine).install()
+    let bare = try #require(machine.text("\(units)/guise.service"))
+    #expect(!bare.contains("\nPrivateUsers=") && !bare.contains("\nProtect"))
+    #expect(bare.contains("\nNoNewPrivileges=yes\n"))
+    #expect(session.says("lets no user have namespaces"))
+    machine.programs["systemd-run --user --quiet --wait --property=PrivateUsers=yes true"] = .text("")
+    try session.installer(machine).install()
+    #expect(machine.text("\(units)/guise.service")?.contains("\nPrivateUsers=yes\n") == true)
+    #expect(!session.says("namespaces"))
+}
+
 @Test func `what install puts into place, uninstall takes away, and nothing else`() throws {
     let machine = try home()
     let before = machine.names
