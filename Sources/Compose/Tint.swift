@@ -35,18 +35,23 @@ struct Tint: Sendable {
         guard weight > 0 else { return }
         // 0...1. A black picture has no light to keep: it stays as dark as it is.
         let mean = max(sum / weight, 1e-3)
+        // Dark art has shades that are many times as light as others. In a light colour those would be black beside white,
+        // which no hair is: the lighter the colour beside the art, the less they differ.
+        let contrast = min(1, (mean / max(Self.luma(color.rgb) / 255, 1e-3)).squareRoot())
         for i in stride(from: 0, to: raster.bytes.count, by: 4) where raster.bytes[i + 3] > 0 {
             let alpha = Float(raster.bytes[i + 3])
             let shade = min(Self.luma(raster.bytes, i) / alpha, 1)
             let dyed: SIMD3<Float> =
                 shade <= mean
-                ? color.rgb * (shade / mean)
+                ? color.rgb * power(shade / mean, contrast)
                 : color.rgb + (SIMD3(repeating: 255) - color.rgb) * ((shade - mean) / max(1 - mean, 1e-3))
             for c in 0..<3 { raster.bytes[i + c] = UInt8(min(alpha, dyed[c] * alpha / 255 + 0.5)) }
         }
     }
 
     private static func luma(_ bytes: [UInt8], _ i: Int) -> Float {
-        0.299 * Float(bytes[i]) + 0.587 * Float(bytes[i + 1]) + 0.114 * Float(bytes[i + 2])
+        luma(SIMD3(Float(bytes[i]), Float(bytes[i + 1]), Float(bytes[i + 2])))
     }
+
+    private static func luma(_ rgb: SIMD3<Float>) -> Float { 0.299 * rgb.x + 0.587 * rgb.y + 0.114 * rgb.z }
 }

@@ -10,6 +10,8 @@ public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 public func logarithm(_ x: Float) -> Float { logf(x) }
 /// e to the power of x.
 public func exponential(_ x: Float) -> Float { expf(x) }
+/// The power of a base that is not negative.
+public func power(_ base: Float, _ exponent: Float) -> Float { powf(base, exponent) }
 /// The angle whose sine is `s`, radians, -pi/2...pi/2.
 public func arcSine(_ s: Float) -> Float { asinf(s) }
 /// Radians as degrees.

@@ -88,6 +88,16 @@ struct StyleTests {
         #expect(half.allSatisfy { $0 <= 128 }, "premultiplied still")
     }
 
+    @Test func `dark hair dyed fair is not black beside white`() {
+        let hair: [UInt8] = [10, 10, 10, 255, 25, 25, 25, 255, 30, 30, 30, 255, 35, 35, 35, 255]
+        var (fair, dark) = (RasterRGBA(width: 4, height: 1, bytes: hair), RasterRGBA(width: 4, height: 1, bytes: hair))
+        Tint(color: Color(200, 165, 105)).dye(&fair)
+        Tint(color: Color(24, 18, 14)).dye(&dark)
+        print("dyed fair \(fair.bytes), dark \(dark.bytes)")
+        #expect(fair.bytes[0] > 120 && fair.bytes[0] < fair.bytes[4], "a lock in the shade")
+        #expect(dark.bytes[0] <= 10, "dark hair stays as it was")
+    }
+
     @Test func `a timeline shows its pictures in turn`() {
         let durations: [Double] = [100, 50, 200]
         let forever = Timeline(durations: durations, .forever)
