@@ -16,9 +16,11 @@ struct Color: Equatable, Sendable {
         self.init(Float(value >> 16), Float(value >> 8 & 255), Float(value & 255))
     }
 
+    /// 0...255, by ITU-R BT.601.
+    var luma: Float { (rgb * [0.299, 0.587, 0.114]).sum() }
+
     /// Y, U and V as samples of a range, by ITU-R BT.601.
     func yuv(_ range: ColorRange) -> SIMD3<Float> {
-        let luma = (rgb * [0.299, 0.587, 0.114]).sum()
         let chroma = SIMD2((rgb.z - luma) / 1.772, (rgb.x - luma) / 1.402)
         switch range {
         case .full: return [luma, 128 + chroma.x, 128 + chroma.y]

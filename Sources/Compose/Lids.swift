@@ -79,11 +79,11 @@ private struct Lid: Sendable {
         for column in 0..<Self.across.count {
             let x = Self.across.first + Float(column) * Self.across.step
             let (top, bottom) = (Self.along(upper, x), Self.along(lower, x))
-            guard Self.isWithin(pixels, top), Self.isWithin(pixels, bottom + skin) else { return nil }
+            guard pixels.contains(top), pixels.contains(bottom + skin) else { return nil }
             beside += pixels[Int(bottom.x + skin.x), Int(bottom.y + skin.y)].chroma
             for row in 0..<Self.down.count {
                 let place = top + (bottom - top) * (Self.down.first + Float(row) * Self.down.step)
-                guard Self.isWithin(pixels, place) else { return nil }
+                guard pixels.contains(place) else { return nil }
                 let (luma, chroma) = pixels[Int(place.x), Int(place.y)]
                 sum += Float(luma)
                 squares += Float(luma * luma)
@@ -98,10 +98,6 @@ private struct Lid: Sendable {
             deviation / max(mean, Self.darkest) * gap / max(way.length, 1),
             (between / count - beside / Float(Self.across.count)).length
         )
-    }
-
-    private static func isWithin(_ pixels: borrowing PixelReader, _ p: Point) -> Bool {
-        p.x >= 0 && p.y >= 0 && p.x < Float(pixels.width) && p.y < Float(pixels.height)
     }
 
     /// A place on a lid of four landmarks, from corner (0) to corner (1).

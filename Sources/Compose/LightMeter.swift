@@ -109,7 +109,7 @@ struct FaceLook: Sendable {
                 let isNose = y > 0 && y < 0.5 && x < 0.15
                 for side in 0..<2 {
                     let p = face.head([side == 0 ? -x : x, y, z])
-                    guard p.x >= 0, p.y >= 0, p.x < Float(pixels.width), p.y < Float(pixels.height) else { continue }
+                    guard pixels.contains(p) else { continue }
                     let luma = pixels.luma(Int(p.x), Int(p.y))
                     all.add(luma)
                     guard isForehead || isCheek || isNose else { continue }
@@ -213,6 +213,8 @@ struct PixelReader: ~Escapable {
         case .i420, .i422, .i444: chroma = (planes[1].offset, planes[2].offset, 1, planes[1].stride)
         }
     }
+
+    func contains(_ p: Point) -> Bool { p.x >= 0 && p.y >= 0 && p.x < Float(width) && p.y < Float(height) }
 
     /// 0...255 from black to white.
     func luma(_ x: Int, _ y: Int) -> Int {

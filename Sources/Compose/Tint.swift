@@ -37,7 +37,7 @@ struct Tint: Sendable {
         let mean = max(sum / weight, 1e-3)
         // Dark art has shades that are many times as light as others. In a light colour those would be black beside white,
         // which no hair is: the lighter the colour beside the art, the less they differ.
-        let contrast = min(1, (mean / max(Self.luma(color.rgb) / 255, 1e-3)).squareRoot())
+        let contrast = min(1, (mean / max(color.luma / 255, 1e-3)).squareRoot())
         for i in stride(from: 0, to: raster.bytes.count, by: 4) where raster.bytes[i + 3] > 0 {
             let alpha = Float(raster.bytes[i + 3])
             let shade = min(Self.luma(raster.bytes, i) / alpha, 1)
@@ -50,8 +50,6 @@ struct Tint: Sendable {
     }
 
     private static func luma(_ bytes: [UInt8], _ i: Int) -> Float {
-        luma(SIMD3(Float(bytes[i]), Float(bytes[i + 1]), Float(bytes[i + 2])))
+        Color(Float(bytes[i]), Float(bytes[i + 1]), Float(bytes[i + 2])).luma
     }
-
-    private static func luma(_ rgb: SIMD3<Float>) -> Float { 0.299 * rgb.x + 0.587 * rgb.y + 0.114 * rgb.z }
 }

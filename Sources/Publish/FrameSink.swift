@@ -1,4 +1,5 @@
 import Frames
+import V4L2
 
 /// Where composed frames go: a v4l2loopback, a file, a page, nowhere. One file per kind; `openSink` lists them.
 public protocol FrameSink: ~Copyable {
@@ -8,8 +9,8 @@ public protocol FrameSink: ~Copyable {
     var layout: FrameLayout { get }
 
     /// What to poll for, so that it is heard at once when somebody begins to watch or ceases to; nil: it is heard by
-    /// asking again. Unsure: somebody may have come; worth asking again in a twentieth of a second.
-    var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? { get }
+    /// asking again.
+    var readerNews: ReaderNews? { get }
     /// Whether somebody watches; nil: that cannot be known, or somebody always does.
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func isWatched(at now: UInt64) -> Bool?
@@ -30,7 +31,7 @@ public protocol FrameSink: ~Copyable {
 
 extension FrameSink where Self: ~Copyable {
     /// None.
-    public var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? { nil }
+    public var readerNews: ReaderNews? { nil }
     /// Only the newest frame counts.
     public var keepsFrames: Bool { false }
     /// Nothing is left anywhere.

@@ -92,7 +92,7 @@ public struct Loopback: FrameSink, ~Copyable {
     public mutating func keep(card: borrowing FrameView) { cardGuard.keep(card) }
 
     /// When readers come and go.
-    public var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? { readers.events }
+    public var readerNews: ReaderNews? { readers.news }
 
     /// True while a program reads from the device.
     public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }

@@ -2,6 +2,15 @@ import CLinux
 import Frames
 import Glibc
 
+/// Where to hear that a loopback's readers came or went.
+public struct ReaderNews: Sendable {
+    /// To be polled for `events`.
+    public let descriptor: CInt
+    public let events: Int16
+    /// Somebody may have come: worth asking again in a twentieth of a second.
+    public let isUnsure: Bool
+}
+
 /// Knows whether somebody reads a loopback, so that the camera need not be on while nobody does.
 ///
 /// From 0.13 the driver tells its writer: V4L2_EVENT_PRI_CLIENT_USAGE, when a reader starts or ends its stream, and not
@@ -58,12 +67,12 @@ public struct ReaderWatch: ~Copyable {
 
     deinit { if case .opens(let inotify) = means { close(inotify) } }
 
-    /// What to poll for, so that news is heard at once. Unsure: while a node's opening is too young to count.
-    public var events: (descriptor: CInt, events: Int16, isUnsure: Bool)? {
+    /// What to poll for, so that news is heard at once.
+    public var news: ReaderNews? {
         switch means {
         // An event makes the writer's descriptor "exceptional".
-        case .event: (device, Int16(POLLPRI), false)
-        case .opens(let inotify): (inotify, Int16(POLLIN), count > 0 && !isRead)
+        case .event: ReaderNews(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
+        case .opens(let inotify): ReaderNews(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
         case .none: nil
         }
     }
@@ -73,8 +82,7 @@ public struct ReaderWatch: ~Copyable {
     public mutating func isRead(at now: UInt64) -> Bool? {
         switch means {
         case .event(let number):
-            if now - asked > Self.renewal * 1_000_000 {
-                asked = now
+            if isDue(at: now) {
                 // Subscribed anew it tells the state: on the same descriptor only after it was given up.
                 _ = Self.unsubscribe(device, number)
                 _ = Self.subscribe(device, number)
@@ -83,16 +91,20 @@ public struct ReaderWatch: ~Copyable {
         case .opens(let inotify):
             let before = count
             count = max(0, count + Self.opened(inotify))
-            if count > 0, now - asked > Self.renewal * 1_000_000 {
-                asked = now
-                if Device.loopbackOpeningsElsewhere == 0 { count = 0 }
-            }
+            if count > 0, isDue(at: now), Device.loopbackOpeningsElsewhere == 0 { count = 0 }
             if (count > 0) != (before > 0) { changed = now }
             // Who goes away is gone; who comes must stay.
             if count == 0 { isRead = false } else if now - changed > Self.patience * 1_000_000 { isRead = true }
         case .none: return nil
         }
         return isRead
+    }
+
+    /// Whether the state is to be asked for anew: once each time it is.
+    private mutating func isDue(at now: UInt64) -> Bool {
+        guard now - asked > Self.renewal * 1_000_000 else { return false }
+        asked = now
+        return true
     }
 
     private static func subscribe(_ device: CInt, _ number: UInt32) -> Bool {

@@ -282,9 +282,9 @@ struct FrameLoop: ~Copyable {
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
         for output in outputs where place < polled.count {
-            guard let (descriptor, events, isUnsure) = output.watchEvents else { continue }
-            if isUnsure { timeout = min(timeout, Self.unsure) }
-            polled[place] = pollfd(fd: descriptor, events: events, revents: 0)
+            guard let news = output.readerNews else { continue }
+            if news.isUnsure { timeout = min(timeout, Self.unsure) }
+            polled[place] = pollfd(fd: news.descriptor, events: news.events, revents: 0)
             place += 1
         }
         var span = polled.mutableSpan

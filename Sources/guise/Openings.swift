@@ -121,9 +121,9 @@ final class Output {
     func drop() { sink = nil }
 
     /// What to poll for, so that it is heard at once when somebody begins to watch.
-    var watchEvents: (descriptor: CInt, events: Int16, isUnsure: Bool)? {
+    var readerNews: ReaderNews? {
         switch sink {
-        case .some(let sink): sink.watchEvents
+        case .some(let sink): sink.readerNews
         case .none: nil
         }
     }
