@@ -59,6 +59,8 @@ public struct Tracker: ~Copyable {
     private var nextID = 1
     /// Of the last frame, seconds.
     private var lastTime: Double?
+    /// Of a frame whose search was put off, seconds.
+    private var putOff: Double?
     /// Slices that are due, the broken part of one included.
     private var due = 0.0
     /// When a face was last there, seconds.
@@ -115,7 +117,7 @@ public struct Tracker: ~Copyable {
     }
 
     /// Forgets all faces and where was looked: the next frame shows everything elsewhere.
-    public mutating func restart() { (sweep, lastTime) = (nil, nil) }
+    public mutating func restart() { (sweep, lastTime, putOff) = (nil, nil, nil) }
 
     /// Begins without any face.
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
@@ -132,8 +134,10 @@ public struct Tracker: ~Copyable {
     }
 
     /// Finds the faces of the next frame of a clip or camera; they are in `faces` then.
-    /// - Parameter seconds: the frame's time; must grow from frame to frame.
-    public mutating func update(_ luma: borrowing LumaView, at seconds: Double) {
+    /// - Parameters:
+    ///   - seconds: the frame's time; must grow from frame to frame.
+    ///   - isPrompt: the search for more faces beside known ones is put off, for `searchOn`: known ones need not wait for it.
+    public mutating func update(_ luma: borrowing LumaView, at seconds: Double, isPrompt: Bool = false) {
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]
@@ -143,11 +147,23 @@ public struct Tracker: ~Copyable {
         dropDoubles()
         forget(at: seconds)
         cats?.follow(luma, at: seconds, hold: settings.hold)
+        putOff = isPrompt && !isHurried ? seconds : nil
+        if putOff == nil { search(luma, at: seconds) }
+        show(at: seconds)
+    }
+
+    /// Searches the frame of the last `update` for more faces, where that was put off; they are in `faces` with the next.
+    public mutating func searchOn(_ luma: borrowing LumaView) {
+        guard let seconds = putOff else { return }
+        putOff = nil
+        search(luma, at: seconds)
+    }
+
+    private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
         let looks = looks(at: seconds)
         search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
         for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
         lastTime = seconds
-        show(at: seconds)
     }
 
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
@@ -196,9 +212,13 @@ public struct Tracker: ~Copyable {
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let looks = max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
-        // With nobody to follow there is time for two. At the start, and in a crowd, more faces are sure to be there.
-        let (shown, isPassing) = (tracks.count { $0.isShown }, isPassing)
-        return shown == 0 || shown >= Self.crowd || isPassing ? 2 * looks : looks
+        return isHurried ? 2 * looks : looks
+    }
+
+    /// With nobody to follow there is time for more. At the start, and in a crowd, more faces are sure to be there.
+    private var isHurried: Bool {
+        let shown = tracks.count { $0.isShown }
+        return shown == 0 || shown >= Self.crowd || isPassing
     }
 
     /// Whether every place of the frame was searched once.

@@ -351,6 +351,7 @@ struct FrameLoop: ~Copyable {
         // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
         let now = monotonicTime()
         let isEarly = source.isLive && now < dressed + interval * 3 / 4
+        let isInTime = source.isLive || isPaced
         let cpu = threadTime()
         let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
@@ -374,7 +375,7 @@ struct FrameLoop: ~Copyable {
                 } else if let taken = time.taken {
                     came = min(now, UInt64(taken * 1e9))
                 }
-                try pipeline.dress(view, at: time)
+                try pipeline.dress(view, at: time, isInTime ? .prompt : .following)
                 isDressed = true
             }
         } catch let problem as Problem where isKept {
@@ -395,7 +396,8 @@ struct FrameLoop: ~Copyable {
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         (published, dressed) = (now, now)
-        let end = monotonicTime()
+        let (end, publishing) = (monotonicTime(), threadTime() - before)
+        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.searchOn(view) } }
         if pulse.frames == 0 { around.ready() }
         pulse.frames += 1
         pulse.faces = pipeline.tracker.faces.count
@@ -403,7 +405,7 @@ struct FrameLoop: ~Copyable {
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             pulse.predicted += 1
         }
-        count(pipeline.cost, latency: end &- min(came, end), publish: threadTime() - before, all: threadTime() - cpu)
+        count(pipeline.cost, latency: end &- min(came, end), publish: publishing, all: threadTime() - cpu)
         return .frame
     }
 

@@ -94,6 +94,8 @@ struct Pipeline: ~Copyable {
     enum Search {
         /// Followed from frame to frame.
         case following
+        /// The same, but known faces do not wait for the search for others: that is left to `searchOn`.
+        case prompt
         /// In the whole picture at once: for photos.
         case whole
         /// They are as in the frame before, which is this one.
@@ -130,6 +132,9 @@ struct Pipeline: ~Copyable {
         let start = threadTime()
         switch search {
         case .following: tracker.update(view.luma, at: time.seconds)
+        // What hides faces must know of all of them first.
+        case .prompt:
+            tracker.update(view.luma, at: time.seconds, isPrompt: (onLostFace ?? dresser.onLostFace) == .show)
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
@@ -166,6 +171,19 @@ struct Pipeline: ~Copyable {
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
             fit: turned + fitted - tracked,
             compose: threadTime() - fitted)
+    }
+
+    /// Looks for more faces in a frame, where that was put off until it was published.
+    /// - Parameter view: the frame that was dressed.
+    mutating func searchOn(_ view: borrowing FrameView) {
+        let (start, landmarks) = (threadTime(), tracker.landmarkTime)
+        switch turner {
+        case .some(let turner): tracker.searchOn(turner.frame.view.luma)
+        case .none: tracker.searchOn(view.luma)
+        }
+        let onLandmarks = tracker.landmarkTime - landmarks
+        cost.landmarks += onLandmarks
+        cost.search += threadTime() - start - onLandmarks
     }
 
     /// Hands the fitted frame over, before it is dressed.

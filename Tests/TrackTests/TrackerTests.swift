@@ -42,6 +42,38 @@ func `a face is found within half a second and followed under one name, the same
     }
 }
 
+@Test(.enabled(if: hasSample, "needs the sample: make sample"), arguments: [true, false])
+func `who is known does not wait for the search for others, which finds whoever joins`(goesOn: Bool) throws {
+    let (side, height) = (320, 360)
+    var sample = try Sample(path: portrait, width: side, height: height)
+    var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
+    var tracker = Tracker(try looker())
+    var joined: Int?
+    // Somebody sits at the left; from the 60th frame on a second one, who looks alike, at the right.
+    for number in 0..<120 {
+        _ = try sample.withFrame { view, _ in
+            var bytes = frame.mutableBytes
+            for y in 0..<height {
+                for x in 0..<2 * side {
+                    let isSeen = x < side || number >= 60
+                    let place = y * view.luma.rowStride + x % side * view.luma.pixelStride
+                    bytes[y * 2 * side + x] = isSeen ? view.luma.samples[place] : 90
+                }
+            }
+        }
+        tracker.update(frame.view.luma, at: Double(number) / 30, isPrompt: true)
+        if goesOn { tracker.searchOn(frame.view.luma) }
+        if tracker.faces.count == 2 { joined = joined ?? number }
+        #expect(number < 15 || !tracker.faces.isEmpty, "frame \(number)")
+    }
+    guard goesOn else {
+        #expect(joined == nil)
+        return
+    }
+    let frames = try #require(joined) - 60
+    #expect(frames >= 0 && frames < 30, "found \(frames) frames after he came")
+}
+
 @Test(.enabled(if: hasSample, "needs the sample: make sample"))
 func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
     var whole = Tracker(try looker())
