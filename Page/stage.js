@@ -9,8 +9,8 @@ let photo = null;
 
 // MARK: the live picture
 
-/// A large picture takes guise three times the work: asked for where the small one would be seen to be one.
-const viewer = () => `width=${$("screen").clientWidth * devicePixelRatio > 1000 ? 1280 : 640}&rate=15`;
+/// A large picture takes guise three times the work: it is asked for where the picture alone is looked at.
+const viewer = () => `width=${document.fullscreenElement ? 1280 : 640}&rate=15`;
 
 /// Looks at the stream where there is somebody to see it. A connection that is there is given up first.
 function look() {
@@ -26,7 +26,7 @@ $("live").onload = () => {
 };
 $("live").onerror = () => setTimeout(() => { if (!$("live").complete || !$("live").naturalWidth) look(); }, 1000);
 document.addEventListener("visibilitychange", look);
-// A larger window, or the whole screen, wants a larger picture.
+// The whole screen wants a larger picture.
 addEventListener("resize", calm(300, () => {
     const address = $("live").getAttribute("src");
     if (address && !address.endsWith(viewer())) look();
