@@ -159,13 +159,6 @@ public struct Tracker: ~Copyable {
         search(luma, at: seconds)
     }
 
-    private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
-        let looks = looks(at: seconds)
-        search(luma, slices: min(slices(at: seconds), looks), looks: looks, seconds)
-        for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
-        lastTime = seconds
-    }
-
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
     public mutating func searchWhole(_ luma: borrowing LumaView) {
         prepare(luma)
@@ -357,8 +350,9 @@ public struct Tracker: ~Copyable {
 
     /// Spends a frame's looks: on slices of the sweep, and on what may be a face, in turn. A find is not looked into in
     /// the look that had the slice, for that would cost a frame twice as much.
-    private mutating func search(_ luma: borrowing LumaView, slices: Int, looks: Int, _ seconds: Double) {
-        var (slices, left) = (slices, looks)
+    private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
+        var left = looks(at: seconds)
+        var slices = min(slices(at: seconds), left)
         if slices > 0 {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isShown { known.append(track.box) }
@@ -385,6 +379,8 @@ public struct Tracker: ~Copyable {
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
+        for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
+        lastTime = seconds
     }
 
     /// True where something may be a face, and it is time to look at that again.

@@ -29,6 +29,8 @@ struct Pipeline: ~Copyable {
     private var cover = FaceCover()
     /// What is done about lost faces, whatever masks say; nil: as they say.
     var onLostFace: LostFace?
+    /// Whether faces are to be hidden, those too that are lost or not found yet.
+    private var isCovering: Bool { (onLostFace ?? dresser.onLostFace) == .cover }
     /// Where the picture is shown before it is dressed; nil: nowhere.
     var preview: Preview?
     /// The faces of the last frame, for those who look at the preview with marks.
@@ -85,9 +87,9 @@ struct Pipeline: ~Copyable {
     /// - Returns: false where that is not to be seen.
     mutating func redress(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
         // What covers lost faces learns from each frame once.
-        guard !isNew, (onLostFace ?? dresser.onLostFace) == .show else { return false }
+        guard !isNew, !isCovering else { return false }
         try dress(view, at: time, .again)
-        return (onLostFace ?? dresser.onLostFace) == .show && mayBeSeen
+        return !isCovering && mayBeSeen
     }
 
     /// How a frame's faces are found.
@@ -134,7 +136,7 @@ struct Pipeline: ~Copyable {
         case .following: tracker.update(view.luma, at: time.seconds)
         // What hides faces must know of all of them first.
         case .prompt:
-            tracker.update(view.luma, at: time.seconds, isPrompt: (onLostFace ?? dresser.onLostFace) == .show)
+            tracker.update(view.luma, at: time.seconds, isPrompt: !isCovering)
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
@@ -152,7 +154,7 @@ struct Pipeline: ~Copyable {
         if let preview, preview.isWatched { show(preview) }
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         let placement = fitter?.map ?? .identity
-        let isCovered = (onLostFace ?? dresser.onLostFace) == .cover
+        let isCovered = isCovering
         if isCovered { cover.look(view.luma, faces: tracker.faces) }
         dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
         mayBeSeen = true
