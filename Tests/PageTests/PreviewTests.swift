@@ -166,20 +166,26 @@ import Testing
         for _ in 0..<100_000 { isWanted = preview.wants(.before, at: 1) || isWanted }
         let look = Double(threadTime() - start) / 100_000
         var encoder = try JPEGEncoder(layout: preview.layout, maxWidth: 640)
-        _ = encoder.encode(frame)
-        var (size, encode) = (0, Double.infinity)
+        var small = Frame(FrameLayout(width: encoder.size.width, height: encoder.size.height, format: .i420))
+        halve(packed: frame.view, into: &small)
+        var library = try JPEGEncoder(layout: small.layout, maxWidth: 640)
+        var (size, encode, least) = (0, Double.infinity, Double.infinity)
         // The best of some rounds: what else the computer does makes others slower.
         for _ in 0..<10 {
             start = threadTime()
             for _ in 0..<10 { size = encoder.encode(frame)?.count ?? 0 }
             encode = min(encode, Double(threadTime() - start) / 10 / 1e6)
+            start = threadTime()
+            for _ in 0..<10 { _ = library.encode(small) }
+            least = min(least, Double(threadTime() - start) / 10 / 1e6)
         }
         print(
-            "copy \(copy) ms, encoding \(encode) ms to \(size) bytes, a look that finds nobody \(look) ns")
+            "copy \(copy) ms, encoding \(encode) ms to \(size) bytes, of which libjpeg takes \(least); "
+                + "a look that finds nobody \(look) ns")
         #expect(!isWanted && size > 0)
         #expect(look < 100)
-        // Slow computers take three times as long for the same; what is asked for is 1 ms.
-        #expect(copy + encode < 3, "one who looks costs \(copy + encode) ms a frame")
+        // What the library takes for the picture that is shown differs between computers; our share of it must not.
+        #expect(copy + encode < 1.5 * least, "one who looks costs \(copy + encode) ms, libjpeg alone \(least) ms")
         withExtendedLifetime(viewer) {}
     }
 }
