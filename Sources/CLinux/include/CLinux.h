@@ -34,6 +34,9 @@ static const unsigned long clinux_queryctrl = VIDIOC_QUERYCTRL;
 static const unsigned long clinux_g_ctrl = VIDIOC_G_CTRL;
 static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 
+/// Asks for the cache line of an address without waiting for it; any address will do.
+static inline void clinux_prefetch(const void *address) { __builtin_prefetch(address); }
+
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);
 

@@ -28,6 +28,7 @@ public func warp(
     unsafe words.withUnsafeMutableBufferPointer { words in
         guard let words = words.baseAddress else { return }
         stamp.withArt { art in
+            art.fetch()
             for i in triangles.indices {
                 let t = triangles[i]
                 guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
