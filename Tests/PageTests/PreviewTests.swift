@@ -184,6 +184,8 @@ import Testing
                 + "a look that finds nobody \(look) ns")
         #expect(!isWanted && size > 0)
         #expect(look < 100)
+        // A busy computer takes twice as long for the same; what is asked for is 1 ms.
+        #expect(copy + encode < 2, "one who looks costs \(copy + encode) ms a frame")
         // What the library takes for the picture that is shown differs between computers; our share of it must not.
         #expect(copy + encode < 1.5 * least, "one who looks costs \(copy + encode) ms, libjpeg alone \(least) ms")
         withExtendedLifetime(viewer) {}
