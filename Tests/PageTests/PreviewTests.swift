@@ -157,9 +157,13 @@ import Testing
         let viewer = Preview.Viewer(preview, Preview.Look())
         preview.put(.after, frame.view, marks: marks, isCard: false, at: 1)
         let asked = callocations_count()
-        var start = threadTime()
-        for _ in 0..<100 { preview.put(.after, frame.view, marks: marks, isCard: false, at: 2) }
-        let copy = Double(threadTime() - start) / 100 / 1e6
+        var (start, copy) = (UInt64(0), Double.infinity)
+        // The best of some rounds, here and below: what else the computer does makes others slower.
+        for _ in 0..<10 {
+            start = threadTime()
+            for _ in 0..<10 { preview.put(.after, frame.view, marks: marks, isCard: false, at: 2) }
+            copy = min(copy, Double(threadTime() - start) / 10 / 1e6)
+        }
         #expect(callocations_count() == asked, "a warm frame allocates nothing")
         start = threadTime()
         var isWanted = false
@@ -170,7 +174,6 @@ import Testing
         halve(packed: frame.view, into: &small)
         var library = try JPEGEncoder(layout: small.layout, maxWidth: 640)
         var (size, encode, least) = (0, Double.infinity, Double.infinity)
-        // The best of some rounds: what else the computer does makes others slower.
         for _ in 0..<10 {
             start = threadTime()
             for _ in 0..<10 { size = encoder.encode(frame)?.count ?? 0 }
@@ -184,10 +187,12 @@ import Testing
                 + "a look that finds nobody \(look) ns")
         #expect(!isWanted && size > 0)
         #expect(look < 100)
-        // A busy computer takes twice as long for the same; what is asked for is 1 ms.
-        #expect(copy + encode < 2, "one who looks costs \(copy + encode) ms a frame")
-        // What the library takes for the picture that is shown differs between computers; our share of it must not.
-        #expect(copy + encode < 1.5 * least, "one who looks costs \(copy + encode) ms, libjpeg alone \(least) ms")
+        // 0.5 to 0.7 where it was measured; what is asked for is 1 ms on a computer that is not twice as slow or busy.
+        #expect(copy + encode < 1.5, "one who looks costs \(copy + encode) ms a frame")
+        // What libjpeg takes for the picture that is shown differs between computers. All else is reading and writing:
+        // 3.6 to 5 copies were measured, busy or not.
+        let own = copy + encode - least
+        #expect(own < 6 * copy, "beside libjpeg, one who looks costs \(own / copy) copies of the frame")
         withExtendedLifetime(viewer) {}
     }
 }

@@ -35,46 +35,93 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     precondition(from.format == .yuyv || from.format == .uyvy, "the picture is packed")
     precondition(to.format == .i420 && from.range == to.range, "the frame is I420 of the same range")
     precondition(to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the frame is half as large")
-    let (plane, first) = (from.planes[0], from.format == .yuyv ? (y: 0, u: 1, v: 3) : (y: 1, u: 0, v: 2))
+    let plane = from.planes[0]
+    let isLumaFirst = from.format == .yuyv
     var target = frame.mutableBytes
     // The one check of the whole: all that follows stays within the layouts' own bytes.
     precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
     unsafe view.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }
+            let first = unsafe source + plane.offset
             for y in 0..<to.height {
-                let top = unsafe source + plane.offset + 2 * y * plane.stride + first.y
-                let bottom = unsafe source + plane.offset + min(2 * y + 1, from.height - 1) * plane.stride + first.y
+                let top = unsafe first + 2 * y * plane.stride
+                let bottom = unsafe first + min(2 * y + 1, from.height - 1) * plane.stride
                 let out = unsafe target + to.planes[0].offset + y * to.planes[0].stride
-                for x in 0..<from.width / 2 {
-                    let left = unsafe UInt16(top[4 * x]) + UInt16(bottom[4 * x])
-                    let right = unsafe UInt16(top[4 * x + 2]) + UInt16(bottom[4 * x + 2])
-                    unsafe out[x] = UInt8(truncatingIfNeeded: (left + right + 2) >> 2)
-                }
-                if from.width & 1 == 1 {
-                    let x = to.width - 1
-                    unsafe out[x] = UInt8((UInt16(top[4 * x]) + UInt16(bottom[4 * x]) + 1) >> 1)
+                // Apart, so that the shift is a constant of the loop.
+                if isLumaFirst {
+                    unsafe halveLuma(top, bottom, from.width, dropping: 0, into: out)
+                } else {
+                    unsafe halveLuma(top, bottom, from.width, dropping: 8, into: out)
                 }
             }
-            // As many columns of chroma as the target has of luma.
-            let (columns, chroma) = (to.width, to.planes[1])
+            let chroma = to.planes[1]
             for y in 0..<chroma.rows {
-                let top = unsafe source + plane.offset + min(4 * y + 1, from.height - 1) * plane.stride
-                let bottom = unsafe source + plane.offset + min(4 * y + 2, from.height - 1) * plane.stride
-                for (place, index) in [(first.u, 1), (first.v, 2)] {
-                    let (a, b) = unsafe (top + place, bottom + place)
-                    let out = unsafe target + to.planes[index].offset + y * to.planes[index].stride
-                    for x in 0..<columns / 2 {
-                        let left = unsafe UInt16(a[8 * x]) + UInt16(b[8 * x])
-                        let right = unsafe UInt16(a[8 * x + 4]) + UInt16(b[8 * x + 4])
-                        unsafe out[x] = UInt8(truncatingIfNeeded: (left + right + 2) >> 2)
-                    }
-                    if columns & 1 == 1 {
-                        let x = columns / 2
-                        unsafe out[x] = UInt8((UInt16(a[8 * x]) + UInt16(b[8 * x]) + 1) >> 1)
-                    }
+                let top = unsafe first + min(4 * y + 1, from.height - 1) * plane.stride
+                let bottom = unsafe first + min(4 * y + 2, from.height - 1) * plane.stride
+                let u = unsafe target + chroma.offset + y * chroma.stride
+                let v = unsafe target + to.planes[2].offset + y * to.planes[2].stride
+                if isLumaFirst {
+                    unsafe halveChroma(top, bottom, to.width, dropping: 8, into: u, v)
+                } else {
+                    unsafe halveChroma(top, bottom, to.width, dropping: 0, into: u, v)
                 }
             }
         }
+    }
+}
+
+// Both work on whole words, of which vectors are made; x86-64 and ARM64 are both little-endian. Of a pair of pixels, a
+// word of 32 bits, every other byte is wanted: those that are left where 0 or 8 bits are dropped.
+
+/// - Parameter width: of the rows, pixels.
+@unsafe @inline(__always) private func halveLuma(
+    _ top: UnsafePointer<UInt8>, _ bottom: UnsafePointer<UInt8>, _ width: Int, dropping bits: UInt32,
+    into out: UnsafeMutablePointer<UInt8>
+) {
+    @inline(__always) func pair(_ row: UnsafePointer<UInt8>, _ x: Int) -> UInt32 {
+        unsafe UnsafeRawPointer(row).loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
+    }
+    for x in 0..<width / 2 {
+        let sums = unsafe pair(top, x) &+ pair(bottom, x)
+        unsafe out[x] = UInt8(truncatingIfNeeded: (sums &+ sums >> 16 &+ 2) >> 2)
+    }
+    guard width & 1 == 1 else { return }
+    let x = width / 2
+    unsafe out[x] = UInt8(truncatingIfNeeded: (pair(top, x) &+ pair(bottom, x) &+ 1) >> 1)
+}
+
+/// - Parameter columns: of the luma that comes with it; a sample of chroma for two.
+@unsafe @inline(__always) private func halveChroma(
+    _ top: UnsafePointer<UInt8>, _ bottom: UnsafePointer<UInt8>, _ columns: Int, dropping bits: UInt32,
+    into u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
+) {
+    let (top, bottom) = unsafe (UnsafeRawPointer(top), UnsafeRawPointer(bottom))
+    let (u, v) = (UnsafeMutableRawPointer(u), UnsafeMutableRawPointer(v))
+    var x = 0
+    // Eight samples of each from 64 bytes of both rows.
+    let (shift, mask) = (SIMD8<UInt64>(repeating: UInt64(bits)), SIMD8<UInt64>(repeating: 0x00ff_00ff_00ff_00ff))
+    while x + 8 <= columns / 2 {
+        let above = unsafe top.loadUnaligned(fromByteOffset: 8 * x, as: SIMD8<UInt64>.self) &>> shift & mask
+        let below = unsafe bottom.loadUnaligned(fromByteOffset: 8 * x, as: SIMD8<UInt64>.self) &>> shift & mask
+        let sums = above &+ below
+        let both = SIMD8<UInt32>(truncatingIfNeeded: sums &+ sums &>> SIMD8<UInt64>(repeating: 32))
+        let means = (both &+ 0x0002_0002) &>> SIMD8<UInt32>(repeating: 2)
+        let second = means &>> SIMD8<UInt32>(repeating: 16)
+        unsafe u.storeBytes(of: SIMD8<UInt8>(truncatingIfNeeded: means), toByteOffset: x, as: SIMD8<UInt8>.self)
+        unsafe v.storeBytes(of: SIMD8<UInt8>(truncatingIfNeeded: second), toByteOffset: x, as: SIMD8<UInt8>.self)
+        x += 8
+    }
+    while x < (columns + 1) / 2 {
+        @inline(__always) func pair(_ row: UnsafeRawPointer, _ x: Int) -> UInt32 {
+            unsafe row.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
+        }
+        let left = unsafe pair(top, 2 * x) &+ pair(bottom, 2 * x)
+        // The last of an odd number of columns has no second pair.
+        let right = unsafe 2 * x + 1 < columns ? pair(top, 2 * x + 1) &+ pair(bottom, 2 * x + 1) : left
+        let means = (left &+ right &+ 0x0002_0002) >> 2
+        unsafe u.storeBytes(of: UInt8(truncatingIfNeeded: means), toByteOffset: x, as: UInt8.self)
+        unsafe v.storeBytes(of: UInt8(truncatingIfNeeded: means >> 16), toByteOffset: x, as: UInt8.self)
+        x += 1
     }
 }
