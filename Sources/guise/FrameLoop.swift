@@ -92,9 +92,8 @@ struct FrameLoop: ~Copyable {
     private static let patience: UInt64 = 10
     /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
     private static let gap: UInt64 = 250_000_000
-    /// Polls wait whole milliseconds; what comes sooner is slept for, nanoseconds.
-    private static let shortest: UInt64 = 2_000_000
-    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long.
+    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long. A file's frame is read so long
+    /// before it is due, since a decoder writes in pieces and is waited for in between.
     private static let soon: UInt64 = 4_000_000
     /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
     private static let behind: UInt64 = 500_000_000
@@ -269,7 +268,7 @@ struct FrameLoop: ~Copyable {
         switch source {
         case .some(let source):
             if isShowing, !isDue(at: now) {
-                timeout = min(timeout, Int((next - now) / 1_000_000))
+                timeout = min(timeout, Int((next - Self.soon - now) / 1_000_000) + 1)
             } else if mayTake {
                 // A source without a descriptor always has a frame.
                 if let own = source.descriptor { descriptor = own } else { timeout = 0 }
@@ -317,7 +316,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// False: the source's next frame is held back for a while, in which other things may be heard.
-    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.shortest >= next }
+    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.soon >= next }
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
@@ -397,7 +396,7 @@ struct FrameLoop: ~Copyable {
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         (published, dressed) = (now, now)
         let (end, publishing) = (monotonicTime(), threadTime() - before)
-        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.searchOn(view) } }
+        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.catchUp(view) } }
         if pulse.frames == 0 { around.ready() }
         pulse.frames += 1
         pulse.faces = pipeline.tracker.faces.count

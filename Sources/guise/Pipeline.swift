@@ -96,7 +96,8 @@ struct Pipeline: ~Copyable {
     enum Search {
         /// Followed from frame to frame.
         case following
-        /// The same, but known faces do not wait for the search for others: that is left to `searchOn`.
+        /// The same, but what the frame need not wait for is left to `catchUp`: the search for other faces than those
+        /// that are known, and pictures of solids that are a little old.
         case prompt
         /// In the whole picture at once: for photos.
         case whole
@@ -156,6 +157,7 @@ struct Pipeline: ~Copyable {
         let placement = fitter?.map ?? .identity
         let isCovered = isCovering
         if isCovered { cover.look(view.luma, faces: tracker.faces) }
+        canvas.mayLag = search == .prompt && !isCovered
         dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
         mayBeSeen = true
         if isCovered {
@@ -175,17 +177,20 @@ struct Pipeline: ~Copyable {
             compose: threadTime() - fitted)
     }
 
-    /// Looks for more faces in a frame, where that was put off until it was published.
+    /// Does for the next frame what the last one did not wait for.
     /// - Parameter view: the frame that was dressed.
-    mutating func searchOn(_ view: borrowing FrameView) {
+    mutating func catchUp(_ view: borrowing FrameView) {
         let (start, landmarks) = (threadTime(), tracker.landmarkTime)
         switch turner {
         case .some(let turner): tracker.searchOn(turner.frame.view.luma)
         case .none: tracker.searchOn(view.luma)
         }
         let onLandmarks = tracker.landmarkTime - landmarks
+        let searched = threadTime()
+        canvas.catchUp()
         cost.landmarks += onLandmarks
-        cost.search += threadTime() - start - onLandmarks
+        cost.search += searched - start - onLandmarks
+        cost.compose += threadTime() - searched
     }
 
     /// Hands the fitted frame over, before it is dressed.

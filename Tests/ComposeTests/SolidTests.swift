@@ -232,6 +232,31 @@ struct SolidTests {
         }
     }
 
+    @Test func `a frame that must not wait shows a picture that is a little old, and the next one a new one`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }
+        var lagging: [Float] = []
+        for yaw in [0.2, 1, 1.5, 2, 3, 4, 6, 20] as [Float] {
+            var prompt = Canvas(Self.layout)
+            var patient = Canvas(Self.layout)
+            var fresh = Canvas(Self.layout)
+            prompt.mayLag = true
+            _ = try Self.drawn(hat, face(yaw: 0), on: &prompt)
+            _ = try Self.drawn(hat, face(yaw: 0), on: &patient)
+            let anew = try Self.drawn(hat, face(yaw: yaw), on: &fresh)
+            let isDue = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &patient), anew).worst == 0
+            let off = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
+            print("turned by \(yaw): off by \(off)")
+            guard isDue, off.worst > 0 else { continue }
+            lagging.append(yaw)
+            #expect(off.mean < 6)
+            prompt.catchUp()
+            let next = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
+            #expect(next.worst <= 1, "off by \(next) in the frame after")
+        }
+        #expect(!lagging.isEmpty && !lagging.contains(20), "\(lagging)")
+    }
+
     @Test func `each head and each solid keeps its own picture`() throws {
         let masks = [
             try Self.solid(Self.crown, #""place": "hat","#),

@@ -120,6 +120,15 @@ public struct Canvas: ~Copyable {
         frame = Frame(layout)
     }
 
+    /// Whether what became a little old may be shown once more, and is drawn anew by `catchUp`: the frame need not wait.
+    public var mayLag: Bool {
+        get { solids.mayLag }
+        set { solids.mayLag = newValue }
+    }
+
+    /// Draws anew what is a little old in this frame, for the next one. Nothing of it is seen in this one.
+    public mutating func catchUp() { solids.catchUp(frame.layout) }
+
     /// Lays the tile over the frame.
     mutating func layTile(_ paint: Paint) { lay(tile, paint, onto: &frame) }
 

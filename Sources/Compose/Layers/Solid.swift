@@ -80,22 +80,48 @@ struct Solid: Layer {
             lighting: Lighting(look.taken(of: wearer.light), range: range),
             // Vectors by their parts: an array literal would be an array at times.
             swing: SolidMap(turn: SIMD3(look.swing.y, 0, look.swing.x)))
-        let place = canvas.solids.shelf.place(of: SolidPrint.Owner(number: number, face: wearer.face.id))
-        var map = map(of: canvas.solids.shelf.prints[place], pose)
-        if map == nil, draw(on: &canvas.solids, place, pose, scale: wearer.face.head.scale, layout) { map = .identity }
+        let owner = SolidPrint.Owner(number: number, face: wearer.face.id)
+        let place = canvas.solids.shelf.place(of: owner)
+        let sitting = Sitting(solid: self, owner: owner, pose: pose, scale: wearer.face.head.scale)
+        var map: Affine? = .identity
+        let carried = carry(canvas.solids.shelf.prints[place], pose)
+        if let carried, carried.deviation <= 1 {
+            map = carried.map
+        } else if let carried, canvas.solids.mayLag, carried.deviation <= SolidPrint.mostLag * sitting.scale {
+            map = carried.map
+            canvas.solids.putOff(sitting)
+        } else if !sitting.draw(on: &canvas.solids, place, layout) {
+            map = nil
+        }
         guard let map else { return }
         lay(canvas.solids.shelf.prints[place].tile, moved: map, look.paint, onto: &canvas.frame)
     }
 
+    /// A solid on a head as it is in a frame, to be drawn.
+    struct Sitting {
+        fileprivate let solid: Solid
+        let owner: SolidPrint.Owner
+        fileprivate let pose: Pose
+        /// Pixels per head unit.
+        fileprivate let scale: Float
+
+        /// Draws the picture on the shelf.
+        /// - Returns: false where nothing of it lies near the frame.
+        func draw(on bench: inout SolidBench, _ place: Int, _ layout: FrameLayout) -> Bool {
+            solid.draw(on: &bench, place, pose, scale: scale, layout)
+        }
+    }
+
     /// How the head lies in a frame, and its light.
-    private struct Pose {
+    fileprivate struct Pose {
         let view: HeadView
         let lighting: Lighting
         let swing: SolidMap
     }
 
-    /// What carries the picture that was drawn last to where it belongs now; nil where it would not look the same.
-    private func map(of print: borrowing SolidPrint, _ pose: Pose) -> Affine? {
+    /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
+    /// is no such map.
+    private func carry(_ print: borrowing SolidPrint, _ pose: Pose) -> (map: Affine, deviation: Float)? {
         var places = SolidPrint.Places(repeating: .zero)
         var deviation = SolidPrint.Deviation.ofColors
         for i in print.marks.indices {
@@ -104,16 +130,13 @@ struct Solid: Layer {
             let seen = seen(piece.mesh.vertices[mark.vertex], pose)
             let color = color(piece.mesh.vertices[mark.vertex], seen.facing, piece, pose.lighting)
             let off = color - mark.color
-            guard deviation.add((off * off).max()) else { return nil }
+            deviation.add((off * off).max())
             places[i] = Point(seen.place.x, seen.place.y)
         }
-        guard deviation.isSmall(over: print.marks.count) else { return nil }
-        return print.map(to: places)
+        guard let carried = print.map(to: places) else { return nil }
+        return (carried.map, max(carried.deviation, deviation.size(over: print.marks.count)))
     }
 
-    /// Draws the picture on the shelf.
-    /// - Parameter scale: pixels per head unit.
-    /// - Returns: false where nothing of it lies near the frame.
     private func draw(
         on bench: inout SolidBench, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
     ) -> Bool {
@@ -315,9 +338,27 @@ struct SolidBench: ~Copyable {
     var rasteriser = Rasteriser()
     var shelf = SolidShelf()
     var corners: [RasterVertex] = []
+    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `catchUp`.
+    var mayLag = false
+    private var late: [Solid.Sitting] = []
     private var first = 0
 
-    init() {}
+    init() { late.reserveCapacity(SolidShelf.most) }
+
+    fileprivate mutating func putOff(_ sitting: Solid.Sitting) {
+        if late.count < SolidShelf.most { late.append(sitting) }
+    }
+
+    /// Draws the pictures anew that were laid though they had become old, as their heads lay then.
+    /// - Parameter layout: of the frame that they were laid on.
+    mutating func catchUp(_ layout: FrameLayout) {
+        for i in late.indices {
+            let sitting = late[i]
+            guard let place = shelf.find(sitting.owner) else { continue }
+            _ = sitting.draw(on: &self, place, layout)
+        }
+        late.removeAll(keepingCapacity: true)
+    }
 
     /// The corners that follow belong together.
     mutating func begin() { first = corners.count }

@@ -36,6 +36,7 @@ struct SolidPrint: ~Copyable {
     struct Deviation {
         private let mean, most: Float
         private var sum: Float = 0
+        private var worst: Float = 0
 
         /// Pixels by which corners lie beside their places.
         static var ofPlaces: Deviation { Deviation(mean: 0.5, most: 1) }
@@ -45,14 +46,20 @@ struct SolidPrint: ~Copyable {
         private init(mean: Float, most: Float) { (self.mean, self.most) = (mean, most) }
 
         /// - Parameter square: of one corner's.
-        /// - Returns: false where that one alone is too much.
-        mutating func add(_ square: Float) -> Bool {
+        mutating func add(_ square: Float) {
             sum += square
-            return square <= most * most
+            worst = max(worst, square)
         }
 
-        func isSmall(over corners: Int) -> Bool { sum <= mean * mean * Float(corners) }
+        /// Up to 1 nobody sees it.
+        func size(over corners: Int) -> Float {
+            max((sum / Float(max(corners, 1))).squareRoot() / mean, worst.squareRoot() / most)
+        }
     }
+
+    /// The deviation up to which a picture that is about to be drawn anew may be laid once more, for each pixel between the
+    /// eyes: no corner lies further off than 3 % of that, for one frame, of a head that moves fast, and so is blurred.
+    static let mostLag: Float = 0.03
 
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
     private static let margin = 2 * movedBorder
@@ -82,10 +89,10 @@ struct SolidPrint: ~Copyable {
         return tile.readPixels[Int(y) * tile.stride + Int(x)] >> 24 != 0
     }
 
-    /// The map that carries the marks nearest to where they lie now, by least squares; nil where one of them lies too far
-    /// from there, or the map is no small change.
+    /// The map that carries the marks nearest to where they lie now, by least squares, and how far they lie from there;
+    /// nil where the map is no small change.
     /// - Parameter places: of the marks, now.
-    func map(to places: borrowing Places) -> Affine? {
+    func map(to places: borrowing Places) -> (map: Affine, deviation: Float)? {
         guard marks.count >= 3 else { return nil }
         // About the first mark, so that floats hold the sums.
         let (origin, end) = (marks[0].position, places[0])
@@ -119,10 +126,9 @@ struct SolidPrint: ~Copyable {
         var deviation = Deviation.ofPlaces
         for i in marks.indices {
             let off = map(marks[i].position) - places[i]
-            guard deviation.add(off.x * off.x + off.y * off.y) else { return nil }
+            deviation.add(off.x * off.x + off.y * off.y)
         }
-        guard deviation.isSmall(over: marks.count) else { return nil }
-        return isWhole || reaches(map) ? map : nil
+        return isWhole || reaches(map) ? (map, deviation.size(over: marks.count)) : nil
     }
 
     /// Whether what was left out beyond the frame's edges stays there.
@@ -141,13 +147,21 @@ struct SolidPrint: ~Copyable {
 
 /// The pictures of what was worn last.
 struct SolidShelf: ~Copyable {
-    var prints: [16 of SolidPrint] = InlineArray { _ in SolidPrint() }
+    typealias Prints = [16 of SolidPrint]
+    static let most = Prints.count
+    var prints: Prints = InlineArray { _ in SolidPrint() }
     private var clock: UInt64 = 0
 
     init() {}
 
     /// Draws after which a picture that was not asked for is nobody's: masks come and go.
     private static let patience: UInt64 = 100
+
+    /// The place of an owner's picture; nil: there is none.
+    func find(_ owner: SolidPrint.Owner) -> Int? {
+        for i in prints.indices where prints[i].owner == owner { return i }
+        return nil
+    }
 
     /// The place of an owner's picture. Where there is none, one that nobody asks for any more, emptied: its memory is
     /// there already; else one that was never used, else the one that was not used for longest.
