@@ -32,9 +32,10 @@ public struct Smoother: ~Copyable {
     private var luma: [Float] = []
     private var square: [Float] = []
     private var scratch: [Float] = []
-    /// For one row of the frame: coefficients in 256ths, those in halves of a level, and the mask's alpha.
-    private var row: [Int16] = []
-    /// Of each of these three.
+    /// Two rows of the smaller picture, as wide as the frame's, of even and odd number. Each has three parts: coefficients
+    /// in 512ths, those in quarters of a level, and the mask's alpha in halves.
+    private var rows: [Int16] = []
+    /// Of each of the six parts.
     private var rowRoom = 0
 
     /// Without memory yet.
@@ -76,7 +77,7 @@ public struct Smoother: ~Copyable {
         }
         if rowRoom < row {
             rowRoom = row * 3 / 2
-            self.row = Array(repeating: 0, count: 3 * rowRoom)
+            rows = Array(repeating: 0, count: 6 * rowRoom)
         }
     }
 
@@ -159,27 +160,35 @@ public struct Smoother: ~Copyable {
             SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.x)))),
             SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.y))))
         )
+        // Of the smaller picture, the last one that is in `rows`.
+        var widened = -1
         for y in 0..<region.height {
-            Self.interpolate(
-                y, into: &row, rowRoom, region.width, square, luma, mask, step: step, size: (width, height))
+            let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
+            let upper = min(Int(at), height - 2)
+            while widened <= upper {
+                widened = max(widened + 1, upper)
+                Self.widen(
+                    widened, into: &rows, rowRoom, region.width, square, luma, mask, step: step, width: width)
+            }
+            let weight = UInt16(((at - Float(upper)) * 32).rounded())
+            let (even, odd) = upper & 1 == 0 ? (32 - weight, weight) : (weight, 32 - weight)
             var words = tile.pixels
             unsafe words.withUnsafeMutableBufferPointer { words in
                 unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-                    unsafe row.withUnsafeBufferPointer { row in
-                        guard let words = words.baseAddress, let bytes = bytes.baseAddress, let row = row.baseAddress
+                    unsafe rows.withUnsafeBufferPointer { rows in
+                        guard let words = words.baseAddress, let bytes = bytes.baseAddress, let rows = rows.baseAddress
                         else { return }
                         let reader = unsafe UnderReader(bytes, layout)
-                        let (rowA, rowB, rowM) = unsafe (row, row + rowRoom, row + 2 * rowRoom)
+                        let between = unsafe WideRows(rows: rows, room: rowRoom, even: even, odd: odd)
                         for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                            let m = unsafe UnsafeRawPointer(rowM + x).loadUnaligned(as: SIMD16<UInt16>.self)
+                            let m = unsafe between.part(2, x)
                             guard m != SIMD16<UInt16>() else { continue }
                             let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
                             let under = unsafe reader.all(region.x + x, region.y + y)
-                            let a = unsafe UnsafeRawPointer(rowA + x).loadUnaligned(as: SIMD16<UInt16>.self)
-                            let b = unsafe UnsafeRawPointer(rowB + x).loadUnaligned(as: SIMD16<UInt16>.self)
                             let alpha = (m &* strength) &>> 8
                             let smoothed = pointwiseMin(
-                                ((under.y &* a) &>> 8) &+ (b &>> 1), SIMD16(repeating: 255))
+                                unsafe ((under.y &* between.part(0, x)) &>> 8) &+ (between.part(1, x) &>> 1),
+                                SIMD16(repeating: 255))
                             let u = drawn(under.u, to: means.0, evenness)
                             let v = drawn(under.v, to: means.1, evenness)
                             unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
@@ -190,31 +199,28 @@ public struct Smoother: ~Copyable {
         }
     }
 
-    /// Coefficients and mask between the smaller picture's pixels, for one row of the frame.
-    private static func interpolate(
-        _ y: Int, into row: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
-        _ mask: borrowing Tile, step: Int, size: (width: Int, height: Int)
+    /// Brings a row of the smaller picture to the frame's width.
+    private static func widen(
+        _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
+        _ mask: borrowing Tile, step: Int, width: Int
     ) {
-        let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
-        let upper = min(Int(at), size.height - 2)
-        let (words, maskStride) = (mask.readPixels, mask.stride)
-        unsafe row.withUnsafeMutableBufferPointer { row in
+        let (first, firstMask, words) = (y * width, y * mask.stride, mask.readPixels)
+        unsafe rows.withUnsafeMutableBufferPointer { rows in
             unsafe a.withUnsafeBufferPointer { a in
                 unsafe b.withUnsafeBufferPointer { b in
                     unsafe words.withUnsafeBufferPointer { words in
-                        guard let row = row.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
+                        guard let base = rows.baseAddress, let a = a.baseAddress, let b = b.baseAddress,
                             let words = words.baseAddress
                         else { return }
-                        let columns = unsafe CoarseColumns(
-                            a: a + upper * size.width, b: b + upper * size.width, mask: words + upper * maskStride,
-                            next: size.width, nextMask: maskStride, weight: at - Float(upper))
+                        let row = unsafe base + (y & 1) * 3 * room
+                        let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: words + firstMask)
                         var here = unsafe columns[0]
                         // Up to the first column's centre there is nothing on the left to interpolate from.
                         var x = step / 2
                         unsafe ramp(row, room, 0..<min(x, count), from: here, slope: .zero)
                         var next = 1
                         while x < count {
-                            let there = unsafe columns[min(next, size.width - 1)]
+                            let there = unsafe columns[min(next, width - 1)]
                             let slope = (there - here) * (1 / Float(step))
                             unsafe ramp(row, room, x..<min(x + step, count), from: here, slope: slope)
                             (here, x, next) = (there, x + step, next + 1)
@@ -228,22 +234,33 @@ public struct Smoother: ~Copyable {
     }
 }
 
-/// Two rows of the smaller picture, lent, and where a row of the frame lies between them.
+/// The two rows between which a row of the frame lies, lent.
+@unsafe private struct WideRows {
+    let rows: UnsafePointer<Int16>
+    let room: Int
+    /// Weights in 32nds.
+    let (even, odd): (UInt16, UInt16)
+
+    /// Sixteen numbers of one of the three parts, rounded down. They are at most 1020, so that 16 bits hold the sums.
+    @inline(__always)
+    func part(_ number: Int, _ x: Int) -> SIMD16<UInt16> {
+        let at = unsafe UnsafeRawPointer(rows + (number &* room &+ x))
+        let first = unsafe at.loadUnaligned(as: SIMD16<UInt16>.self)
+        let second = unsafe at.loadUnaligned(fromByteOffset: 6 &* room, as: SIMD16<UInt16>.self)
+        return unsafe (first &* even &+ second &* odd) &>> 6
+    }
+}
+
+/// A row of the smaller picture, lent.
 @unsafe private struct CoarseColumns {
     let a: UnsafePointer<Float>
     let b: UnsafePointer<Float>
     let mask: UnsafePointer<UInt32>
-    /// From the upper row to the lower.
-    let (next, nextMask): (Int, Int)
-    /// Of the lower row, 0...1.
-    let weight: Float
 
-    /// The coefficients and the mask's alpha in 64ths of what the rows' lanes hold.
+    /// The coefficients and the mask's alpha in 32nds of what the rows' parts hold.
     @inline(__always)
     subscript(x: Int) -> SIMD4<Float> {
-        let above = unsafe SIMD4(a[x] * 255, b[x] * 2, Float(mask[x] >> 24), 0)
-        let below = unsafe SIMD4(a[x + next] * 255, b[x + next] * 2, Float(mask[x + nextMask] >> 24), 0)
-        return unsafe (above + (below - above) * weight) * 64
+        unsafe SIMD4(a[x] * 255, b[x] * 2, Float(mask[x] >> 24), 0) * 64
     }
 }
 
@@ -265,12 +282,12 @@ private func ramp(
     }
 }
 
-/// Eight numbers from 64ths, rounded down; a rounded rise must not lead below 0.
+/// Eight numbers from 32nds, rounded down; a rounded rise must not lead below 0.
 @inline(__always)
 private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     let steps = SIMD8<Int16>(0, 1, 2, 3, 4, 5, 6, 7)
     let sum = Int16(truncatingIfNeeded: first) &+ steps &* Int16(truncatingIfNeeded: rise)
-    return (sum & ~(sum &>> 15)) &>> 6
+    return (sum & ~(sum &>> 15)) &>> 5
 }
 
 @inline(__always)
