@@ -233,4 +233,88 @@ struct EffectKernelTests {
             }
         }
     }
+
+    /// The guided filter by its formulas: means of the blocks' diagonals, windows of 7, coefficients between the blocks.
+    private func smoothed(_ frame: Samples, _ region: PixelRect, step: Int) -> [Double] {
+        let (width, height) = (region.width / step + 2, region.height / step + 2)
+        func luma(_ x: Int, _ y: Int) -> Double {
+            Double(frame.bytes[frame.places(min(x, frame.layout.width - 1), min(y, frame.layout.height - 1)).y])
+        }
+        func boxed(_ values: [Double]) -> [Double] {
+            (0..<width * height).map { i in
+                let (x, y) = (i % width, i / width)
+                let near = (max(0, y - 3)...min(height - 1, y + 3)).flatMap { y in
+                    (max(0, x - 3)...min(width - 1, x + 3)).map { values[y * width + $0] }
+                }
+                return near.reduce(0, +) / Double(near.count)
+            }
+        }
+        let small = (0..<width * height).map { i in
+            let (x, y) = (region.x + i % width * step, region.y + i / width * step)
+            return (0..<step).map { luma(x + $0, y + $0) }.reduce(0, +) / Double(step)
+        }
+        let (means, squares) = (boxed(small), boxed(small.map { $0 * $0 }))
+        let a = zip(means, squares).map { mean, square in (square - mean * mean) / (square - mean * mean + 60) }
+        let (gains, shifts) = (boxed(a), boxed(zip(a, means).map { (1 - $0) * $1 }))
+        func between(_ values: [Double], _ x: Int, _ y: Int) -> Double {
+            let half = Double(step / 2)
+            let u = max(0, (Double(x) - half) / Double(step))
+            let v = max(0, (Double(y) + 0.5) / Double(step) - 0.5)
+            let (i, j) = (min(Int(u), width - 2), min(Int(v), height - 2))
+            let (fu, fv) = (u - Double(i), v - Double(j))
+            let upper = values[j * width + i] * (1 - fu) + values[j * width + i + 1] * fu
+            let lower = values[(j + 1) * width + i] * (1 - fu) + values[(j + 1) * width + i + 1] * fu
+            return upper * (1 - fv) + lower * fv
+        }
+        return (0..<region.width * region.height).map { i in
+            let (x, y) = (i % region.width, i / region.width)
+            return between(gains, x, y) * luma(region.x + x, region.y + y) + between(shifts, x, y)
+        }
+    }
+
+    @Test(arguments: [20, 64, 106] as [Float])
+    func `smoothing takes pores, keeps edges, and is the guided filter`(eyes: Float) throws {
+        let layout = FrameLayout(width: 240, height: 160, format: .yuyv)
+        var before = Samples(noise: layout)
+        // Skin of 150 with pores, a dark brow on its right.
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let at = before.places(x, y).y
+                before.bytes[at] = UInt8((x < 160 ? 148 : 60) + Int(before.bytes[at]) % 9)
+            }
+        }
+        let frame = before.frame
+        var smoother = Smoother()
+        var tile = Tile()
+        let region = PixelRect(x: 20, y: 10, width: 202, height: 140)
+        guard tile.begin(region, in: layout), let map = smoother.begin(over: tile, eyeDistance: eyes) else {
+            throw Problem(.unusable, "nothing to smooth")
+        }
+        // All but the smaller picture's first columns.
+        let (stride, bare) = (smoother.mask.stride, Int(40 * map.a))
+        var mask = smoother.mask.pixels
+        for i in mask.indices where i % stride >= bare { mask[i] = 0xff00_0000 }
+        smoother.smooth(&tile, Smoothing(strength: 1, evenness: 0, chroma: [128, 128]), over: frame)
+        let expected = smoothed(before, region, step: max(1, Int(eyes / 20)))
+        var (worst, noise, was, skin) = (0.0, 0.0, 0.0, 0.0)
+        let words = tile.readPixels
+        for y in 0..<region.height {
+            for x in 0..<region.width {
+                let word = words[y * tile.stride + x]
+                if x < 30 {
+                    #expect(word == 0, "something is smoothed at \(x), \(y), where no skin is")
+                }
+                guard x > 60 else { continue }
+                let (value, old) = (Double(word & 255), Double(before.bytes[before.places(20 + x, 10 + y).y]))
+                #expect(word >> 24 >= 254)
+                worst = max(worst, abs(value - expected[y * region.width + x]))
+                if x < 110 { (noise, was, skin) = (noise + abs(value - 152), was + abs(old - 152), skin + 1) }
+            }
+        }
+        let (dark, light) = (words[70 * tile.stride + 146] & 255, words[70 * tile.stride + 132] & 255)
+        print("eyes \(eyes): \(worst) levels off; pores \(was / skin) -> \(noise / skin); edge \(light) to \(dark)")
+        #expect(worst < 1.8)
+        #expect(noise < 0.3 * was)
+        #expect(light > 140 && dark < 75, "an edge of 88 levels")
+    }
 }

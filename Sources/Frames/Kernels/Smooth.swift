@@ -187,7 +187,8 @@ public struct Smoother: ~Copyable {
                             let under = unsafe reader.all(region.x + x, region.y + y)
                             let alpha = (m &* strength) &>> 8
                             let smoothed = pointwiseMin(
-                                unsafe ((under.y &* between.part(0, x)) &>> 8) &+ (between.part(1, x) &>> 1),
+                                unsafe ((under.y &* between.part(0, x) &+ 128) &>> 8)
+                                    &+ ((between.part(1, x) &+ 1) &>> 1),
                                 SIMD16(repeating: 255))
                             let u = drawn(under.u, to: means.0, evenness)
                             let v = drawn(under.v, to: means.1, evenness)
@@ -241,13 +242,13 @@ public struct Smoother: ~Copyable {
     /// Weights in 32nds.
     let (even, odd): (UInt16, UInt16)
 
-    /// Sixteen numbers of one of the three parts, rounded down. They are at most 1020, so that 16 bits hold the sums.
+    /// Sixteen numbers of one of the three parts, rounded. They are at most 1020, so that 16 bits hold the sums.
     @inline(__always)
     func part(_ number: Int, _ x: Int) -> SIMD16<UInt16> {
         let at = unsafe UnsafeRawPointer(rows + (number &* room &+ x))
         let first = unsafe at.loadUnaligned(as: SIMD16<UInt16>.self)
         let second = unsafe at.loadUnaligned(fromByteOffset: 6 &* room, as: SIMD16<UInt16>.self)
-        return unsafe (first &* even &+ second &* odd) &>> 6
+        return unsafe (first &* even &+ second &* odd &+ 32) &>> 6
     }
 }
 
@@ -260,7 +261,7 @@ public struct Smoother: ~Copyable {
     /// The coefficients and the mask's alpha in 32nds of what the rows' parts hold.
     @inline(__always)
     subscript(x: Int) -> SIMD4<Float> {
-        unsafe SIMD4(a[x] * 255, b[x] * 2, Float(mask[x] >> 24), 0) * 64
+        unsafe SIMD4(a[x] * 256, b[x] * 2, Float(mask[x] >> 24), 0) * 64
     }
 }
 
