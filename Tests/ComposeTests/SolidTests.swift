@@ -149,6 +149,23 @@ struct SolidTests {
         }
     }
 
+    @Test func `a tinted picture is dyed, and another one keeps its colours`() throws {
+        func green(_ isTinted: Bool) throws -> Int {
+            let mask = try layer(
+                """
+                {"kind": "solid", "light": 0, "tint": "#20c020", "parts": [
+                    {"shape": "plane", "material": "ear", "width": 2, "height": 2, "at": [0, -0.5, -1]},
+                    {"shape": "ball", "material": "dot", "radius": 0.01, "at": [0, 0, -2]}],
+                 "materials": [{"name": "ear", "picture": "ear.svg", "tinted": \(isTinted)},
+                    {"name": "dot", "color": "#ffffff", "tinted": true}]}
+                """, Self.layout, folder: masksFolder + "/cat")
+            return Self.covered(worn(mask, on: Self.wall, [Self.face()]), isGreen: true).count
+        }
+        let (plain, dyed) = (try green(false), try green(true))
+        print("green: \(plain) pixels of a picture, \(dyed) where it is tinted")
+        #expect(plain < 20 && dyed > 500)
+    }
+
     @Test func `solids ask for no memory once warm`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         var canvas = Canvas(Self.layout)

@@ -10,7 +10,7 @@ struct Material: Sendable {
 
     /// Luma above black, U and V about 128, of the frame's range.
     let color: SIMD3<Float>
-    /// Whether it takes the colour of the layer's tint.
+    /// Whether it takes the colour of the layer's tint, and its picture is dyed in that.
     let isTinted: Bool
     let finish: Finish
     let grain: Grain?
@@ -59,8 +59,12 @@ struct Material: Sendable {
         inside = Float(try fields.number("inside", in: 0...1, default: 0.55))
         if fields.has("picture") {
             let name = try fields.string("picture")
+            let dye = isTinted ? parts.style.tint : nil
             picture = try Art(
-                file: name, folder: parts.folder, density: .infinity, range: parts.target.range, largest: 512)
+                file: name, folder: parts.folder, density: .infinity, range: parts.target.range, largest: 512
+            ) {
+                dye?.dye(&$0)
+            }
         } else {
             picture = nil
         }
