@@ -17,7 +17,7 @@ struct ChartEdges: Sendable {
         var holes: [(edge: [Point], feather: Float)] = []
         if !hasEyes {
             for eye in [FaceChart.rightEye, FaceChart.leftEye] {
-                holes.append((eye.map { FaceChart.points[$0] }, max(lidFeather, 0.1)))
+                holes.append((Self.rounded(eye.map { FaceChart.points[$0] }), max(lidFeather, 0.1)))
             }
         }
         if !hasMouth { holes.append((FaceChart.innerLips.map { FaceChart.points[$0] }, max(lipFeather, 0.1))) }
@@ -39,6 +39,21 @@ struct ChartEdges: Sendable {
                 }
                 guard gain < 1 else { continue }
                 for i in at..<at + 4 { raster.bytes[i] = UInt8(Float(raster.bytes[i]) * gain + 0.5) }
+            }
+        }
+    }
+
+    /// An eye's outline as lids are: curves from corner to corner through the landmarks, of which there are two on each.
+    /// (Catmull and Rom, "A class of local interpolating splines", 1974; a curve ends as it would go on.)
+    private static func rounded(_ eye: [Point]) -> [Point] {
+        let steps = 5
+        return [[eye[0], eye[1], eye[2], eye[3]], [eye[3], eye[4], eye[5], eye[0]]].flatMap { lid in
+            let points = [lid[0] * 2 - lid[1]] + lid + [lid[3] * 2 - lid[2]]
+            return (0..<3 * steps).map { i in
+                let (k, t) = (i / steps, Float(i % steps) / Float(steps))
+                let (a, b, c, d) = (points[k], points[k + 1], points[k + 2], points[k + 3])
+                let (slope, bend, twist) = (c - a, a * 2 - b * 5 + c * 4 - d, b * 3 - a - c * 3 + d)
+                return b + (slope + (bend + twist * t) * t) * (t / 2)
             }
         }
     }
