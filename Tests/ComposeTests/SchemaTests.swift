@@ -82,7 +82,7 @@ import Testing
 
         {"kind": "particles", "art": ["a.svg"], "size": [0.01, 0.02]}
 
-        {"kind": "skin", "art": "a.svg", "tint": {"name": "fur", "color": "#aa5500"}, "when": {"is": "smile"},
+        {"kind": "skin", "art": "a.svg", "hair": "covered", "eyes": "open", "tint": {"name": "fur", "color": "#aa5500"}, "when": {"is": "smile"},
          "on": {"nth": 1}}
 
         {"kind": "sprite", "motion": {"frames": [{"art": "a.svg", "milliseconds": 50}], "swing": {"limit": 9}},

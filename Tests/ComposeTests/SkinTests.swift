@@ -102,6 +102,37 @@ func `make-up is the same in every layout`(_ format: PixelFormat) throws {
     }
 }
 
+@Test func `hair falls over painted foreheads, and shade, brows and cheeks are painted`() throws {
+    let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
+    /// Luma of a lock and of shade on the forehead, of skin beside them, and of what is as dark as the lock below the brows.
+    func seen(_ hair: String) throws -> (lock: Int, shade: Int, skin: Int, cheek: Int) {
+        let mask = try layer(
+            "{\"kind\": \"skin\", \"art\": \"clown.svg\", \"relief\": 0.9, \"hair\": \"\(hair)\"}", layout,
+            folder: masks + "/clown")
+        var canvas = Canvas(layout)
+        canvas.frame.fill(y: 160, u: 112, v: 148)
+        let places: [(x: Int, y: Int, luma: UInt8)] = [(590, 205, 40), (680, 205, 120), (700, 380, 40)]
+        var bytes = canvas.frame.mutableBytes
+        for place in places {
+            for y in place.y - 8...place.y + 8 {
+                for x in place.x - 8...place.x + 8 { bytes[y * layout.planes[0].stride + 2 * x] = place.luma }
+            }
+        }
+        var dresser = Dresser(masks: [mask], seed: 1)
+        dresser.dress(&canvas, [face()], placement: .identity, at: 0)
+        return (
+            canvas.luma(Point(590, 205)), canvas.luma(Point(680, 205)), canvas.luma(Point(640, 205)),
+            canvas.luma(Point(700, 380))
+        )
+    }
+    let (open, covered) = (try seen("open"), try seen("covered"))
+    print("hair open: \(open), covered: \(covered)")
+    #expect(open.lock == 40 && covered.lock > 45)
+    #expect(open.shade == covered.shade && open.shade > 130)
+    #expect(open.skin == covered.skin && open.skin > 180)
+    #expect(open.cheek == covered.cheek && open.cheek > 45)
+}
+
 @Test func `paint is darker in a dim room`() throws {
     let day = try dressed("clown", face(), luma: 160)
     let dusk = try dressed("clown", face(), luma: 60)

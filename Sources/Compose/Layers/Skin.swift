@@ -4,12 +4,14 @@ import Track
 
 /// Art on the face chart, bent to the face and lit by its skin: paint, tattoos, whole-face masks.
 struct Skin: Layer {
-    /// Whether what lies between lids or lips is drawn over.
+    /// Whether what lies between lids or lips, or hair over the forehead, is drawn over.
     enum Opening: String, CaseIterable { case open, covered }
 
     let chart: ChartArt
     /// 0...1: how much of the skin's light and shade the art takes up.
     let relief: Float
+    /// Whether hair that falls over the forehead is painted over.
+    let coversHair: Bool
 
     /// The skin's luma above black under which art has its own brightness, and the power by which it grows darker on
     /// darker skin: half of that is the skin's own colour, half the light.
@@ -21,6 +23,7 @@ struct Skin: Layer {
         var edges = ChartEdges()
         edges.hasEyes = try fields.choice("eyes", default: Opening.open) == .covered
         edges.hasMouth = try fields.choice("mouth", default: Opening.open) == .covered
+        coversHair = try fields.choice("hair", default: Opening.open) == .covered
         edges.feather = Float(try fields.number("feather", in: 0...0.5, default: 0.09)) * FaceChart.unit
         relief = Float(try fields.number("relief", in: 0...1, default: 0.8))
         let art = try Art(
@@ -38,7 +41,28 @@ struct Skin: Layer {
         guard ChartArt.begin(places, on: &canvas) else { return }
         chart.draw(wearer.face, places, on: &canvas.tile)
         let ground = FaceGround.samples(places, in: canvas.frame)
+        if let ground, !coversHair { canvas.spareHair(ground, wearer.face) }
         canvas.layTile(Paint(look, on: ground, relief: relief, dimming: Self.dimming))
+    }
+}
+
+extension Canvas {
+    /// Of the skin's luma: hair is darker than the first, and what is lighter than the second is skin, in the shade too.
+    private static let hair: (dark: Float, light: Float) = (0.36, 0.6)
+    /// Eye distances above the brows over which hair begins to count, so that brows do not.
+    private static let onset: Float = 0.15
+
+    /// Takes the tile's art off hair that falls over the forehead.
+    fileprivate mutating func spareHair(_ skin: GroundSamples, _ face: borrowing Face) {
+        let up = Point(0 - face.head.x.y, 0 - face.head.y.y)
+        let height = max(up.length, 1e-3)
+        var brows = -Float.infinity
+        for i in 17...26 { brows = max(brows, (face.landmarks[i] * up).sum() / height) }
+        let share = 1 / (Self.onset * max(face.head.scale, 1e-3))
+        let black = skin.sample - skin.luma
+        uncover(
+            &tile, dark: black + Self.hair.dark * skin.luma...black + Self.hair.light * skin.luma,
+            side: SIMD3(up.x / height, up.y / height, 0 - brows) * share, over: frame)
     }
 }
 
