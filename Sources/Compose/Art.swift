@@ -12,10 +12,12 @@ public struct Art: Sendable {
         let density: Float
     }
 
-    let levels: [Level]
-
-    /// Pixels of the finest level, without what surrounds it.
-    var size: (x: Int, y: Int) { (levels[0].stamp.width - 2, levels[0].stamp.height - 2) }
+    /// The finest first.
+    private(set) var levels: [Level]
+    /// Pixels of the art as it was read, without what surrounds it.
+    let size: (x: Int, y: Int)
+    /// From art units to those pixels, and how many they are for one unit.
+    let whole: (map: Affine, density: Float)
 
     /// Loads and converts a mask's picture.
     /// - Parameters:
@@ -104,6 +106,17 @@ public struct Art: Sendable {
             density /= 2
         }
         self.levels = levels
+        size = (width, height)
+        whole = (levels[0].map, levels[0].density)
+    }
+
+    /// The same without the levels that are finer than any face needs.
+    /// - Parameter scale: pixels of the frame that one art unit covers at most.
+    func upTo(scale: Float) -> Art {
+        let finest = level(forScale: scale).density
+        var art = self
+        art.levels.removeAll { $0.density > finest }
+        return art
     }
 
     /// The level to draw with when one art unit covers `scale` pixels of the frame: never shrunk more than 1.5 times

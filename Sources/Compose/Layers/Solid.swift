@@ -18,6 +18,21 @@ struct Solid: Layer {
             stretch = material.picture == nil ? .zero : mesh.stretch
         }
 
+        /// The same with no finer picture than a head needs.
+        /// - Parameter scale: pixels per head unit, at most.
+        func upTo(scale: Float) -> Piece {
+            guard let picture = material.picture else { return self }
+            var material = material
+            material.picture = picture.upTo(scale: texelScale(picture, scale) * picture.whole.density)
+            return Piece(mesh: mesh, material: material, build: build)
+        }
+
+        /// Pixels of the frame for one of the picture's, where it is stretched most.
+        func texelScale(_ picture: borrowing Art, _ scale: Float) -> Float {
+            let (width, height) = (Float(picture.size.x), Float(picture.size.y))
+            return scale * max(stretch.x / max(width, 1), stretch.y / max(height, 1))
+        }
+
         enum Build {
             /// Closed: seen from outside alone.
             case body
@@ -64,7 +79,7 @@ struct Solid: Layer {
             let name = try fields.string("model")
             try reader.add(try SolidModel(file: name, folder: parts.folder, range: range), fields)
         }
-        pieces = reader.pieces
+        pieces = reader.pieces.map { $0.upTo(scale: parts.target.eyeDistance) }
         pivot = reader.pivot ?? frame.shift
         guard !pieces.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
@@ -253,9 +268,8 @@ struct Solid: Layer {
         let material = piece.material
         let texture: SIMD2<Float>
         if let picture = material.picture {
-            let stamp = picture.levels[0].stamp
             // One transparent pixel surrounds the art, and whole numbers are pixel centres.
-            texture = vertex.part * [Float(stamp.width - 2), Float(stamp.height - 2)] + 0.5
+            texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
         } else {
             texture = vertex.along * (Grains.samples / Grains.size)
         }
@@ -269,15 +283,12 @@ struct Solid: Layer {
         if piece.build == .fur { return .plain }
         if material.opacity < 1 { return .glass(opacity: material.opacity) }
         if let picture = material.picture {
-            let finest = picture.levels[0]
-            // Without the transparent pixels round it.
-            let (width, height) = (Float(finest.stamp.width - 2), Float(finest.stamp.height - 2))
-            let stretch = max(piece.stretch.x / max(width, 1), piece.stretch.y / max(height, 1))
-            let level = picture.level(forScale: finest.density * scale * stretch)
-            let shrink = level.density / finest.density
+            let whole = picture.whole
+            let level = picture.level(forScale: whole.density * piece.texelScale(picture, scale))
+            let shrink = level.density / whole.density
             return .picture(
                 level.stamp, shrink: shrink,
-                shift: [level.map.tx - shrink * finest.map.tx, level.map.ty - shrink * finest.map.ty])
+                shift: [level.map.tx - shrink * whole.map.tx, level.map.ty - shrink * whole.map.ty])
         }
         guard let grain = material.grain else { return .plain }
         return .grain(grain, level: grain.level(samplesPerPixel: Grains.samples / Grains.size / scale))

@@ -14,7 +14,7 @@ struct Material: Sendable {
     let isTinted: Bool
     let finish: Finish
     let grain: Grain?
-    let picture: Art?
+    var picture: Art?
     /// 1 is opaque; less is glass.
     let opacity: Float
     /// What the inner side of a sheet is multiplied by.
