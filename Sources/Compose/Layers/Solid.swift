@@ -8,7 +8,7 @@ struct Solid: Layer {
     /// Triangles of one material.
     struct Piece: Sendable {
         let mesh: Mesh
-        let material: Material
+        private(set) var material: Material
         let build: Build
         /// Head units for each of the picture's sides, where it is stretched most.
         let stretch: SIMD2<Float>
@@ -21,10 +21,11 @@ struct Solid: Layer {
         /// The same with no finer picture than a head needs.
         /// - Parameter scale: pixels per head unit, at most.
         func upTo(scale: Float) -> Piece {
-            guard let picture = material.picture else { return self }
-            var material = material
-            material.picture = picture.upTo(scale: texelScale(picture, scale) * picture.whole.density)
-            return Piece(mesh: mesh, material: material, build: build)
+            var piece = self
+            piece.material.picture = material.picture.map {
+                $0.upTo(scale: texelScale($0, scale) * $0.whole.density)
+            }
+            return piece
         }
 
         /// Pixels of the frame for one of the picture's, where it is stretched most.

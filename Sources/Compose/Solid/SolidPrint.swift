@@ -167,12 +167,12 @@ struct SolidShelf: ~Copyable {
     /// there already; else one that was never used, else the one that was not used for longest.
     mutating func place(of owner: SolidPrint.Owner) -> Int {
         clock += 1
+        if let known = find(owner) {
+            prints[known].used = clock
+            return known
+        }
         var (oldest, free): (Int?, Int?) = (nil, nil)
         for i in prints.indices {
-            if prints[i].owner == owner {
-                prints[i].used = clock
-                return i
-            }
             if prints[i].used == 0 {
                 free = free ?? i
             } else if oldest.map({ prints[i].used < prints[$0].used }) ?? true {

@@ -74,21 +74,23 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
 // Both work on whole words, of which vectors are made; x86-64 and ARM64 are both little-endian. Of a pair of pixels, a
 // word of 32 bits, every other byte is wanted: those that are left where 0 or 8 bits are dropped.
 
+@unsafe @inline(__always) private func pair(_ row: UnsafeRawPointer, _ x: Int, dropping bits: UInt32) -> UInt32 {
+    unsafe row.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
+}
+
 /// - Parameter width: of the rows, pixels.
 @unsafe @inline(__always) private func halveLuma(
     _ top: UnsafePointer<UInt8>, _ bottom: UnsafePointer<UInt8>, _ width: Int, dropping bits: UInt32,
     into out: UnsafeMutablePointer<UInt8>
 ) {
-    @inline(__always) func pair(_ row: UnsafePointer<UInt8>, _ x: Int) -> UInt32 {
-        unsafe UnsafeRawPointer(row).loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
-    }
     for x in 0..<width / 2 {
-        let sums = unsafe pair(top, x) &+ pair(bottom, x)
+        let sums = unsafe pair(top, x, dropping: bits) &+ pair(bottom, x, dropping: bits)
         unsafe out[x] = UInt8(truncatingIfNeeded: (sums &+ sums >> 16 &+ 2) >> 2)
     }
     guard width & 1 == 1 else { return }
     let x = width / 2
-    unsafe out[x] = UInt8(truncatingIfNeeded: (pair(top, x) &+ pair(bottom, x) &+ 1) >> 1)
+    unsafe out[x] = UInt8(
+        truncatingIfNeeded: (pair(top, x, dropping: bits) &+ pair(bottom, x, dropping: bits) &+ 1) >> 1)
 }
 
 /// - Parameter columns: of the luma that comes with it; a sample of chroma for two.
@@ -113,12 +115,11 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
         x += 8
     }
     while x < (columns + 1) / 2 {
-        @inline(__always) func pair(_ row: UnsafeRawPointer, _ x: Int) -> UInt32 {
-            unsafe row.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
-        }
-        let left = unsafe pair(top, 2 * x) &+ pair(bottom, 2 * x)
+        let left = unsafe pair(top, 2 * x, dropping: bits) &+ pair(bottom, 2 * x, dropping: bits)
         // The last of an odd number of columns has no second pair.
-        let right = unsafe 2 * x + 1 < columns ? pair(top, 2 * x + 1) &+ pair(bottom, 2 * x + 1) : left
+        let right =
+            unsafe 2 * x + 1 < columns
+            ? pair(top, 2 * x + 1, dropping: bits) &+ pair(bottom, 2 * x + 1, dropping: bits) : left
         let means = (left &+ right &+ 0x0002_0002) >> 2
         unsafe u.storeBytes(of: UInt8(truncatingIfNeeded: means), toByteOffset: x, as: UInt8.self)
         unsafe v.storeBytes(of: UInt8(truncatingIfNeeded: means >> 16), toByteOffset: x, as: UInt8.self)
