@@ -20,6 +20,10 @@ public struct Clip: FrameSource, ~Copyable {
     private let file: MediaFile
     private let loop: Bool
     private var decoder: ChildProcess?
+    /// Of the next run through the file, begun before this one's end: a looped clip goes on without a gap.
+    private var upcoming: ChildProcess?
+    /// Frames of a run, as foretold or as the last one had.
+    private var runLength: Int?
     private var frame: Frame
     /// Bytes of `frame` that are in.
     private var filled = 0
@@ -41,6 +45,7 @@ public struct Clip: FrameSource, ~Copyable {
         frame = Frame(layout)
         descriptor = decoder.pipe
         self.loop = loop
+        runLength = file.expected
         self.file = file
         self.decoder = consume decoder
     }
@@ -79,6 +84,7 @@ public struct Clip: FrameSource, ~Copyable {
         decoder?.listen()
         filled = 0
         if file.isPhoto { _ = finishDecoder() }
+        try prepare()
         try give(body)
         return .frame
     }
@@ -106,6 +112,12 @@ public struct Clip: FrameSource, ~Copyable {
         try body(frame.view, time(of: number - 1))
     }
 
+    /// Starts the next run's decoder a second before it is wanted: until its first picture it takes a part of that.
+    private mutating func prepare() throws(Problem) {
+        guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
+        upcoming = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+    }
+
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
         guard var ended = decoder.take() else { return nil }
         descriptor = nil
@@ -131,8 +143,8 @@ public struct Clip: FrameSource, ~Copyable {
         }
         if let lastLine { warning = "\(file.path) is damaged, \(numberInRun) frames could be read: \(lastLine)" }
         guard loop else { return .end }
-        numberInRun = 0
-        let next = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+        (runLength, numberInRun) = (numberInRun, 0)
+        let next = try upcoming.take() ?? ChildProcess(file.decoder, .reading, input: file.descriptor)
         descriptor = next.pipe
         decoder = consume next
         return .nothing

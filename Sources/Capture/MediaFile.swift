@@ -14,6 +14,8 @@ struct MediaFile: ~Copyable {
     private(set) var height = 0
     /// Frames per second; nil for photos.
     private(set) var rate: Double?
+    /// Frames of a clip by what the file says of its length, which may be wrong; nil: it says nothing.
+    private(set) var expected: Int?
     private(set) var codec = ""
     /// ffmpeg's filters that turn the picture upright and give it our colours.
     private(set) var filters = ""
@@ -65,7 +67,7 @@ struct MediaFile: ~Copyable {
 
     private mutating func probe() throws(Problem) {
         let entries =
-            "format=format_name:stream=codec_name,width,height,avg_frame_rate,r_frame_rate,color_space,nb_read_packets"
+            "format=format_name,duration:stream=codec_name,width,height,avg_frame_rate,r_frame_rate,color_space,nb_read_packets"
             + ":stream_side_data=rotation:frame_tags=Orientation"
         let (text, exit, lastLine) = try ChildProcess.output(
             of: [
@@ -95,6 +97,9 @@ struct MediaFile: ~Copyable {
             (format.hasSuffix("_pipe") || ["gif", "apng", "mjpeg", "image2"].contains(format))
             && facts["nb_read_packets"] == "1"
         if !isPhoto { rate = Self.rate(facts["avg_frame_rate"]) ?? Self.rate(facts["r_frame_rate"]) ?? 25 }
+        if let rate, let seconds = facts["duration"].flatMap({ Double($0) }), (0...1e6).contains(seconds) {
+            expected = Int(seconds * rate)
+        }
         try checkSize()
         settle(
             orientation: facts["TAG:Orientation"].flatMap { Int($0.trimmed) } ?? 1,

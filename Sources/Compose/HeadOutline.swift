@@ -76,10 +76,28 @@ struct HeadOutline {
         return PixelRect(x: left, y: top, width: right - left + 1, height: bottom - top + 1)
     }
 
+    /// The pixels of a row that lie within the outline grown by a factor, and at most one beside each end.
+    func columns(_ y: Int, grown factor: Float) -> Range<Int> {
+        // Where the squared distance, a parabola along the row, is the factor's square.
+        let (m, down) = (inverse, Float(y) - center.y)
+        let half = (m.y * down) * (m.y * down) - m.x * (m.z * down * down - factor * factor)
+        guard isSound, half > 0, m.x > 0 else { return 0..<0 }
+        let edge: Float = 100_000  // keeps Int conversions defined
+        let (middle, reach) = (center.x - m.y * down / m.x, half.squareRoot() / m.x)
+        let (first, last) = (max(-edge, min(edge, middle - reach)), max(-edge, min(edge, middle + reach)))
+        return Int(first.rounded(.down))..<Int(last.rounded(.up)) + 1
+    }
+
     /// 1 up to the outline grown by `full`, fading smoothly to 0 at the outline grown by `none`.
+    @inline(__always)
     func cover(_ p: Point, full: Float, none: Float) -> Float {
-        let t = max(0, min(1, (none - distance(p)) / (none - full)))
+        let t = max(0, min(1, (none * none - Self.squared(p - center, inverse)) / (none * none - full * full)))
         return t * t * (3 - 2 * t)
+    }
+
+    /// The same for kernels.
+    func soft(full: Float, none: Float) -> SoftEllipse {
+        SoftEllipse(center: center, matrix: inverse, full: full * full, none: none * none)
     }
 }
 

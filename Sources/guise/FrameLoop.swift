@@ -92,9 +92,11 @@ struct FrameLoop: ~Copyable {
     private static let patience: UInt64 = 10
     /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
     private static let gap: UInt64 = 250_000_000
-    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long. A file's frame is read so long
-    /// before it is due, since a decoder writes in pieces and is waited for in between.
+    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long.
     private static let soon: UInt64 = 4_000_000
+    /// A file's frame is read so long before it is due, nanoseconds, since a decoder writes in pieces and is waited for in
+    /// between; and then decodes the next one, for which a camera would not take the processor.
+    private static let ahead: UInt64 = 12_000_000
     /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
     private static let behind: UInt64 = 500_000_000
     /// Where somebody may have begun to watch it is asked again so soon, milliseconds.
@@ -268,7 +270,7 @@ struct FrameLoop: ~Copyable {
         switch source {
         case .some(let source):
             if isShowing, !isDue(at: now) {
-                timeout = min(timeout, Int((next - Self.soon - now) / 1_000_000) + 1)
+                timeout = min(timeout, Int((next - Self.ahead - now) / 1_000_000) + 1)
             } else if mayTake {
                 // A source without a descriptor always has a frame.
                 if let own = source.descriptor { descriptor = own } else { timeout = 0 }
@@ -316,7 +318,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// False: the source's next frame is held back for a while, in which other things may be heard.
-    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.soon >= next }
+    private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.ahead >= next }
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {

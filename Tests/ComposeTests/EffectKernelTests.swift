@@ -175,6 +175,45 @@ struct EffectKernelTests {
         #expect(inside > 1500 && worst <= 1.1, "\(inside) pixels, off by \(worst)")
     }
 
+    @Test func `a face's light and shade become art's relief, where the face is`() {
+        let layout = FrameLayout(width: 64, height: 48, format: .i444, range: .limited)
+        var frame = Frame(layout)
+        var bytes = frame.mutableBytes
+        for i in 0..<64 * 48 { bytes[i] = UInt8(16 + i % 64 * 3) }
+        var face = Tile()
+        var art = Tile()
+        let hasTaken = face.take(PixelRect(x: 8, y: 6, width: 48, height: 36), of: frame)
+        let hasBegun = art.begin(PixelRect(x: 0, y: 0, width: 64, height: 48), in: layout)
+        #expect(hasTaken && hasBegun)
+        var words = art.pixels
+        // Opaque and half transparent, premultiplied.
+        for i in words.indices { words[i] = i % 2 == 0 ? 0xff80_80a0 : 0x8040_4050 }
+        let relief = FaceRelief(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
+        art.relieve(
+            relief, by: face,
+            within: SoftEllipse(center: Point(32, 24), matrix: [1 / 400, 0, 1 / 225], full: 0.5, none: 0.9))
+        var (worst, changed): (Float, Int) = (0, 0)
+        let seen = art.readPixels
+        for y in 0..<48 {
+            for x in 0..<64 {
+                let word: UInt32 = (y * art.stride + x) % 2 == 0 ? 0xff80_80a0 : 0x8040_4050
+                let (dx, dy) = (Float(x) - 32, Float(y) - 24)
+                let isSeen = (8..<56).contains(x) && (6..<42).contains(y)
+                let t = max(0, min(1, (0.9 - dx * dx / 400 - dy * dy / 225) / 0.4))
+                let light = max(0.4, min(1.4, Float(x * 3) / 96))
+                let strength: Float = light < 1 ? 0.9 : 0.5
+                let gain = 1 + (light - 1) * strength * (isSeen ? t * t * (3 - 2 * t) : 0)
+                let black = 16 * Float(word >> 24) / 255
+                let wanted = black + (Float(word & 255) - black) * gain
+                let lit = seen[y * art.stride + x]
+                #expect(lit >> 8 == word >> 8)
+                worst = max(worst, abs(Float(lit & 255) - wanted))
+                if lit != word { changed += 1 }
+            }
+        }
+        #expect(worst <= 0.51 && changed > 500, "off by \(worst), \(changed) pixels changed")
+    }
+
     @Test(arguments: allLayouts.indices)
     func `a sheet lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
         let layout = allLayouts[index]

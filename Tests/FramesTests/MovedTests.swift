@@ -116,6 +116,63 @@ struct MovedTests {
         #expect(wanted.error(of: frame) == 0)
     }
 
+    @Test func `what moves fast may be turned and sized by more, and lies next to its place`() throws {
+        let layout = FrameLayout(width: 160, height: 120, format: .i444)
+        // A slow ramp, of which a pixel is 4 levels wide.
+        let stamp = Stamp(
+            width: 60, height: 40, pixels: (0..<2400).map { 0xff80_8000 | UInt32(10 + 4 * ($0 % 60)) })
+        let tile = Self.tile(stamp, at: (50, 40), in: layout)
+        for (size, turn) in [(1.045, 0), (0.955, 0), (1, 0.048), (1.03, -0.03)] as [(Float, Float)] {
+            var map = Affine(scale: size, angle: turn, origin: .zero)
+            let center = Point(80, 60)
+            let at = map(center)
+            (map.tx, map.ty) = (center.x + 0.3 - at.x, center.y - 0.4 - at.y)
+            var frame = Frame(layout)
+            lay(tile, moved: map, Paint(), onto: &frame)
+            #expect(!canLay(map) && frame.bytes[60 * 160 + 80] == 16, "\(map)")
+            lay(tile, moved: map, Paint(), within: 0.2, onto: &frame)
+            let back = try #require(map.inverse)
+            var worst: Float = 0
+            for y in 48..<72 {
+                for x in 58..<102 {
+                    let wanted = 10 + 4 * (back(Point(Float(x), Float(y))).x - 50)
+                    worst = max(worst, abs(Float(frame.bytes[y * 160 + x]) - wanted) / 4)
+                }
+            }
+            // Weights of 64 steps and whole levels come to a sixth of a pixel of this ramp.
+            #expect(worst <= 0.2 + 0.17, "\(map): off by \(worst) pixels")
+        }
+    }
+
+    @Test func `a stamp put into a tile is the same as its words`() {
+        let layout = FrameLayout(width: 96, height: 64, format: .i444)
+        let stamp = makeStamp(width: 70, height: 50)
+        for (scale, angle, origin) in [
+            (1, 0, Point(3, 5)), (1.3, 0.4, Point(31, -8)), (0.6, -2, Point(60, 50)), (1, 0, Point(-30, -20)),
+        ] as [(Float, Float, Point)] {
+            let map = Affine(scale: scale, angle: angle, origin: origin)
+            var one = Tile()
+            var other = Tile()
+            // Begun beside the frame's corner, too.
+            for corner in [0, 22, -20] {
+                let region = PixelRect(x: corner, y: corner, width: 96, height: 64)
+                let hasBegun = one.begin(region, in: layout, margin: 24) && other.begin(region, in: layout, margin: 24)
+                #expect(hasBegun)
+                one.put(stamp, by: map)
+                other.put(stamp.pixels.span, width: 70, height: 50, stride: 70, by: map)
+                let (seen, wanted) = (one.readPixels, other.readPixels)
+                var (worst, painted) = (0, 0)
+                for i in 0..<one.stride * one.region.height {
+                    for shift in [0, 8, 16, 24] as [UInt32] {
+                        worst = max(worst, abs(Int(seen[i] >> shift & 255) - Int(wanted[i] >> shift & 255)))
+                    }
+                    if wanted[i] != 0 { painted += 1 }
+                }
+                #expect(painted > 100 && worst <= 2, "\(map) from \(corner): \(painted) pixels, off by \(worst)")
+            }
+        }
+    }
+
     @Test func `laying a moved tile allocates nothing`() {
         let layout = FrameLayout(width: 160, height: 120, format: .i420)
         let tile = Self.tile(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)

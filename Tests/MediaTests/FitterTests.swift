@@ -45,6 +45,14 @@ import Testing
             #expect(near(pixel(fitter.map(Point(49.5, 29.5))), gray ? [200, 128, 128] : [200, 60, 200]))
             #expect(near(pixel(fitter.map(Point(120, 60))), gray ? [60, 128, 128] : [60, 100, 150]))
             #expect(near(pixel(Point(Float(width / 2), 2)), [16, 128, 128]), "the bar above is black")
+            let place = fitter.region
+            for y in 0..<height {
+                for x in 0..<width
+                where y < place.y || y >= place.y + place.height || x < place.x || x >= place.x + place.width {
+                    let at = Point(Float(x), Float(y))
+                    #expect(pixel(at) == [16, 128, 128], "\(at) of \(width)x\(height) beside \(place)")
+                }
+            }
             // The picture's centre is the output's centre.
             let center = fitter.map(Point(79.5, 39.5)) - Point(Float(width - 1) / 2, Float(height - 1) / 2)
             #expect(center.length <= 1.5)

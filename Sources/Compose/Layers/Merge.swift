@@ -45,8 +45,11 @@ struct Merge: Layer {
         let skin = FaceColors(canvas.effects.first, features)
         switch way {
         case .multiply:
-            let black: Float = canvas.frame.layout.range == .limited ? 16 : 0
-            relieve(&canvas.tile, canvas.effects.first, features, mean: skin.mean.x, black: black)
+            let relief = FaceRelief(
+                mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,
+                brightest: Self.brightest, shade: strength, shine: Self.shine * strength)
+            canvas.tile.relieve(
+                relief, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))
         case .feather: open(&canvas.tile, features)
         }
         canvas.layTile(opacity: look.opacity)
@@ -66,46 +69,16 @@ struct Merge: Layer {
             x: whole(low.x), y: whole(low.y), width: whole(high.x - low.x) + 2, height: whole(high.y - low.y) + 2)
     }
 
-    /// Multiplies the art's light by the face's, taken relative to its mean.
-    /// - Parameters:
-    ///   - mean: the face's luma, `black` that of black; samples.
-    private func relieve(
-        _ tile: inout Tile, _ seen: borrowing Tile, _ features: HeadOutline, mean: Float, black: Float
-    ) {
-        let (face, piece) = (seen.region, tile.region)
-        let (faceStride, stride) = (seen.stride, tile.stride)
-        let middle = max(8, mean - black)
-        let source = seen.readPixels
-        var words = tile.pixels
-        let rows = max(face.y, piece.y)..<max(face.y, piece.y, min(face.y + face.height, piece.y + piece.height))
-        let columns = max(face.x, piece.x)..<max(face.x, piece.x, min(face.x + face.width, piece.x + piece.width))
-        for y in rows {
-            for x in columns {
-                let cover = features.cover(Point(Float(x), Float(y)), full: Self.full, none: Self.none)
-                let at = (y - piece.y) * stride + x - piece.x
-                let word = words[at]
-                guard cover > 0, word >> 24 > 0 else { continue }
-                let luma = Float(source[(y - face.y) * faceStride + x - face.x] & 255) - black
-                let light = max(Self.darkest, min(Self.brightest, luma / middle))
-                let gain = 1 + (light - 1) * (light > 1 ? Self.shine : 1) * strength * cover
-                // What alpha has taken of black is no light.
-                let floor = black * Float(word >> 24) / 255
-                let lit = max(0, min(255, (Float(word & 255) - floor) * gain + floor))
-                words[at] = word & 0xffff_ff00 | UInt32(lit)
-            }
-        }
-    }
-
     /// Makes the art transparent over the features.
     private func open(_ tile: inout Tile, _ features: HeadOutline) {
         let (piece, stride) = (tile.region, tile.stride)
         var words = tile.pixels
-        for y in 0..<piece.height {
-            for x in 0..<piece.width where words[y * stride + x] != 0 {
-                let p = Point(Float(piece.x + x), Float(piece.y + y))
-                let shown = features.cover(p, full: Self.full, none: Self.none) * min(1, strength)
-                guard shown > 0 else { continue }
-                words[y * stride + x] = faded(words[y * stride + x], UInt32((1 - shown) * 256))
+        for y in piece.y..<piece.y + piece.height {
+            for x in features.columns(y, grown: Self.none).clamped(to: piece.x..<piece.x + piece.width) {
+                let at = (y - piece.y) * stride + x - piece.x
+                let shown =
+                    features.cover(Point(Float(x), Float(y)), full: Self.full, none: Self.none) * min(1, strength)
+                words[at] = faded(words[at], UInt32((1 - shown) * 256))
             }
         }
     }

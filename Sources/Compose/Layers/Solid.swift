@@ -110,7 +110,9 @@ struct Solid: Layer {
             map = nil
         }
         guard let map else { return }
-        lay(canvas.solids.shelf.prints[place].tile, moved: map, look.paint, onto: &canvas.frame)
+        lay(
+            canvas.solids.shelf.prints[place].tile, moved: map, look.paint, within: SolidPrint.mostLayingError,
+            onto: &canvas.frame)
     }
 
     /// A solid on a head as it is in a frame, to be drawn.

@@ -58,8 +58,11 @@ struct SolidPrint: ~Copyable {
     }
 
     /// The deviation up to which a picture that is about to be drawn anew may be laid once more, for each pixel between the
-    /// eyes: no corner lies further off than 3 % of that, for one frame, of a head that moves fast, and so is blurred.
-    static let mostLag: Float = 0.03
+    /// eyes: no corner lies further off than 5 % of that, for one frame, of a head that moves fast, and so is blurred.
+    static let mostLag: Float = 0.05
+    /// Pixels by which laying may put pixels beside their own places: of a head at rest, and of one that moves fast.
+    private static let usualLayingError: Float = 1 / 16
+    static let mostLayingError: Float = 1 / 5
 
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
     private static let margin = 2 * movedBorder
@@ -122,13 +125,14 @@ struct SolidPrint: ~Copyable {
         let other = (byY * xx - byX * xy) / determinant
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
-        guard canLay(map) else { return nil }
+        guard canLay(map, within: Self.mostLayingError) else { return nil }
         var deviation = Deviation.ofPlaces
         for i in marks.indices {
             let off = map(marks[i].position) - places[i]
             deviation.add(off.x * off.x + off.y * off.y)
         }
-        return isWhole || reaches(map) ? (map, deviation.size(over: marks.count)) : nil
+        let size = max(deviation.size(over: marks.count), layingError(map) / Self.usualLayingError)
+        return isWhole || reaches(map) ? (map, size) : nil
     }
 
     /// Whether what was left out beyond the frame's edges stays there.

@@ -179,7 +179,7 @@ private func blendRows(
 }
 
 /// Takes rows of the frame's pixels from a stamp: bilinear, 8 bits of weight.
-@safe private struct Sampler {
+@safe struct Sampler {
     /// The columns of one row that lie on the stamp, and where they begin there, in fixed point.
     struct Row {
         var begin = 0

@@ -2,15 +2,19 @@
 /// stays as sharp as it was drawn: bilinear sampling takes a quarter of a fur's contrast, and as the place moves through
 /// pixels it comes and goes. Allocates nothing.
 ///
-/// Eight pixels of a row share one place between the source's pixels, and its weights: what `canLay` allows puts none of
-/// them further than 1/16 pixel from its own.
+/// Eight pixels of a row share one place between the source's pixels, and its weights, which puts them beside their own by
+/// as much as `layingError` says.
 /// - Parameters:
 ///   - tile: whose outer `movedBorder` columns and rows are transparent, or lie outside of the frame after the move.
 ///   - map: from the frame's pixels that the tile was drawn for to those of this one; `canLay` it.
 ///   - paint: how it is laid.
-public func lay(_ tile: borrowing Tile, moved map: Affine, _ paint: Paint, onto frame: inout Frame) {
+///   - error: pixels by which none may lie further from its own place; with more than a sixteenth eight pixels are seen to
+///     belong together, unless what they show moves fast.
+public func lay(
+    _ tile: borrowing Tile, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16, onto frame: inout Frame
+) {
     let (region, layout, rowWords) = (tile.region, frame.layout, tile.stride)
-    guard let back = map.inverse, canLay(map), !region.isEmpty, paint.opacity > 0 else { return }
+    guard let back = map.inverse, canLay(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
     let (words, isNear) = (tile.readPixels, tile.nearArt)
     // The rows and columns that the corners span.
     let size = Point(Float(region.width), Float(region.height))
@@ -59,10 +63,12 @@ public func lay(_ tile: borrowing Tile, moved map: Affine, _ paint: Paint, onto 
 public let movedBorder = 12
 
 /// Whether a map turns and sizes by little enough for `lay`.
-public func canLay(_ map: Affine) -> Bool {
-    // Half of eight pixels times this is a sixteenth.
-    let most: Float = 1 / 64
-    return max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1))) <= most
+public func canLay(_ map: Affine, within error: Float = 1 / 16) -> Bool { layingError(map) <= error }
+
+/// Pixels by which `lay` puts none further from its own place.
+public func layingError(_ map: Affine) -> Float {
+    // Half of eight pixels.
+    4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
 
 extension ArtBlocks {

@@ -32,10 +32,29 @@ extension Tile {
             by: map.after(shift))
     }
 
-    /// Puts a stamp's picture into the tile.
-    /// - Parameter map: from the stamp's pixels to the frame's.
+    /// Puts a stamp's picture into the tile, which is transparent where it goes.
+    /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
     public mutating func put(_ stamp: borrowing Stamp, by map: Affine) {
-        put(stamp.pixels.span, width: stamp.width, height: stamp.height, stride: stamp.width, by: map)
+        let (piece, rowWords) = (region, stride)
+        let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
+        guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }
+        guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
+        var words = pixels
+        unsafe words.withUnsafeMutableBufferPointer { words in
+            guard let words = words.baseAddress else { return }
+            stamp.withArt { art in
+                art.fetch()
+                let sampler = Sampler(art, back, gain: 256)
+                var run = Run()
+                for y in 0..<piece.height {
+                    let row = sampler.row(y, width: piece.width)
+                    for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
+                    where sampler.sample(row, from: x, into: &run) {
+                        unsafe UnsafeMutableRawPointer(words + y * rowWords + x).storeBytes(of: run, as: Run.self)
+                    }
+                }
+            }
+        }
     }
 
     /// Puts a picture into the tile, bilinearly, in place of what lies there; where the picture does not reach, the tile
