@@ -29,6 +29,25 @@ import Testing
         #expect(got.times.map(\.number) == Array(0..<8))
     }
 
+    @Test func `a looped clip goes on without a gap`() throws {
+        let path = try workshop.make("a.mp4", "-f lavfi -i testsrc=s=320x240:r=30 -frames:v 45 -pix_fmt yuv420p")
+        var clip = try Clip(path: path, loop: true)
+        /// Milliseconds until the next frame.
+        func wait(_ clip: inout Clip) throws -> Double {
+            let start = monotonicTime()
+            while try clip.withFrame({ _, _ in }) == .nothing { clip.wait() }
+            return Double(monotonicTime() - start) / 1e6
+        }
+        let first = try wait(&clip)
+        // In real time, so that there is a second for what is begun ahead.
+        for _ in 1..<45 {
+            _ = try wait(&clip)
+            usleep(33_000)
+        }
+        let next = try wait(&clip)
+        #expect(next < first / 3, "\(next) ms at the seam, \(first) ms at the start")
+    }
+
     @Test func `a photo comes once, exact, in full range and 4 4 4`() throws {
         _ = try workshop.make("a.png", "-f lavfi -i color=red:s=3x5,format=rgb24 -frames:v 1")
         var photo = try Clip(path: workshop.path("a.png"))
