@@ -77,7 +77,14 @@ struct RunCommand: ParsableCommand {
             title = source.description
             isLiveSource = source.isLive
             if !source.isLive { rate = source.rate ?? size.rate }
-            if !source.isLive, sourceSpec != "sample", !isLive { canvas = source.layout }
+            let layout = source.layout
+            if !source.isLive, sourceSpec != "sample", !isLive {
+                canvas = layout
+            } else if !sinkSpecs.contains(where: Self.isDevice) {
+                // No device has a format of its own: frames stay in the source's.
+                canvas = FrameLayout(
+                    width: size.width, height: size.height, format: layout.format, range: layout.range)
+            }
         case .none: break
         }
         var outputs: [Output] = []
