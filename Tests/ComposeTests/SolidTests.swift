@@ -240,12 +240,22 @@ struct SolidTests {
             (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),
         ] {
             var canvas = Canvas(Self.layout)
-            _ = try Self.drawn(hat, makeFace(at: Point(160, 50), scale: Self.scale), on: &canvas)
+            _ = try Self.drawn(hat, makeFace(at: Point(160, 20), scale: Self.scale), on: &canvas)
             if face.head.origin.y > 100 { _ = try Self.drawn(hat, Self.face(), on: &canvas) }
             let seen = try Self.drawn(hat, face, light: light, on: &canvas)
             var fresh = Canvas(Self.layout)
             let distance = Self.distance(seen, try Self.drawn(hat, face, light: light, on: &fresh))
             #expect(distance.worst == 0, "\(face.head) \(light.gain): off by \(distance)")
+        }
+        // What was a little beyond the edge is there already.
+        for y in [35, 50] as [Float] {
+            let near = makeFace(at: Point(160, y), scale: Self.scale)
+            var canvas = Canvas(Self.layout)
+            _ = try Self.drawn(hat, makeFace(at: Point(160, 20), scale: Self.scale), on: &canvas)
+            let seen = try Self.drawn(hat, near, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let distance = Self.distance(seen, try Self.drawn(hat, near, on: &fresh))
+            #expect(distance.worst <= 8, "come in to \(y): off by \(distance)")
         }
     }
 

@@ -65,7 +65,7 @@ struct SolidPrint: ~Copyable {
     static let mostLayingError: Float = 1 / 5
 
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
-    private static let margin = 2 * movedBorder
+    private static let margin = 4 * movedBorder
 
     init() { marks.reserveCapacity(Self.mostMarks) }
 
