@@ -84,7 +84,7 @@ public struct Clip: FrameSource, ~Copyable {
         decoder?.listen()
         filled = 0
         if file.isPhoto { _ = finishDecoder() }
-        try prepare()
+        prepare()
         try give(body)
         return .frame
     }
@@ -112,10 +112,11 @@ public struct Clip: FrameSource, ~Copyable {
         try body(frame.view, time(of: number - 1))
     }
 
-    /// Starts the next run's decoder a second before it is wanted: until its first picture it takes a part of that.
-    private mutating func prepare() throws(Problem) {
+    /// Starts the next run's decoder a second before it is wanted: until its first picture it takes a part of that. What
+    /// keeps it from starting is told at the run's end, if it still does.
+    private mutating func prepare() {
         guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
-        upcoming = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+        upcoming = try? ChildProcess(file.decoder, .reading, input: file.descriptor)
     }
 
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
