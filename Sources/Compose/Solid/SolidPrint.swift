@@ -58,8 +58,8 @@ struct SolidPrint: ~Copyable {
     }
 
     /// The deviation up to which a picture that is about to be drawn anew may be laid once more, for each pixel between the
-    /// eyes: no corner lies further off than 5 % of that, for one frame, of a head that moves fast, and so is blurred.
-    static let mostLag: Float = 0.05
+    /// eyes: no corner lies further off than 6 % of that, for one frame, of a head that moves fast, and so is blurred.
+    static let mostLag: Float = 0.06
     /// Pixels by which laying may put pixels beside their own places: of a head at rest, and of one that moves fast.
     private static let usualLayingError: Float = 1 / 16
     static let mostLayingError: Float = 1 / 5
