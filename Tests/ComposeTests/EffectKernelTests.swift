@@ -151,12 +151,17 @@ struct EffectKernelTests {
     @Test func `a picture put into a tile lies where its map says`() {
         let layout = FrameLayout(width: 96, height: 64, format: .i444)
         // A ramp: the sample at u is 4 u + 20, linear, so that bilinear sampling is exact.
-        let words = (0..<40 * 30).map { i -> UInt32 in 0xff80_8000 | UInt32(20 + 4 * (i % 40)) }
+        var picture = Tile()
         var tile = Tile()
         let map = Affine(scale: 1.3, angle: 0.4, origin: Point(31.2, 8.1))
         let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 96, height: 64), in: layout)
-        #expect(hasBegun)
-        tile.put(words.span, width: 40, height: 30, stride: 40, by: map)
+        let hasPicture = picture.begin(PixelRect(x: 12, y: 6, width: 40, height: 30), in: layout)
+        #expect(hasBegun && hasPicture)
+        let stride = picture.stride
+        var words = picture.pixels
+        for i in words.indices { words[i] = 0xff80_8000 | UInt32(20 + 4 * (i % stride)) }
+        // From the frame's pixels that the picture shows.
+        tile.put(picture, by: map.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -12, ty: -6)))
         let back = map.inverse ?? .identity
         var (worst, inside): (Float, Int) = (0, 0)
         let pixels = tile.readPixels

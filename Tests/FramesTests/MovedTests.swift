@@ -144,29 +144,36 @@ struct MovedTests {
         }
     }
 
-    @Test func `a stamp put into a tile is the same as its words`() {
-        let layout = FrameLayout(width: 96, height: 64, format: .i444)
+    @Test func `a stamp put into a tile is what the definition says`() throws {
+        let layout = FrameLayout(width: 96, height: 64, format: .i444, range: .full)
         let stamp = makeStamp(width: 70, height: 50)
         for (scale, angle, origin) in [
             (1, 0, Point(3, 5)), (1.3, 0.4, Point(31, -8)), (0.6, -2, Point(60, 50)), (1, 0, Point(-30, -20)),
         ] as [(Float, Float, Point)] {
             let map = Affine(scale: scale, angle: angle, origin: origin)
-            var one = Tile()
-            var other = Tile()
+            var wanted = Reference(layout)
+            let before = wanted.frame()
+            try wanted.blend(stamp, by: map, Paint())
             // Begun beside the frame's corner, too.
             for corner in [0, 22, -20] {
+                var tile = Tile()
                 let region = PixelRect(x: corner, y: corner, width: 96, height: 64)
-                let hasBegun = one.begin(region, in: layout, margin: 24) && other.begin(region, in: layout, margin: 24)
+                let hasBegun = tile.begin(region, in: layout, margin: 24)
                 #expect(hasBegun)
-                one.put(stamp, by: map)
-                other.put(stamp.pixels.span, width: 70, height: 50, stride: 70, by: map)
-                let (seen, wanted) = (one.readPixels, other.readPixels)
-                var (worst, painted) = (0, 0)
-                for i in 0..<one.stride * one.region.height {
-                    for shift in [0, 8, 16, 24] as [UInt32] {
-                        worst = max(worst, abs(Int(seen[i] >> shift & 255) - Int(wanted[i] >> shift & 255)))
+                tile.put(stamp, by: map)
+                let (piece, words) = (tile.region, tile.readPixels)
+                var (worst, painted) = (0.0, 0)
+                for y in max(0, piece.y)..<min(64, piece.y + piece.height) {
+                    for x in max(0, piece.x)..<min(96, piece.x + piece.width) {
+                        let word = words[(y - piece.y) * tile.stride + x - piece.x]
+                        let rest = 1 - Double(word >> 24) / 255
+                        let i = y * 96 + x
+                        for (plane, wanted) in [wanted.luma[i], wanted.chroma[i].x, wanted.chroma[i].y].enumerated() {
+                            let under = Double(before.bytes[plane * 96 * 64 + i]) * rest
+                            worst = max(worst, abs(Double(word >> (8 * UInt32(plane)) & 255) + under - wanted))
+                        }
+                        if word != 0 { painted += 1 }
                     }
-                    if wanted[i] != 0 { painted += 1 }
                 }
                 #expect(painted > 100 && worst <= 2, "\(map) from \(corner): \(painted) pixels, off by \(worst)")
             }

@@ -116,16 +116,23 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
     let height: Int
     /// Words from one row to the next.
     let stride: Int
-    /// Of each of its `ArtBlocks`.
-    let isNearArt: UnsafePointer<Bool>
-    let blocksAcross: Int
+    /// Of each of its `ArtBlocks`; nil: all of it is art.
+    private let isNearArt: UnsafePointer<Bool>?
+    private let blocksAcross: Int
 
     init(
-        _ pixels: UnsafePointer<UInt32>, width: Int, height: Int, stride: Int, isNearArt: UnsafePointer<Bool>,
+        _ pixels: UnsafePointer<UInt32>, width: Int, height: Int, stride: Int, isNearArt: UnsafePointer<Bool>?,
         _ blocks: ArtBlocks = .stamp
     ) {
         unsafe (self.pixels, self.isNearArt) = (pixels, isNearArt)
         (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
+    }
+
+    /// Whether a block, or one of those round it, holds any art.
+    @inline(__always)
+    func isNearArt(column: Int, row: Int) -> Bool {
+        guard let isNearArt = unsafe isNearArt else { return true }
+        return unsafe isNearArt[row &* blocksAcross &+ column]
     }
 
     /// Asks for all lines of the stamp's art at once. Between two frames their copies drive it out of the caches, and who
@@ -134,8 +141,9 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
         let shift = ArtBlocks.stamp.shift
         for y in 0..<height {
             let row = unsafe pixels + y * stride
-            let blocks = unsafe isNearArt + (y >> shift) * blocksAcross
-            for block in 0..<blocksAcross where unsafe blocks[block] { unsafe clinux_prefetch(row + (block << shift)) }
+            for block in 0..<blocksAcross where isNearArt(column: block, row: y >> shift) {
+                unsafe clinux_prefetch(row + (block << shift))
+            }
         }
     }
 }
@@ -191,6 +199,8 @@ private func blendRows(
     /// Fixed point has 24 bits behind the point, so that steps add up to no error that shows.
     private static let fraction = 24
     private static let one = Float(1 << fraction)
+    /// More than positions are off by after a run of steps that were cut off to `ArtLine`'s bits.
+    private static let hair = (runLength + 1) << (fraction - ArtLine.fraction)
 
     private let art: SampledArt
     private let back: Affine
@@ -249,7 +259,8 @@ private func blendRows(
     }
 
     private func isInside(_ u: Int, _ v: Int) -> Bool {
-        u >= 0 && v >= 0 && u < (art.width - 1) << Self.fraction && v < (art.height - 1) << Self.fraction
+        u >= Self.hair && v >= Self.hair && u < (art.width - 1) << Self.fraction - Self.hair
+            && v < (art.height - 1) << Self.fraction - Self.hair
     }
 
     /// Samples the run of columns from `x` on; what lies outside of the row's part is transparent.
@@ -259,22 +270,22 @@ private func blendRows(
         let end = min(x + runLength, row.end)
         guard begin < end else { return empty(&run) }
         let steps = begin - row.begin
-        var (u, v) = (row.u + steps * du, row.v + steps * dv)
+        let (u, v) = (row.u + steps * du, row.v + steps * dv)
         if maySkip {
             let half = (end - begin) / 2
             let block = Self.fraction + ArtBlocks.stamp.shift
             let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
-            if unsafe !art.isNearArt[bv * art.blocksAcross + bu] { return empty(&run) }
+            if !art.isNearArt(column: bu, row: bv) { return empty(&run) }
         }
         if end - begin < runLength { run = Run() }
+        // The last bits are for what adds up from run to run.
+        let fine = Self.fraction - ArtLine.fraction
+        var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
+        var fade: ArtLine.Fade?
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
-            guard let target = bytes.baseAddress else { return }
-            for i in begin &- x..<end &- x {
-                let pixel = unsafe mix(art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction)), u, v)
-                unsafe target.storeBytes(of: pixel, toByteOffset: i &* 4, as: UInt32.self)
-                u &+= du
-                v &+= dv
-            }
+            let words = unsafe bytes.assumingMemoryBound(to: UInt32.self)
+            guard let first = words.baseAddress else { return }
+            unsafe line.take(end - begin, of: art, &fade, into: first + (begin - x))
         }
         run = faded(run, gain)
         return run != Run()
@@ -283,25 +294,6 @@ private func blendRows(
     private func empty(_ run: inout Run) -> Bool {
         run = Run()
         return false
-    }
-
-    @inline(__always)
-    private static func weight(_ position: Int) -> UInt16 {
-        UInt16(truncatingIfNeeded: position >> (fraction - 8)) & 255
-    }
-
-    /// Four neighbours, weighted: two by two from above to below, then from left to right.
-    @inline(__always)
-    private func mix(_ p: UnsafePointer<UInt32>, _ u: Int, _ v: Int) -> UInt32 {
-        let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
-        let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
-        let (fu, fv) = (Self.weight(u), Self.weight(v))
-        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
-        let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))
-        let rows = (a &<< 8 &+ (b &- a) &* fv &+ 128) &>> 8
-        let (left, right) = (rows.lowHalf, rows.highHalf)
-        let sum = left &<< 8 &+ (right &- left) &* fu &+ 128
-        return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum &>> 8), to: UInt32.self)
     }
 }
 

@@ -115,7 +115,7 @@ extension ArtBlocks {
         guard column >= 1, row >= 1, column &+ 11 <= art.stride, row &+ 2 < art.height, column &+ 4 < art.width
         else { return false }
         let shift = ArtBlocks.moved.shift
-        guard unsafe art.isNearArt[(row >> shift) &* art.blocksAcross &+ (column &+ 4) >> shift] else { return false }
+        guard art.isNearArt(column: (column &+ 4) >> shift, row: row >> shift) else { return false }
         let place = unsafe UnsafeRawPointer(art.pixels + (row &* art.stride &+ column))
         let (fu, fv) = (u & 63, v & 63)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in

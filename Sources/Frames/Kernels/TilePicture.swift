@@ -23,72 +23,44 @@ extension Tile {
         return true
     }
 
-    /// Puts another tile's picture into this one.
-    /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
-    public mutating func put(_ other: borrowing Tile, by map: Affine) {
-        let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(other.region.x), ty: Float(other.region.y))
-        put(
-            other.readPixels, width: other.region.width, height: other.region.height, stride: other.stride,
-            by: map.after(shift))
-    }
-
-    /// Puts a stamp's picture into the tile, which is transparent where it goes.
+    /// Puts a stamp's picture into the tile, bilinearly; the tile is transparent where it goes.
     /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
     public mutating func put(_ stamp: borrowing Stamp, by map: Affine) {
+        stamp.withArt { art in
+            art.fetch()
+            put(art, by: map)
+        }
+    }
+
+    /// Puts another tile's picture into this one, likewise.
+    /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
+    public mutating func put(_ other: borrowing Tile, by map: Affine) {
+        let piece = other.region
+        guard !piece.isEmpty else { return }
+        let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
+        unsafe other.readPixels.withUnsafeBufferPointer {
+            guard let words = $0.baseAddress else { return }
+            let art = unsafe SampledArt(
+                words, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
+            put(art, by: map.after(shift))
+        }
+    }
+
+    private mutating func put(_ art: SampledArt, by map: Affine) {
         let (piece, rowWords) = (region, stride)
         let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
         guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }
         guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
+        let sampler = Sampler(art, back, gain: 256)
         var words = pixels
         unsafe words.withUnsafeMutableBufferPointer { words in
             guard let words = words.baseAddress else { return }
-            stamp.withArt { art in
-                art.fetch()
-                let sampler = Sampler(art, back, gain: 256)
-                var run = Run()
-                for y in 0..<piece.height {
-                    let row = sampler.row(y, width: piece.width)
-                    for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
-                    where sampler.sample(row, from: x, into: &run) {
-                        unsafe UnsafeMutableRawPointer(words + y * rowWords + x).storeBytes(of: run, as: Run.self)
-                    }
-                }
-            }
-        }
-    }
-
-    /// Puts a picture into the tile, bilinearly, in place of what lies there; where the picture does not reach, the tile
-    /// stays as it is.
-    /// - Parameters:
-    ///   - words: premultiplied YUVA, `height` rows of `width`, `stride` words apart.
-    ///   - map: from the picture's pixels to the frame's; one that folds the plane or is not finite puts nothing.
-    public mutating func put(_ words: Span<UInt32>, width: Int, height: Int, stride wordStride: Int, by map: Affine) {
-        guard let back = map.inverse, !region.isEmpty, width > 1, height > 1 else { return }
-        precondition(words.count >= (height - 1) * wordStride + width, "a picture's words are all there")
-        guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
-        let (piece, rowWords) = (region, stride)
-        let one = Float(1 << 24)
-        let (du, dv) = (Int((back.a * one).rounded()), Int((back.c * one).rounded()))
-        let (limitU, limitV) = (UInt(width - 1) << 24, UInt(height - 1) << 24)
-        var target = pixels
-        unsafe words.withUnsafeBufferPointer { source in
-            unsafe target.withUnsafeMutableBufferPointer { target in
-                guard let source = source.baseAddress, let target = target.baseAddress else { return }
-                for y in 0..<piece.height {
-                    let start = back(Point(Float(piece.x), Float(piece.y + y)))
-                    guard abs(start.x) < 1e6, abs(start.y) < 1e6 else { continue }
-                    // Half a step of the weights, which are cut off to 8 bits.
-                    var (u, v) = (Int(start.x * one) + 1 << 15, Int(start.y * one) + 1 << 15)
-                    let row = unsafe target + y * rowWords
-                    for x in 0..<piece.width {
-                        // A negative position is a large one without sign.
-                        if UInt(bitPattern: u) < limitU && UInt(bitPattern: v) < limitV {
-                            let at = unsafe source + ((v >> 24) &* wordStride &+ (u >> 24))
-                            unsafe row[x] = mixed(at, wordStride, u, v)
-                        }
-                        u &+= du
-                        v &+= dv
-                    }
+            var run = Run()
+            for y in 0..<piece.height {
+                let row = sampler.row(y, width: piece.width)
+                for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
+                where sampler.sample(row, from: x, into: &run) {
+                    unsafe UnsafeMutableRawPointer(words + y * rowWords + x).storeBytes(of: run, as: Run.self)
                 }
             }
         }
@@ -118,18 +90,6 @@ enum Channels {
         let two = (channels | channels &>> 8) & 0x0000_ffff_0000_ffff
         return UInt32(truncatingIfNeeded: two | two &>> 16)
     }
-}
-
-/// Four neighbours, weighted: two by two from above to below, then from left to right.
-@inline(__always)
-private func mixed(_ p: UnsafePointer<UInt32>, _ stride: Int, _ u: Int, _ v: Int) -> UInt32 {
-    let fu = UInt64(truncatingIfNeeded: u &>> 16) & 255
-    let fv = UInt64(truncatingIfNeeded: v &>> 16) & 255
-    let (left, right) = unsafe (
-        Channels.mix(Channels.spread(p[0]), Channels.spread(p[stride]), fv),
-        Channels.mix(Channels.spread(p[1]), Channels.spread(p[stride &+ 1]), fv)
-    )
-    return Channels.join(Channels.mix(left, right, fu))
 }
 
 /// One row of a frame, to be read as opaque words.

@@ -42,7 +42,7 @@ public func warp(
 /// One triangle in the frame, and how the stamp's position and the fade go on from pixel to pixel.
 private struct WarpTriangle {
     /// Positions in the stamp have 16 bits behind the point: over the longest row the error stays under 0.1 pixel.
-    private static let fraction = 16
+    private static let fraction = ArtLine.fraction
     private static let one = Float(1 << fraction)
     /// Pixels of a run that are skipped together where the stamp is empty.
     private static let chunk = 16
@@ -133,48 +133,23 @@ private struct WarpTriangle {
         // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
         let maySkip = max(abs(du), abs(dv)) * Self.chunk / 2 < (Self.chunk - 2) << Self.fraction
         let block = Self.fraction + ArtBlocks.stamp.shift
+        var line = ArtLine(u: u, v: v, du: du, dv: dv)
         var x = begin
         while x < end {
             let count = min(Self.chunk, end - x)
-            let (bu, bv) = ((u + count / 2 * du) >> block, (v + count / 2 * dv) >> block)
-            if unsafe maySkip && !art.isNearArt[bv * art.blocksAcross + bu] {
-                u += count * du
-                v += count * dv
+            let (bu, bv) = ((line.u + count / 2 * du) >> block, (line.v + count / 2 * dv) >> block)
+            if maySkip && !art.isNearArt(column: bu, row: bv) {
+                line.skip(count)
             } else if isFaded {
-                var gain = Int((fade.x * Float(x) + fade.y * Float(y) + fade.z) * Self.one)
-                let step = Int(fade.x * Self.one)
-                for i in x..<x + count {
-                    let weight = UInt16(truncatingIfNeeded: max(0, min(256, gain >> (Self.fraction - 8))))
-                    unsafe row[i] = mix(art, u, v, weight)
-                    u &+= du
-                    v &+= dv
-                    gain &+= step
-                }
+                var fading: ArtLine.Fade? = ArtLine.Fade(
+                    value: Int((fade.x * Float(x) + fade.y * Float(y) + fade.z) * Self.one),
+                    step: Int(fade.x * Self.one))
+                unsafe line.take(count, of: art, &fading, into: row + x)
             } else {
-                for i in x..<x + count {
-                    unsafe row[i] = mix(art, u, v, nil)
-                    u &+= du
-                    v &+= dv
-                }
+                var none: ArtLine.Fade?
+                unsafe line.take(count, of: art, &none, into: row + x)
             }
             x += count
         }
-    }
-
-    /// Four neighbours, weighted: two by two from above to below, then from left to right; then faded by 256ths.
-    @inline(__always)
-    private func mix(_ art: SampledArt, _ u: Int, _ v: Int, _ fade: UInt16?) -> UInt32 {
-        let p = unsafe art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction))
-        let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
-        let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
-        let fu = UInt16(truncatingIfNeeded: u >> (Self.fraction - 8)) & 255
-        let fv = UInt16(truncatingIfNeeded: v >> (Self.fraction - 8)) & 255
-        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
-        let (a, b) = (SIMD8<UInt16>(truncatingIfNeeded: upper), SIMD8<UInt16>(truncatingIfNeeded: lower))
-        let rows = (a &<< 8 &+ (b &- a) &* fv &+ 128) &>> 8
-        let (left, right) = (rows.lowHalf, rows.highHalf)
-        var sum = (left &<< 8 &+ (right &- left) &* fu &+ 128) &>> 8
-        if let fade { sum = (sum &* fade &+ 128) &>> 8 }
-        return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: sum), to: UInt32.self)
     }
 }
