@@ -56,6 +56,9 @@ struct Solid: Layer {
     private let shadow: Float
     /// Blades on what faces away by more than 30 degrees are hidden by it.
     private static let beyond: Float = 0.5
+    /// Sheets that are seen from less than 12 degrees beside their edge are next to nothing, and about to show their
+    /// other side's light.
+    private static let onEdge: Float = 0.2
 
     /// - Throws: `Problem` with file and line.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
@@ -229,8 +232,9 @@ struct Solid: Layer {
                 place += 0.618_034
                 place -= place.rounded(.down)
                 let i = min(Int(place * Float(count)), count - 1)
-                guard i >= 0, piece.build == .sheet || pose.view.turned(piece.mesh.vertices[i].normal).z < 0
-                else { continue }
+                guard i >= 0 else { continue }
+                let facing = pose.view.turned(piece.mesh.vertices[i].normal).z
+                guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
                 guard print.shows(Point(corner.position.x, corner.position.y)) else { continue }
                 print.mark(
