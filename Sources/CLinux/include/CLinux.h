@@ -34,8 +34,9 @@ static const unsigned long clinux_queryctrl = VIDIOC_QUERYCTRL;
 static const unsigned long clinux_g_ctrl = VIDIOC_G_CTRL;
 static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 
-/// Asks for the cache line of an address without waiting for it; any address will do.
-static inline void clinux_prefetch(const void *address) { __builtin_prefetch(address); }
+/// Reads a byte for nothing but its cache line, which later reads find near. Nothing waits for it, so several are on their
+/// way at once. (A prefetch is no read: landmarks that ask for their leaves by one take 1.4 times as long.)
+static inline void clinux_touch(const void *address) { (void)*(const volatile char *)address; }
 
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);

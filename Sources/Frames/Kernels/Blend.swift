@@ -142,7 +142,7 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
         for y in 0..<height {
             let row = unsafe pixels + y * stride
             for block in 0..<blocksAcross where isNearArt(column: block, row: y >> shift) {
-                unsafe clinux_prefetch(row + (block << shift))
+                unsafe clinux_touch(row + (block << shift))
             }
         }
     }

@@ -1,3 +1,5 @@
+import CLinux
+
 /// Kernels for an ensemble of regression trees of depth 4 whose splits compare two pixels.
 ///
 /// A split is one 32-bit word: bits 0-8 and 9-17 are the numbers of the two pixels, bits 22-31 a signed threshold; the
@@ -72,17 +74,16 @@ public enum Trees {
         }
     }
 
-    /// Reads a byte of each chosen row, so that all of them are on their way from memory before they are added: the
-    /// reads do not wait for each other.
-    /// - Returns: a value to be kept somewhere, so that the reads are done at all.
-    public static func touch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) -> UInt8 {
+    /// Asks for all chosen rows, so that they are on their way from memory together before they are added one by one.
+    public static func fetch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) {
         let count = UInt32(leaves.count / max(1, width))
-        var touched: UInt8 = 0
-        for i in rows.indices where rows[i] < count {
-            let start = Int(rows[i]) * width
-            for line in stride(from: start, to: start + width, by: block) { touched &+= unsafe leaves[unchecked: line] }
+        unsafe leaves.withUnsafeBytes { leaves in
+            guard let base = leaves.baseAddress else { return }
+            for i in rows.indices where rows[i] < count {
+                let row = unsafe base + Int(rows[i]) * width
+                for line in stride(from: 0, to: width, by: block) { unsafe clinux_touch(row + line) }
+            }
         }
-        return touched
     }
 
     /// Adds the chosen rows, byte by byte.

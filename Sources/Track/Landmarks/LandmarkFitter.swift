@@ -8,8 +8,6 @@ public struct LandmarkFitter: ~Copyable {
     private var pixels = [512 of UInt8](repeating: 0)
     private var rows = [512 of UInt32](repeating: 0)
     private var sums = [64 of UInt32](repeating: 0)
-    /// Keeps alive the reads that bring leaves from memory; means nothing.
-    private var touched: UInt8 = 0
 
     /// A fitter with its scratch memory, about 3 KB.
     public init(_ model: LandmarkModel) { self.model = model }
@@ -93,7 +91,7 @@ public struct LandmarkFitter: ~Copyable {
         var chosen = rows.mutableSpan
         Trees.descend(splits, pixels: pixels.span, rows: &chosen)
         let finds = rows.span.extracting(first: file.trees)
-        touched &+= Trees.touch(leaves, rows: finds, width: file.bytesPerLeaf)
+        Trees.fetch(leaves, rows: finds, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
         Trees.sum(leaves, rows: finds, into: &totals)
 
