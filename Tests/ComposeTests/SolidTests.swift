@@ -259,6 +259,31 @@ struct SolidTests {
         }
     }
 
+    @Test func `what moves fast is drawn anew less often than what turns in its place, and at rest it is right`() throws
+    {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
+        func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {
+            var canvas = Canvas(Self.layout)
+            var (anew, worst, last) = (0, 0.0, 0.0)
+            // The last frames are at rest.
+            for i in (0..<20).map({ min($0, 16) }) {
+                let head = makeFace(
+                    at: Point(70 + step * Float(i), 160), scale: 60, roll: 0.3 * Float(i), yaw: 0.4 * Float(i))
+                let seen = try Self.drawn(hat, head, on: &canvas)
+                var fresh = Canvas(Self.layout)
+                let off = Self.distance(seen, try Self.drawn(hat, head, on: &fresh))
+                if off.worst == 0 { anew += 1 }
+                worst = max(worst, off.mean)
+                last = off.mean
+            }
+            return (anew, worst, last)
+        }
+        let (still, moving) = (try wear(step: 0), try wear(step: 10))
+        print("turning in its place, and moving: \(still), \(moving)")
+        #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
+    }
+
     @Test func `a frame that must not wait shows a picture that is a little old, and the next one a new one`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }

@@ -104,9 +104,11 @@ struct Solid: Layer {
         let sitting = Sitting(solid: self, owner: owner, pose: pose, scale: wearer.face.head.scale)
         var map: Affine? = .identity
         let carried = carry(canvas.solids.shelf.prints[place], pose)
-        if let carried, carried.deviation <= 1 {
+        let most = SolidPrint.mostLag * sitting.scale
+        let tolerance = canvas.solids.shelf.prints[place].tolerance(for: wearer.face.head.origin)
+        if let carried, carried.deviation <= min(tolerance, max(most, 1)) {
             map = carried.map
-        } else if let carried, canvas.solids.mayLag, carried.deviation <= SolidPrint.mostLag * sitting.scale {
+        } else if let carried, canvas.solids.mayLag, carried.deviation <= most {
             map = carried.map
             canvas.solids.putOff(sitting)
         } else if !sitting.draw(on: &canvas.solids, place, layout) {

@@ -26,6 +26,8 @@ struct SolidPrint: ~Copyable {
     fileprivate(set) var owner: Owner?
     fileprivate var used: UInt64 = 0
     private(set) var marks: [Mark] = []
+    /// Where its head lay in the frame before, pixels.
+    fileprivate var head: Point?
     /// False where a part of it was left out, beyond the frame's edges.
     private var isWhole = true
 
@@ -57,6 +59,9 @@ struct SolidPrint: ~Copyable {
         }
     }
 
+    /// The deviation that a picture may have more for each pixel by which it moves in a frame. A camera that exposes for
+    /// half of a frame's time smears it over half a pixel; corners then lie off by a tenth of that in the mean.
+    static let smear: Float = 0.1
     /// The deviation up to which a picture that is about to be drawn anew may be laid once more, for each pixel between the
     /// eyes: no corner lies further off than 6 % of that, for one frame, of a head that moves fast, and so is blurred.
     static let mostLag: Float = 0.06
@@ -68,6 +73,14 @@ struct SolidPrint: ~Copyable {
     private static let margin = 4 * movedBorder
 
     init() { marks.reserveCapacity(Self.mostMarks) }
+
+    /// The deviation up to which the picture is laid again.
+    /// - Parameter head: where its head lies now, pixels.
+    mutating func tolerance(for head: Point) -> Float {
+        let moved = self.head.map { (head - $0).length } ?? 0
+        self.head = head
+        return 1 + Self.smear * moved
+    }
 
     /// Forgets the picture, and makes room for another.
     /// - Returns: false where nothing of it lies near the frame.
@@ -186,6 +199,7 @@ struct SolidShelf: ~Copyable {
         var place = free ?? oldest ?? 0
         if let oldest, clock - prints[oldest].used > Self.patience { place = oldest }
         (prints[place].owner, prints[place].used) = (owner, clock)
+        prints[place].head = nil
         prints[place].forget()
         return place
     }
