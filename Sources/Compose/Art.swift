@@ -121,9 +121,12 @@ public struct Art: Sendable {
 
     /// The level to draw with when one art unit covers `scale` pixels of the frame: never shrunk more than 1.5 times
     /// by bilinear sampling, so that thin lines do not flicker.
-    func level(forScale scale: Float) -> Level {
-        var best = levels[0]
-        for level in levels where level.density >= scale / 1.4 { best = level }
+    func level(forScale scale: Float) -> Level { levels[levelIndex(forScale: scale)] }
+
+    /// The same, as one of `levels`.
+    func levelIndex(forScale scale: Float) -> Int {
+        var best = 0
+        for i in levels.indices where levels[i].density >= scale / 1.4 { best = i }
         return best
     }
 

@@ -73,6 +73,14 @@ public struct PixelRect: Equatable, Sendable {
         let bottom = max(top, min(y + height, limitY))
         return PixelRect(x: left, y: top, width: right - left, height: bottom - top)
     }
+
+    /// The same with its odd left and top edges moved outwards, since chroma is shared between neighbours.
+    func evenPiece(width limitX: Int, height limitY: Int) -> PixelRect {
+        let piece = clamped(width: limitX, height: limitY)
+        let (left, top) = (piece.x & 1, piece.y & 1)
+        return PixelRect(
+            x: piece.x - left, y: piece.y - top, width: piece.width + left, height: piece.height + top)
+    }
 }
 
 /// A plane affine map: `x' = a x + b y + tx`, `y' = c x + d y + ty`.

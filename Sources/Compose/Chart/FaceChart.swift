@@ -95,28 +95,45 @@ enum FaceChart {
 
 /// Art on the face chart, ready to be bent to faces: its edges are soft and its size is that of the largest face.
 struct ChartArt: Sendable {
-    let art: Art
-    let triangles: [SIMD4<UInt8>]
+    private let art: Art
+    /// For each of the art's levels, those that show any of it.
+    private let triangles: [[SIMD4<UInt8>]]
 
     /// The cosine between a point's normal and the way to the camera at which art is gone, and from which on it is
     /// whole: a turned cheek's edge is foreshortened, and landmarks are least sure there.
     private static let (grazing, facing): (Float, Float) = (0.02, 0.3)
 
+    /// - Parameter triangles: three points of the chart each.
+    init(art: Art, triangles: [SIMD4<UInt8>]) {
+        self.art = art
+        self.triangles = art.levels.map { level in
+            let points = FaceChart.points.map(level.map.callAsFunction)
+            return triangles.filter {
+                level.stamp.holdsArt(near: points[Int($0.x)], points[Int($0.y)], points[Int($0.z)])
+            }
+        }
+    }
+
     /// The chart's sides face away even on a head that looks into the camera; the art is drawn to end there.
     private static let frontal: [Float] = FaceChart.normals.map { -$0.z }
 
-    /// Makes the canvas's tile a transparent piece of the picture round a face.
-    /// - Returns: false where nothing of it lies in the picture.
-    static func begin(_ places: borrowing FaceChart.Places, on canvas: inout Canvas) -> Bool {
+    /// The piece of the picture round a face; nil for one that is a speck or out of all bounds.
+    static func region(_ places: borrowing FaceChart.Places) -> PixelRect? {
         var (low, high) = (places[0], places[0])
         for i in FaceChart.outline {
             low = pointwiseMin(low, places[i])
             high = pointwiseMax(high, places[i])
         }
         // Keeps conversions to whole numbers defined, and what is a speck away.
-        guard low.x > -1e5, low.y > -1e5, high.x < 1e5, high.y < 1e5, high.x - low.x > 4 else { return false }
+        guard low.x > -1e5, low.y > -1e5, high.x < 1e5, high.y < 1e5, high.x - low.x > 4 else { return nil }
         let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
-        let piece = PixelRect(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
+        return PixelRect(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
+    }
+
+    /// Makes the canvas's tile a transparent piece of the picture round a face.
+    /// - Returns: false where nothing of it lies in the picture.
+    static func begin(_ places: borrowing FaceChart.Places, on canvas: inout Canvas) -> Bool {
+        guard let piece = region(places) else { return false }
         return canvas.tile.begin(piece, in: canvas.frame.layout)
     }
 
@@ -125,7 +142,8 @@ struct ChartArt: Sendable {
     func draw(
         _ face: borrowing Face, _ places: borrowing FaceChart.Places, by map: Affine = .identity, on tile: inout Tile
     ) {
-        let level = art.level(forScale: face.head.scale * map.a / FaceChart.unit)
+        let index = art.levelIndex(forScale: face.head.scale * map.a / FaceChart.unit)
+        let (level, pieces) = (art.levels[index], triangles[index])
         let scale = max(face.head.scale, 1e-6)
         let away = cross(face.head.x / scale, face.head.y / scale)
         var vertices = [105 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 0))
@@ -137,7 +155,7 @@ struct ChartArt: Sendable {
             let fade = max(0, min(1, (seen - Self.grazing) / (limit - Self.grazing)))
             vertices[i] = WarpVertex(source: level.map(FaceChart.points[i]), target: map(places[i]), fade: fade)
         }
-        warp(level.stamp, vertices.span, triangles.span, onto: &tile)
+        warp(level.stamp, vertices.span, pieces.span, onto: &tile)
     }
 }
 

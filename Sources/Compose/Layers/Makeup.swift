@@ -131,11 +131,10 @@ struct Makeup: Layer {
     func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
         let places = FaceChart.place(on: wearer.face)
         let ground = FaceGround.samples(places, in: canvas.frame)
-        if let bare, let ground, ChartArt.begin(places, on: &canvas) {
+        if let bare, let ground {
             let how = Smoothing(
-                strength: max(smoothness, evenness), evenness: evenness, chroma: ground.chroma)
+                strength: max(smoothness, evenness) * look.opacity, evenness: evenness, chroma: ground.chroma)
             canvas.smooth(how, where: bare, wearer.face, places)
-            canvas.layTile(opacity: look.opacity)
         }
         if let colors, ChartArt.begin(places, on: &canvas) {
             colors.draw(wearer.face, places, on: &canvas.tile)
@@ -145,13 +144,15 @@ struct Makeup: Layer {
 }
 
 extension Canvas {
-    /// Draws a face's skin, smoothed, on the tile.
+    /// Smooths a face's skin.
     /// - Parameter skin: where it is.
     fileprivate mutating func smooth(
         _ how: Smoothing, where skin: ChartArt, _ face: borrowing Face, _ places: borrowing FaceChart.Places
     ) {
-        guard let map = smoother.begin(over: tile, eyeDistance: face.head.scale) else { return }
+        guard let region = ChartArt.region(places),
+            let map = smoother.begin(over: region, of: frame.layout, eyeDistance: face.head.scale)
+        else { return }
         skin.draw(face, places, by: map, on: &smoother.mask)
-        smoother.smooth(&tile, how, over: frame)
+        smoother.smooth(&frame, how)
     }
 }

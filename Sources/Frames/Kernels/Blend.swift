@@ -128,6 +128,12 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
         (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
     }
 
+    /// Whether it has the pixel at this place, with 16 bits behind the point, and those to its right and below.
+    @inline(__always)
+    func holds(_ u: Int, _ v: Int) -> Bool {
+        u >= 0 && v >= 0 && u < (width &- 1) << ArtLine.fraction && v < (height &- 1) << ArtLine.fraction
+    }
+
     /// Whether a block, or one of those round it, holds any art.
     @inline(__always)
     func isNearArt(column: Int, row: Int) -> Bool {
@@ -281,11 +287,10 @@ private func blendRows(
         // The last bits are for what adds up from run to run.
         let fine = Self.fraction - ArtLine.fraction
         var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
-        var fade: ArtLine.Fade?
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
             let words = unsafe bytes.assumingMemoryBound(to: UInt32.self)
             guard let first = words.baseAddress else { return }
-            unsafe line.take(end - begin, of: art, &fade, into: first + (begin - x))
+            unsafe line.take(end - begin, of: art, into: first + (begin - x))
         }
         run = faded(run, gain)
         return run != Run()

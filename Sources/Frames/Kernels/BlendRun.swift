@@ -30,48 +30,82 @@ struct RunPlace {
     let count: Int
 }
 
+/// Art over neighbouring samples of one kind: premultiplied, and its alpha.
+struct RunSamples {
+    var art: SIMD16<UInt16>
+    var alpha: SIMD16<UInt16>
+}
+
 /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
 /// - Parameters:
 ///   - lower: nil where there is no next row, or chroma is not shared with it.
-///   - light: nil for art as it was drawn; only for whole runs, where chroma is shared.
+///   - light: nil for art as it was drawn; only where chroma is shared.
 @inline(__always)
 func blend(
     _ upper: Run, _ lower: Run?, _ light: RunLight? = nil, onto base: UnsafeMutablePointer<UInt8>,
     _ layout: FrameLayout, at place: RunPlace
 ) {
-    guard place.count == runLength else {
-        unsafe blendEnd(upper, lower, onto: base, layout, at: place)
+    var (first, second) = (upper, lower ?? upper)
+    guard layout.format != .i444 else {
+        let alpha = alpha(upper)
+        let (u, v, step) = unsafe chromaRow(base, layout, place.y)
+        unsafe blend(luma(upper, nil), nil, onto: base, layout, at: place)
+        unsafe blend(RunSamples(art: lowest(upper &>> 8), alpha: alpha), place.count, onto: u + place.x, step)
+        unsafe blend(RunSamples(art: lowest(upper &>> 16), alpha: alpha), place.count, onto: v + place.x, step)
         return
     }
+    // The last column of an odd width has its chroma for itself.
+    if place.count < runLength && place.count % 2 == 1 {
+        (first[place.count], second[place.count]) = (first[place.count - 1], second[place.count - 1])
+    }
+    unsafe blend(luma(upper, light), chroma(first, second, light), onto: base, layout, at: place)
+    guard let lower else { return }
+    let below = RunPlace(x: place.x, y: place.y + 1, count: place.count)
+    unsafe blend(luma(lower, light), nil, onto: base, layout, at: below)
+}
+
+/// Lays samples over a row of the frame.
+/// - Parameter chroma: U and V in turn, for each two pixels; nil where no chroma is laid, which packed formats cannot have.
+@inline(__always)
+func blend(
+    _ luma: RunSamples, _ chroma: RunSamples?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+    at place: RunPlace
+) {
     let plane = layout.planes[0]
-    let line = unsafe UnsafeMutableRawPointer(base + plane.offset + place.y * plane.stride)
-    switch layout.format {
-    case .yuyv, .uyvy:
-        unsafe blendPacked(upper, light, onto: line + place.x * 2, lumaFirst: layout.format == .yuyv)
+    let line = unsafe base + plane.offset + place.y * plane.stride
+    // Of chroma that a part of a run holds, U and V.
+    let samples = (place.count + 1) & ~1
+    if layout.format == .yuyv || layout.format == .uyvy {
+        guard let chroma else { return }
+        let first = unsafe line + place.x * 2
+        guard place.count < runLength else {
+            unsafe blendPacked(luma, chroma, onto: first, lumaFirst: layout.format == .yuyv)
+            return
+        }
+        let isSecond = layout.format == .uyvy ? 1 : 0
+        unsafe blend(luma, place.count, onto: first + isSecond, 2)
+        unsafe blend(chroma, samples, onto: first + (1 - isSecond), 2)
         return
-    default:
-        unsafe blend(luma(upper, light), alpha(upper), onto: line + place.x)
-        if let lower { unsafe blend(luma(lower, light), alpha(lower), onto: line + place.x + plane.stride) }
     }
-    let (u, v, step) = unsafe chromaRow(base, layout, layout.format.chromaShift.y == 1 ? place.y / 2 : place.y)
-    switch layout.format {
-    case .i444:
-        unsafe blend(lowest(upper &>> 8), alpha(upper), onto: UnsafeMutableRawPointer(u + place.x))
-        unsafe blend(lowest(upper &>> 16), alpha(upper), onto: UnsafeMutableRawPointer(v + place.x))
-    case .nv12:
-        let (art, alpha) = chroma(upper, lower ?? upper, light)
-        unsafe blend(art, alpha, onto: UnsafeMutableRawPointer(u + place.x / 2 * step))
-    case .i420, .i422:
-        let (art, alpha) = chroma(upper, lower ?? upper, light)
-        let (u, v) = unsafe (UnsafeMutableRawPointer(u + place.x / 2), UnsafeMutableRawPointer(v + place.x / 2))
-        var under = SIMD16<UInt16>()
-        under.evenHalf = SIMD8(truncatingIfNeeded: unsafe u.loadUnaligned(as: SIMD8<UInt8>.self))
-        under.oddHalf = SIMD8(truncatingIfNeeded: unsafe v.loadUnaligned(as: SIMD8<UInt8>.self))
-        let blended = over(art, alpha, under)
-        unsafe u.storeBytes(of: SIMD8(truncatingIfNeeded: blended.evenHalf), as: SIMD8<UInt8>.self)
-        unsafe v.storeBytes(of: SIMD8(truncatingIfNeeded: blended.oddHalf), as: SIMD8<UInt8>.self)
-    case .gray, .yuyv, .uyvy: break
+    unsafe blend(luma, place.count, onto: line + place.x, 1)
+    guard let chroma, layout.format != .gray else { return }
+    let (u, v, _) = unsafe chromaRow(base, layout, place.y >> layout.format.chromaShift.y)
+    if layout.format == .nv12 {
+        unsafe blend(chroma, samples, onto: u + place.x, 1)
+    } else if layout.format == .i444 {
+        unsafe blend(each(chroma, chroma.art.evenHalf), place.count, onto: u + place.x, 1)
+        unsafe blend(each(chroma, chroma.art.oddHalf), place.count, onto: v + place.x, 1)
+    } else {
+        unsafe blendHalves(chroma, samples / 2, onto: u + place.x / 2, v + place.x / 2)
     }
+}
+
+/// What two pixels share, for each.
+@inline(__always)
+private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
+    var samples = chroma
+    (samples.art.evenHalf, samples.art.oddHalf, samples.alpha.oddHalf) = (half, half, chroma.alpha.evenHalf)
+    return samples
 }
 
 @inline(__always)
@@ -82,9 +116,7 @@ private func alpha(_ run: Run) -> SIMD16<UInt16> { SIMD16(truncatingIfNeeded: ru
 
 /// U and V in turn, each the mean over two columns and two rows, and the mean alpha beside each.
 @inline(__always)
-private func chroma(
-    _ upper: Run, _ lower: Run, _ light: RunLight? = nil
-) -> (art: SIMD16<UInt16>, alpha: SIMD16<UInt16>) {
+private func chroma(_ upper: Run, _ lower: Run, _ light: RunLight?) -> RunSamples {
     let mask = Run(repeating: 0x00ff_00ff)
     // Each 32-bit word holds two channels' sums: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
@@ -94,50 +126,81 @@ private func chroma(
     // V is above Y, alpha above U.
     let art = (other & 0xffff) &>> 2 | (luma &>> 18) &<< 16
     let alpha = other &>> 18
-    let lanes = unsafe (
+    var samples = unsafe RunSamples(
         art: unsafeBitCast(art, to: SIMD16<UInt16>.self),
-        alpha: unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self)
-    )
-    guard let light else { return lanes }
+        alpha: unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self))
+    guard let light else { return samples }
     let mean = (luma & 0xffff) &>> 2
-    return (
-        light.chroma(lanes.art, lanes.alpha, unsafe unsafeBitCast(mean | mean &<< 16, to: SIMD16<UInt16>.self)),
-        lanes.alpha
-    )
+    samples.art = light.chroma(
+        samples.art, samples.alpha, unsafe unsafeBitCast(mean | mean &<< 16, to: SIMD16<UInt16>.self))
+    return samples
 }
 
 @inline(__always)
-private func luma(_ run: Run, _ light: RunLight?) -> SIMD16<UInt16> {
-    guard let light else { return lowest(run) }
-    return light.luma(lowest(run), alpha(run))
+private func luma(_ run: Run, _ light: RunLight?) -> RunSamples {
+    var samples = RunSamples(art: lowest(run), alpha: alpha(run))
+    if let light { samples.art = light.luma(samples.art, samples.alpha) }
+    return samples
 }
 
 /// `under` seen through art of `alpha`, plus the art's own premultiplied value; division by 255 exact to rounding.
 @inline(__always)
-private func over(_ art: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>, _ under: SIMD16<UInt16>) -> SIMD16<UInt16> {
-    let t = under &* (255 &- alpha) &+ 128
-    return pointwiseMin(art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
+private func over(_ samples: RunSamples, _ under: SIMD16<UInt16>) -> SIMD16<UInt16> {
+    let t = under &* (255 &- samples.alpha) &+ 128
+    return pointwiseMin(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
 }
 
-/// Over 16 bytes of a plane.
+/// Over samples `step` bytes apart.
 @inline(__always)
-private func blend(_ art: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>, onto bytes: UnsafeMutableRawPointer) {
-    let under = SIMD16<UInt16>(truncatingIfNeeded: unsafe bytes.loadUnaligned(as: SIMD16<UInt8>.self))
-    unsafe bytes.storeBytes(of: SIMD16(truncatingIfNeeded: over(art, alpha, under)), as: SIMD16<UInt8>.self)
+private func blend(_ samples: RunSamples, _ count: Int, onto bytes: UnsafeMutablePointer<UInt8>, _ step: Int) {
+    guard count < runLength || step > 1 else {
+        let row = UnsafeMutableRawPointer(bytes)
+        let under = SIMD16<UInt16>(truncatingIfNeeded: unsafe row.loadUnaligned(as: SIMD16<UInt8>.self))
+        unsafe row.storeBytes(of: SIMD16(truncatingIfNeeded: over(samples, under)), as: SIMD16<UInt8>.self)
+        return
+    }
+    for i in 0..<count { unsafe blend(samples.art[i], samples.alpha[i], onto: &bytes[i * step]) }
+}
+
+/// Over a row of U and one of V.
+@inline(__always)
+private func blendHalves(
+    _ chroma: RunSamples, _ count: Int, onto u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
+) {
+    guard count < runLength / 2 else {
+        let (rowU, rowV) = (UnsafeMutableRawPointer(u), UnsafeMutableRawPointer(v))
+        var under = SIMD16<UInt16>()
+        under.evenHalf = SIMD8(truncatingIfNeeded: unsafe rowU.loadUnaligned(as: SIMD8<UInt8>.self))
+        under.oddHalf = SIMD8(truncatingIfNeeded: unsafe rowV.loadUnaligned(as: SIMD8<UInt8>.self))
+        let blended = over(chroma, under)
+        unsafe rowU.storeBytes(of: SIMD8(truncatingIfNeeded: blended.evenHalf), as: SIMD8<UInt8>.self)
+        unsafe rowV.storeBytes(of: SIMD8(truncatingIfNeeded: blended.oddHalf), as: SIMD8<UInt8>.self)
+        return
+    }
+    for i in 0..<count {
+        unsafe blend(chroma.art[2 * i], chroma.alpha[2 * i], onto: &u[i])
+        unsafe blend(chroma.art[2 * i + 1], chroma.alpha[2 * i], onto: &v[i])
+    }
+}
+
+@inline(__always)
+private func blend(_ art: UInt16, _ alpha: UInt16, onto sample: inout UInt8) {
+    let t = UInt16(sample) &* (255 &- alpha) &+ 128
+    sample = UInt8(truncatingIfNeeded: min(255, art &+ ((t &+ (t >> 8)) >> 8)))
 }
 
 /// Over 16 pixels of packed 4:2:2, a word each: luma, and U and V in turn.
 @inline(__always)
 private func blendPacked(
-    _ run: Run, _ light: RunLight?, onto bytes: UnsafeMutableRawPointer, lumaFirst: Bool
+    _ luma: RunSamples, _ chroma: RunSamples, onto bytes: UnsafeMutablePointer<UInt8>, lumaFirst: Bool
 ) {
-    let words = unsafe bytes.loadUnaligned(as: SIMD16<UInt16>.self)
+    let row = UnsafeMutableRawPointer(bytes)
+    let words = unsafe row.loadUnaligned(as: SIMD16<UInt16>.self)
     let (low, high) = (words & 255, words &>> 8)
-    let (art, mean) = chroma(run, run, light)
-    let newLuma = over(luma(run, light), alpha(run), lumaFirst ? low : high)
-    let newChroma = over(art, mean, lumaFirst ? high : low)
+    let newLuma = over(luma, lumaFirst ? low : high)
+    let newChroma = over(chroma, lumaFirst ? high : low)
     let blended = lumaFirst ? newLuma | newChroma &<< 8 : newChroma | newLuma &<< 8
-    unsafe bytes.storeBytes(of: blended, as: SIMD16<UInt16>.self)
+    unsafe row.storeBytes(of: blended, as: SIMD16<UInt16>.self)
 }
 
 /// The first U and V sample of a row of chroma, and the bytes from one to the next.
@@ -157,42 +220,4 @@ private func blendPacked(
         let v = unsafe base + layout.planes[2].offset + row * layout.planes[2].stride
         return unsafe (u, v, 1)
     }
-}
-
-/// The same sample by sample, for the last pixels of a row.
-private func blendEnd(
-    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
-) {
-    let (offset, step) = layout.luma
-    let line = unsafe base + offset + place.y * layout.planes[0].stride + place.x * step
-    for i in 0..<place.count {
-        unsafe lay(upper[i], &line[i * step])
-        if let lower { unsafe lay(lower[i], &line[layout.planes[0].stride + i * step]) }
-    }
-    let shift = layout.format.chromaShift
-    guard layout.format != .gray else { return }
-    let row = unsafe chromaRow(base, layout, place.y >> shift.y)
-    // The last column of an odd width has its chroma for itself.
-    var (upper, lower) = (upper, lower ?? upper)
-    if place.count < runLength && place.count % 2 == 1 && shift.x == 1 {
-        (upper[place.count], lower[place.count]) = (upper[place.count - 1], lower[place.count - 1])
-    }
-    let (art, alpha) = chroma(upper, lower)
-    for i in stride(from: 0, to: place.count, by: 1 + shift.x) {
-        let at = unsafe ((place.x + i) >> shift.x) * row.step
-        if shift.x == 1 {
-            unsafe row.u[at] = over(UInt32(art[i]), UInt32(alpha[i]), row.u[at])
-            unsafe row.v[at] = over(UInt32(art[i + 1]), UInt32(alpha[i]), row.v[at])
-        } else {
-            unsafe row.u[at] = over(upper[i] >> 8 & 255, upper[i] >> 24, row.u[at])
-            unsafe row.v[at] = over(upper[i] >> 16 & 255, upper[i] >> 24, row.v[at])
-        }
-    }
-}
-
-private func lay(_ pixel: UInt32, _ sample: inout UInt8) { sample = over(pixel & 255, pixel >> 24, sample) }
-
-private func over(_ art: UInt32, _ alpha: UInt32, _ under: UInt8) -> UInt8 {
-    let t = UInt32(under) &* (255 &- alpha) &+ 128
-    return UInt8(truncatingIfNeeded: min(255, art &+ ((t &+ (t >> 8)) >> 8)))
 }

@@ -14,16 +14,19 @@ typealias Lanes = SIMD16<Int16>
 /// The arithmetic is cut into functions that are not put into one another: in larger ones the compiler calls the vectors'
 /// own functions, half by half, and takes twice the time.
 struct Painter {
+    /// What there is to do, from little to much.
+    private enum Way { case plain, lit, rich }
+
     private let mode: BlendMode
-    private let isPlain: Bool
+    private let way: Way
     private let changesArt: Bool
     private let scale: ColorScale
     /// 2.14 fixed point.
     private let gain: Lanes
     private let (castU, castV): (Lanes, Lanes)
     private let relief: (most: Lanes, slope: Lanes, base: Lanes)?
-    /// The short way for art that only takes light; nil where there is more to do.
-    private let light: RunLight?
+    /// For art that only takes light.
+    private let light: RunLight
 
     /// 1 in 2.14 fixed point, and white.
     fileprivate static let one: Float = 16384
@@ -47,9 +50,9 @@ struct Painter {
             relief = nil
         }
         changesArt = lit.gain != 1 || lit.cast != .zero || relief != nil
-        isPlain = mode == .normal && !changesArt
-        let isShort = mode == .normal && relief == nil && lit.gain <= 1
-        light = isShort ? scale.light(gain: lit.gain, cast: lit.cast) : nil
+        let isNormal = mode == .normal
+        way = isNormal && !changesArt ? .plain : isNormal && relief == nil && lit.gain <= 1 ? .lit : .rich
+        light = scale.light(gain: min(lit.gain, 1), cast: lit.cast)
     }
 
     /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
@@ -58,12 +61,10 @@ struct Painter {
     func blend(
         _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
     ) {
-        if isPlain {
-            unsafe blendPlain(upper, lower, onto: base, layout, at: place)
-        } else if let light, place.count == runLength, layout.format != .i444 {
-            unsafe blendLit(upper, lower, light, onto: base, layout, at: place)
-        } else {
-            unsafe blendRich(upper, lower, onto: base, layout, at: place)
+        switch way {
+        case .plain: unsafe blendPlain(upper, lower, onto: base, layout, at: place)
+        case .lit where layout.format != .i444: unsafe blendLit(upper, lower, light, onto: base, layout, at: place)
+        case .lit, .rich: unsafe blendRich(upper, lower, onto: base, layout, at: place)
         }
     }
 

@@ -1,6 +1,6 @@
 /// How skin is smoothed.
 public struct Smoothing: Sendable {
-    /// 0...1: of what is finer than the eye's width, how much is taken away where it is faint.
+    /// 0...1: how opaque it is. Where it is whole, what is faint and finer than an eye is wide is gone.
     public var strength: Float
     /// 0...1: how far colour is drawn to the skin's mean.
     public var evenness: Float
@@ -13,7 +13,7 @@ public struct Smoothing: Sendable {
     }
 }
 
-/// Smooths the luma under a tile and keeps its edges: the guided filter with the picture as its own guide (He, Sun and
+/// Smooths a piece of a frame and keeps its edges: the guided filter with the picture as its own guide (He, Sun and
 /// Tang, 2010), its coefficients from a smaller picture (He and Sun, 2015), so that the cost hardly depends on the face's
 /// size. Its memory grows to the largest face and is kept.
 public struct Smoother: ~Copyable {
@@ -26,6 +26,8 @@ public struct Smoother: ~Copyable {
 
     /// Says by its alpha where skin is, in pixels of the smaller picture: drawn by the caller between `begin` and `smooth`.
     public var mask = Tile()
+    /// What is smoothed, pixels of the frame; `x` and `y` are even.
+    private var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     /// Pixels of the frame for one of the smaller picture.
     private var step = 1
     private var (width, height) = (0, 0)
@@ -41,12 +43,16 @@ public struct Smoother: ~Copyable {
     /// Without memory yet.
     public init() {}
 
-    /// Makes the mask a transparent picture of a tile's size.
-    /// - Parameter eyeDistance: pixels; what pores and wrinkles are measured by.
+    /// Makes the mask a transparent picture of a piece of a frame.
+    /// - Parameters:
+    ///   - region: pixels; what lies outside of the frame is cut off.
+    ///   - layout: the frame's.
+    ///   - eyeDistance: pixels; what pores and wrinkles are measured by.
     /// - Returns: from the frame's pixels to the mask's; nil where there is nothing to smooth.
-    public mutating func begin(over tile: borrowing Tile, eyeDistance: Float) -> Affine? {
-        let region = tile.region
+    public mutating func begin(over region: PixelRect, of layout: FrameLayout, eyeDistance: Float) -> Affine? {
+        let region = region.evenPiece(width: layout.width, height: layout.height)
         guard !region.isEmpty else { return nil }
+        self.region = region
         step = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
         // One more on the right and below, to interpolate towards.
         (width, height) = (region.width / step + 2, region.height / step + 2)
@@ -61,11 +67,11 @@ public struct Smoother: ~Copyable {
         )
     }
 
-    /// Fills a tile with the skin under it, smoothed, as far as the mask says, ready to be laid.
-    public mutating func smooth(_ tile: inout Tile, _ how: Smoothing, over frame: borrowing Frame) {
-        coarse(frame, tile.region)
+    /// Smooths the skin as far as the mask says.
+    public mutating func smooth(_ frame: inout Frame, _ how: Smoothing) {
+        coarse(frame)
         coefficients()
-        draw(&tile, how, frame)
+        draw(&frame, how)
     }
 
     private mutating func grow(_ coarse: Int, _ row: Int) {
@@ -82,26 +88,41 @@ public struct Smoother: ~Copyable {
     }
 
     /// The smaller picture: means of blocks' diagonals, which is enough of them.
-    private mutating func coarse(_ frame: borrowing Frame, _ region: PixelRect) {
+    private mutating func coarse(_ frame: borrowing Frame) {
         let layout = frame.layout
-        let bytes = frame.bytes
         let (offset, pixel) = layout.luma
         let row = layout.planes[0].stride
         let share = 1 / Float(step)
-        for y in 0..<height {
-            for x in 0..<width {
-                var sum = 0
-                for i in 0..<step {
-                    let px = min(region.x + x * step + i, layout.width - 1)
-                    let py = min(region.y + y * step + i, layout.height - 1)
-                    sum += Int(bytes[offset + py * row + px * pixel])
+        // Blocks that the picture holds whole; those of the last column or row may not be.
+        let whole = (
+            x: min(width, (layout.width - region.x) / step), y: min(height, (layout.height - region.y) / step)
+        )
+        unsafe frame.bytes.withUnsafeBufferPointer { bytes in
+            guard let first = bytes.baseAddress else { return }
+            for y in 0..<height {
+                let line = unsafe first + (offset + (region.y + y * step) * row + region.x * pixel)
+                let columns = y < whole.y ? whole.x : 0
+                for x in 0..<columns {
+                    let block = unsafe line + x &* step &* pixel
+                    var sum: UInt32 = 0
+                    for i in 0..<step { unsafe sum &+= UInt32(block[i &* (row &+ pixel)]) }
+                    set(y * width + x, Float(sum) * share)
                 }
-                let mean = Float(sum) * share
-                luma[y * width + x] = mean
-                square[y * width + x] = mean * mean
+                for x in columns..<width {
+                    var sum: UInt32 = 0
+                    for i in 0..<step {
+                        let px = min(region.x + x * step + i, layout.width - 1)
+                        let py = min(region.y + y * step + i, layout.height - 1)
+                        unsafe sum += UInt32(first[offset + py * row + px * pixel])
+                    }
+                    set(y * width + x, Float(sum) * share)
+                }
             }
         }
     }
+
+    @inline(__always)
+    private mutating func set(_ at: Int, _ mean: Float) { (luma[at], square[at]) = (mean, mean * mean) }
 
     /// From means and squares to what luma is multiplied by and what is added to it.
     private mutating func coefficients() {
@@ -152,16 +173,15 @@ public struct Smoother: ~Copyable {
         return isWhole ? 1 / Float(2 * radius + 1) : 1 / Float(min(at + radius, count - 1) - max(at - radius, 0) + 1)
     }
 
-    private mutating func draw(_ tile: inout Tile, _ how: Smoothing, _ frame: borrowing Frame) {
-        let (region, rowWords, layout) = (tile.region, tile.stride, frame.layout)
+    private mutating func draw(_ frame: inout Frame, _ how: Smoothing) {
+        let layout = frame.layout
         let strength = UInt16(max(0, min(256, how.strength * 256)))
-        let evenness = Int16(max(0, min(128, how.evenness * 128)))
-        let means = (
-            SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.x)))),
-            SIMD16<Int16>(repeating: Int16(max(0, min(255, how.chroma.y))))
-        )
+        let tint = ChromaPull(how)
+        // One row in so many has chroma of its own.
+        let shared = (1 << layout.format.chromaShift.y) - 1
         // Of the smaller picture, the last one that is in `rows`.
         var widened = -1
+        var bytes = frame.mutableBytes
         for y in 0..<region.height {
             let at = max(0, (Float(y) + 0.5) / Float(step) - 0.5)
             let upper = min(Int(at), height - 2)
@@ -172,28 +192,24 @@ public struct Smoother: ~Copyable {
             }
             let weight = UInt16(((at - Float(upper)) * 32).rounded())
             let (even, odd) = upper & 1 == 0 ? (32 - weight, weight) : (weight, 32 - weight)
-            var words = tile.pixels
-            unsafe words.withUnsafeMutableBufferPointer { words in
-                unsafe frame.bytes.withUnsafeBufferPointer { bytes in
-                    unsafe rows.withUnsafeBufferPointer { rows in
-                        guard let words = words.baseAddress, let bytes = bytes.baseAddress, let rows = rows.baseAddress
-                        else { return }
-                        let reader = unsafe UnderReader(bytes, layout)
-                        let between = unsafe WideRows(rows: rows, room: rowRoom, even: even, odd: odd)
-                        for x in Swift.stride(from: 0, to: region.width, by: runLength) {
-                            let m = unsafe between.part(2, x)
-                            guard m != SIMD16<UInt16>() else { continue }
-                            let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
-                            let under = unsafe reader.all(region.x + x, region.y + y)
-                            let alpha = (m &* strength) &>> 8
-                            let smoothed = pointwiseMin(
-                                unsafe ((under.y &* between.part(0, x) &+ 128) &>> 8)
-                                    &+ ((between.part(1, x) &+ 1) &>> 1),
-                                SIMD16(repeating: 255))
-                            let u = drawn(under.u, to: means.0, evenness)
-                            let v = drawn(under.v, to: means.1, evenness)
-                            unsafe at.storeBytes(of: premultiplied(smoothed, u, v, alpha), as: Run.self)
-                        }
+            unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+                unsafe rows.withUnsafeBufferPointer { rows in
+                    guard let base = bytes.baseAddress, let rows = rows.baseAddress else { return }
+                    let reader = unsafe UnderReader(base, layout)
+                    let between = unsafe WideRows(rows: rows, room: rowRoom, even: even, odd: odd)
+                    for x in Swift.stride(from: 0, to: region.width, by: runLength) {
+                        let m = unsafe between.part(2, x)
+                        guard m != SIMD16<UInt16>() else { continue }
+                        let alpha = (m &* strength) &>> 8
+                        let count = min(runLength, layout.width - region.x - x)
+                        let place = RunPlace(x: region.x + x, y: region.y + y, count: count)
+                        let smoothed = pointwiseMin(
+                            unsafe ((reader.luma(place.x, place.y) &* between.part(0, x) &+ 128) &>> 8)
+                                &+ ((between.part(1, x) &+ 1) &>> 1),
+                            SIMD16(repeating: 255))
+                        let luma = RunSamples(art: times(smoothed, alpha), alpha: alpha)
+                        let chroma = place.y & shared == 0 ? tint.samples(alpha) : nil
+                        unsafe blend(luma, chroma, onto: base, layout, at: place)
                     }
                 }
             }
@@ -291,22 +307,32 @@ private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     return (sum & ~(sum &>> 15)) &>> 5
 }
 
-@inline(__always)
-private func drawn(_ chroma: SIMD16<UInt16>, to mean: SIMD16<Int16>, _ share: Int16) -> SIMD16<UInt16> {
-    let here = unsafe unsafeBitCast(chroma, to: SIMD16<Int16>.self)
-    return unsafe unsafeBitCast(here &+ ((mean &- here) &* share) &>> 7, to: SIMD16<UInt16>.self)
+/// How far chroma is drawn to the skin's mean.
+private struct ChromaPull {
+    /// U and V in turn.
+    private var mean = SIMD16<UInt16>()
+    /// In 128ths of the smoothing's.
+    private let share: UInt16
+
+    init(_ how: Smoothing) {
+        func lanes(_ mean: Float) -> SIMD8<UInt16> { SIMD8(repeating: UInt16(max(0, min(255, mean)))) }
+        (mean.evenHalf, mean.oddHalf) = (lanes(how.chroma.x), lanes(how.chroma.y))
+        share = UInt16(max(0, min(128, how.evenness * 128)))
+    }
+
+    @inline(__always)
+    func samples(_ alpha: SIMD16<UInt16>) -> RunSamples {
+        // What two pixels share takes the first one's: skin has no edges here.
+        let half = (alpha.evenHalf &* share) &>> 7
+        var pairs = alpha
+        (pairs.evenHalf, pairs.oddHalf) = (half, half)
+        return RunSamples(art: times(mean, pairs), alpha: pairs)
+    }
 }
 
+/// Premultiplied, exact to rounding.
 @inline(__always)
-private func premultiplied(
-    _ y: SIMD16<UInt16>, _ u: SIMD16<UInt16>, _ v: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>
-) -> Run {
-    func times(_ sample: SIMD16<UInt16>) -> SIMD16<UInt16> {
-        let t = sample &* alpha &+ 128
-        return (t &+ t &>> 8) &>> 8
-    }
-    var words = SIMD32<UInt16>()
-    words.evenHalf = times(y) | times(u) &<< 8
-    words.oddHalf = times(v) | alpha &<< 8
-    return unsafe unsafeBitCast(words, to: Run.self)
+private func times(_ samples: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>) -> SIMD16<UInt16> {
+    let t = samples &* alpha &+ 128
+    return (t &+ t &>> 8) &>> 8
 }

@@ -24,14 +24,10 @@ public struct Tile: ~Copyable {
 
     /// The same in a picture of that size.
     public mutating func begin(_ region: PixelRect, width: Int, height: Int, margin: Int = 0) -> Bool {
-        var piece = PixelRect(x: region.x + margin, y: region.y + margin, width: region.width, height: region.height)
-        piece = piece.clamped(width: width + 2 * margin, height: height + 2 * margin)
+        let moved = PixelRect(x: region.x + margin, y: region.y + margin, width: region.width, height: region.height)
+        var piece = moved.evenPiece(width: width + 2 * margin, height: height + 2 * margin)
         piece.x -= margin
         piece.y -= margin
-        piece.width += piece.x & 1
-        piece.height += piece.y & 1
-        piece.x &= ~1
-        piece.y &= ~1
         self.region = piece
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height

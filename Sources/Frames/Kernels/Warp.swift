@@ -31,7 +31,7 @@ public func warp(
             art.fetch()
             for i in triangles.indices {
                 let t = triangles[i]
-                guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
+                guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)], art)
                 else { continue }
                 unsafe triangle.draw(art, onto: words, rowWords, region)
             }
@@ -39,28 +39,69 @@ public func warp(
     }
 }
 
+extension Stamp {
+    /// Whether there is any art where one of `warp`'s triangles takes its pixels from, or beside it.
+    public func holdsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
+        let reach: Float = 2
+        let low = pointwiseMax(pointwiseMin(a, pointwiseMin(b, c)) - reach, .zero)
+        let high = pointwiseMin(pointwiseMax(a, pointwiseMax(b, c)) + reach, Point(Float(width - 1), Float(height - 1)))
+        guard low.x <= high.x, low.y <= high.y else { return false }
+        let sides = [(a, b - a), (b, c - b), (c, a - c)].map { (corner: $0, along: $1, reach: reach * $1.length) }
+        for y in Int(low.y)...Int(high.y) {
+            for x in Int(low.x)...Int(high.x) where pixels[y * width + x] != 0 {
+                let isNear = sides.allSatisfy { side in
+                    let way = Point(Float(x), Float(y)) - side.corner
+                    return side.along.x * way.y - side.along.y * way.x >= -side.reach
+                }
+                if isNear { return true }
+            }
+        }
+        return false
+    }
+}
+
 /// One triangle in the frame, and how the stamp's position and the fade go on from pixel to pixel.
 private struct WarpTriangle {
-    /// Positions in the stamp have 16 bits behind the point: over the longest row the error stays under 0.1 pixel.
+    /// All positions have 16 bits behind the point: over the widest triangle the error stays under 0.02 pixel.
     private static let fraction = ArtLine.fraction
     private static let one = Float(1 << fraction)
-    /// Pixels of a run that are skipped together where the stamp is empty.
+    /// Pixels of a row that are skipped together where the stamp is empty.
     private static let chunk = 16
     /// Keeps conversions to whole numbers defined for wild faces.
     private static let farthest: Float = 100_000
+    /// Pixels of the stamp by which positions may be off: a triangle that keeps so far from its edges never leaves it.
+    private static let hair: Float = 0.2
+
+    /// What is linear over the frame.
+    private struct Slope {
+        /// Where the triangle's first row and column meet, and from pixel to pixel and row to row.
+        let (start, across, down): (Int, Int, Int)
+
+        /// - Parameter gradient: over the frame, from `value` at `place`.
+        init(_ gradient: Point, from value: Float, at place: Point, to corner: Point) {
+            start = fixed(value + (gradient * (corner - place)).sum())
+            (across, down) = (fixed(gradient.x), fixed(gradient.y))
+        }
+
+        @inline(__always)
+        func at(_ x: Int, _ y: Int) -> Int { start &+ x &* across &+ y &* down }
+    }
 
     /// Corners from top to bottom.
     private let (top, middle, bottom): (Point, Point, Point)
-    /// From frame to stamp.
-    private let toArt: Affine
-    /// The fade is `fade.x * x + fade.y * y + fade.z`.
-    private let fade: SIMD3<Float>
-    private let isFaded: Bool
+    /// Whole, from where the slopes start.
+    private let (column, row): (Int, Int)
+    private let (u, v): (Slope, Slope)
+    /// Nil where the art keeps its own alpha.
+    private let fade: Slope?
+    /// Whether all of it lies on the stamp.
+    private let isInside: Bool
 
     /// Nil for one that faces away, is a line, or reaches far out.
-    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex) {
-        let (u, v) = (b.target - a.target, c.target - a.target)
-        let area = u.x * v.y - u.y * v.x
+    init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: SampledArt) {
+        if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
+        let (ab, ac) = (b.target - a.target, c.target - a.target)
+        let area = ab.x * ac.y - ab.y * ac.x
         guard area > 1e-3, area.isFinite else { return nil }
         var (p, q, r) = (a.target, b.target, c.target)
         // From top to bottom, and on one height from left to right: an edge is stepped along in the same way, to the
@@ -70,86 +111,120 @@ private struct WarpTriangle {
         if precedes(r, q) { swap(&q, &r) }
         if precedes(q, p) { swap(&p, &q) }
         (top, middle, bottom) = (p, q, r)
-        let low = pointwiseMin(p, pointwiseMin(q, r))
-        let high = pointwiseMax(p, pointwiseMax(q, r))
-        guard low.x > -Self.farthest, low.y > -Self.farthest, high.x < Self.farthest, high.y < Self.farthest else {
-            return nil
-        }
-        // The gradient over the frame of what has the values at the corners.
-        func slope(_ du: Float, _ dv: Float) -> Point {
-            Point(du * v.y - dv * u.y, dv * u.x - du * v.x) / area
+        let (low, high) = (min(p.x, min(q.x, r.x)), max(p.x, max(q.x, r.x)))
+        guard low > -Self.farthest, p.y > -Self.farthest, high < Self.farthest, r.y < Self.farthest else { return nil }
+        let corner = Point(low.rounded(.down), p.y.rounded(.down))
+        (column, row) = (Int(corner.x), Int(corner.y))
+        /// The gradient over the frame of what changes by these along the two sides.
+        func gradient(_ first: Float, _ second: Float) -> Point {
+            Point(first * ac.y - second * ab.y, second * ab.x - first * ac.x) / area
         }
         let (s, t) = (b.source - a.source, c.source - a.source)
-        let (x, y) = (slope(s.x, t.x), slope(s.y, t.y))
-        toArt = Affine(
-            a: x.x, b: x.y, c: y.x, d: y.y, tx: a.source.x - (x * a.target).sum(),
-            ty: a.source.y - (y * a.target).sum())
+        let (x, y) = (gradient(s.x, t.x), gradient(s.y, t.y))
         guard max(max(abs(x.x), abs(x.y)), max(abs(y.x), abs(y.y))) < 4096 else { return nil }
-        let f = slope(b.fade - a.fade, c.fade - a.fade)
-        fade = SIMD3(f.x, f.y, a.fade - (f * a.target).sum())
-        isFaded = min(a.fade, min(b.fade, c.fade)) < 1
-        if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
+        // Half a step of the weights, which are cut off to 8 bits.
+        let half = 0.5 / Float(256)
+        u = Slope(x, from: a.source.x + half, at: a.target, to: corner)
+        v = Slope(y, from: a.source.y + half, at: a.target, to: corner)
+        let isFaded = min(a.fade, min(b.fade, c.fade)) < 1
+        fade =
+            isFaded
+            ? Slope(gradient(b.fade - a.fade, c.fade - a.fade), from: a.fade, at: a.target, to: corner) : nil
+        let first = pointwiseMin(a.source, pointwiseMin(b.source, c.source))
+        let last = pointwiseMax(a.source, pointwiseMax(b.source, c.source))
+        isInside =
+            min(first.x, first.y) > Self.hair && last.x < Float(art.width - 1) - Self.hair
+            && last.y < Float(art.height - 1) - Self.hair
     }
 
-    /// Where the edge from `p` down to `q` crosses a row.
-    @inline(__always)
-    private func crossing(_ p: Point, _ q: Point, _ y: Float) -> Float { p.x + (y - p.y) * ((q.x - p.x) / (q.y - p.y)) }
+    /// An edge, stepped along from row to row.
+    private struct Edge {
+        private var x: Int
+        private let step: Int
+
+        /// From `p` down to `q`, and first in row `y`.
+        init(_ p: Point, _ q: Point, from y: Int) {
+            let slope = (q.x - p.x) / (q.y - p.y)
+            x = fixed(p.x + (Float(y) - p.y) * slope)
+            step = fixed(slope)
+        }
+
+        /// The first column on its right, or on it.
+        @inline(__always)
+        var column: Int { (x &+ (1 << fraction &- 1)) >> fraction }
+
+        @inline(__always)
+        mutating func goOn() { x &+= step }
+    }
 
     func draw(_ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
         let first = max(region.y, Int(top.y.rounded(.up)))
         let end = min(region.y + region.height, Int(bottom.y.rounded(.up)))
         guard first < end else { return }
-        for y in first..<end {
-            let at = Float(y)
-            let long = crossing(top, bottom, at)
-            let short = at < middle.y ? crossing(top, middle, at) : crossing(middle, bottom, at)
-            let left = max(region.x, Int(min(long, short).rounded(.up)))
-            let right = min(region.x + region.width, Int(max(long, short).rounded(.up)))
-            guard left < right else { continue }
-            let row = unsafe words + ((y - region.y) * rowWords - region.x)
-            unsafe draw(art, onto: row, left, right, y)
+        let half = max(first, min(Int(middle.y.rounded(.up)), end))
+        var long = Edge(top, bottom, from: first)
+        unsafe draw(art, onto: words, rowWords, region, &long, top, middle, first..<half)
+        unsafe draw(art, onto: words, rowWords, region, &long, middle, bottom, half..<end)
+    }
+
+    /// The rows between the edge from top to bottom and another one.
+    @inline(__always)
+    private func draw(
+        _ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
+        _ long: inout Edge, _ p: Point, _ q: Point, _ rows: Range<Int>
+    ) {
+        guard !rows.isEmpty else { return }
+        var short = Edge(p, q, from: rows.lowerBound)
+        var line = unsafe words + ((rows.lowerBound - region.y) * rowWords - region.x)
+        for y in rows {
+            let (one, other) = (long.column, short.column)
+            let left = max(region.x, min(one, other))
+            let right = min(region.x &+ region.width, max(one, other))
+            if left < right { unsafe draw(art, onto: line, left, right, y) }
+            long.goOn()
+            short.goOn()
+            unsafe line += rowWords
         }
     }
 
-    /// The pixels `left ..< right` of row `y`; `row` is where x = 0 would lie.
+    /// The pixels `left ..< right` of row `y`; `line` is where x = 0 would lie.
     @inline(__always)
     private func draw(
-        _ art: SampledArt, onto row: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
+        _ art: SampledArt, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
     ) {
-        let start = toArt(Point(Float(left), Float(y)))
-        let (du, dv) = (Int(toArt.a * Self.one), Int(toArt.c * Self.one))
-        // Half a step of the weights, which are cut off to 8 bits.
-        let half = 1 << (Self.fraction - 9)
-        var (u, v) = (Int(start.x * Self.one) + half, Int(start.y * Self.one) + half)
-        var (begin, end) = (left, right)
-        let (limitU, limitV) = ((art.width - 1) << Self.fraction, (art.height - 1) << Self.fraction)
-        func isInside(_ u: Int, _ v: Int) -> Bool { u >= 0 && v >= 0 && u < limitU && v < limitV }
-        while begin < end && !isInside(u, v) {
-            begin += 1
-            u += du
-            v += dv
-        }
-        while begin < end && !isInside(u + (end - 1 - begin) * du, v + (end - 1 - begin) * dv) { end -= 1 }
-        // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
-        let maySkip = max(abs(du), abs(dv)) * Self.chunk / 2 < (Self.chunk - 2) << Self.fraction
-        let block = Self.fraction + ArtBlocks.stamp.shift
-        var line = ArtLine(u: u, v: v, du: du, dv: dv)
-        var x = begin
-        while x < end {
-            let count = min(Self.chunk, end - x)
-            let (bu, bv) = ((line.u + count / 2 * du) >> block, (line.v + count / 2 * dv) >> block)
-            if maySkip && !art.isNearArt(column: bu, row: bv) {
-                line.skip(count)
-            } else if isFaded {
-                var fading: ArtLine.Fade? = ArtLine.Fade(
-                    value: Int((fade.x * Float(x) + fade.y * Float(y) + fade.z) * Self.one),
-                    step: Int(fade.x * Self.one))
-                unsafe line.take(count, of: art, &fading, into: row + x)
-            } else {
-                var none: ArtLine.Fade?
-                unsafe line.take(count, of: art, &none, into: row + x)
+        var (x, end) = (left, right)
+        var place = ArtLine(
+            u: u.at(left &- column, y &- row), v: v.at(left &- column, y &- row), du: u.across, dv: v.across)
+        if !isInside {
+            while x < end && !art.holds(place.u, place.v) {
+                x &+= 1
+                place.skip(1)
             }
-            x += count
+            while x < end && !art.holds(place.u &+ (end &- 1 &- x) &* place.du, place.v &+ (end &- 1 &- x) &* place.dv) {
+                end &-= 1
+            }
+        }
+        // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
+        let maySkip = max(abs(place.du), abs(place.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
+        let block = Self.fraction + ArtBlocks.stamp.shift
+        while x < end {
+            let count = min(Self.chunk, end &- x)
+            let half = count >> 1
+            if maySkip
+                && !art.isNearArt(
+                    column: (place.u &+ half &* place.du) >> block, row: (place.v &+ half &* place.dv) >> block)
+            {
+                place.skip(count)
+            } else if let fade {
+                let here = ArtLine.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
+                unsafe place.take(count, of: art, here, into: line + x)
+            } else {
+                unsafe place.take(count, of: art, into: line + x)
+            }
+            x &+= count
         }
     }
+
+    /// What is further out than this many pixels is on no frame, and what is steeper crosses no second row.
+    private static func fixed(_ value: Float) -> Int { Int((max(-1e12, min(value, 1e12)) * one).rounded()) }
 }
