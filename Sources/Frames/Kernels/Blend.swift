@@ -210,6 +210,8 @@ private func blendRows(
 
     private let art: SampledArt
     private let back: Affine
+    /// Whether pixels may lie upon pixels.
+    private let isUpright: Bool
     private let (du, dv): (Int, Int)
     private let gain: UInt32
     /// False where a run may reach beyond the blocks that `isNearArt` speaks of.
@@ -218,6 +220,7 @@ private func blendRows(
     init(_ art: SampledArt, _ back: Affine, gain: UInt32) {
         (self.art, self.back, self.gain) = (art, back, gain)
         (du, dv) = (Int((back.a * Self.one).rounded()), Int((back.c * Self.one).rounded()))
+        isUpright = du == 1 << Self.fraction && dv == 0
         maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.stamp.shift)
     }
 
@@ -283,7 +286,14 @@ private func blendRows(
             let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
             if !art.isNearArt(column: bu, row: bv) { return empty(&run) }
         }
-        if end - begin < runLength { run = Run() }
+        if end - begin < runLength {
+            run = Run()
+        } else if isUpright, (u | v) & (1 << Self.fraction - 1) < 1 << (Self.fraction - 8) {
+            // Words and frames set to whole pixels need no weights.
+            let first = unsafe art.pixels + ((v >> Self.fraction) * art.stride + (u >> Self.fraction))
+            run = faded(unsafe UnsafeRawPointer(first).loadUnaligned(as: Run.self), gain)
+            return run != Run()
+        }
         // The last bits are for what adds up from run to run.
         let fine = Self.fraction - ArtLine.fraction
         var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)

@@ -28,6 +28,8 @@ struct RunPlace {
     let x: Int
     let y: Int
     let count: Int
+
+    var below: RunPlace { RunPlace(x: x, y: y + 1, count: count) }
 }
 
 /// Art over neighbouring samples of one kind: premultiplied, and its alpha.
@@ -37,66 +39,136 @@ struct RunSamples {
 }
 
 /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
-/// - Parameters:
-///   - lower: nil where there is no next row, or chroma is not shared with it.
-///   - light: nil for art as it was drawn; only where chroma is shared.
+/// - Parameter lower: nil where there is no next row, or chroma is not shared with it.
 @inline(__always)
 func blend(
-    _ upper: Run, _ lower: Run?, _ light: RunLight? = nil, onto base: UnsafeMutablePointer<UInt8>,
-    _ layout: FrameLayout, at place: RunPlace
+    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
 ) {
-    var (first, second) = (upper, lower ?? upper)
-    guard layout.format != .i444 else {
-        let alpha = alpha(upper)
-        let (u, v, step) = unsafe chromaRow(base, layout, place.y)
-        unsafe blend(luma(upper, nil), nil, onto: base, layout, at: place)
-        unsafe blend(RunSamples(art: lowest(upper &>> 8), alpha: alpha), place.count, onto: u + place.x, step)
-        unsafe blend(RunSamples(art: lowest(upper &>> 16), alpha: alpha), place.count, onto: v + place.x, step)
-        return
+    if place.count == runLength, layout.format == .yuyv || layout.format == .uyvy {
+        let plane = layout.planes[0]
+        let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
+        unsafe blendPacked(
+            luma(upper), chroma(upper, upper).samples, onto: first, lumaFirst: layout.format == .yuyv)
+    } else if layout.format == .i444 {
+        unsafe blendWhole(upper, onto: base, layout, at: place)
+    } else {
+        unsafe blendShared(upper, lower, onto: base, layout, at: place)
     }
-    // The last column of an odd width has its chroma for itself.
-    if place.count < runLength && place.count % 2 == 1 {
+}
+
+/// Where pixels share chroma, in whole runs or parts of them. Not put into its callers: where these grow, the compiler
+/// calls what it puts into them else.
+@inline(never)
+private func blendShared(
+    _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+) {
+    let whole = withEvenEnd(upper, lower, place)
+    unsafe blend(luma(upper), chroma(whole.upper, whole.lower).samples, onto: base, layout, at: place)
+    if let lower { unsafe blend(luma(lower), onto: base, layout, at: place.below) }
+}
+
+/// Where each pixel has chroma of its own.
+@inline(never)
+private func blendWhole(
+    _ run: Run, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+) {
+    let (low, high) = halves(run)
+    let (u, v, _) = unsafe chromaRow(base, layout, place.y)
+    unsafe blend(luma(run), onto: base, layout, at: place)
+    unsafe blend(RunSamples(art: low &>> 8, alpha: high &>> 8), place.count, onto: u + place.x)
+    unsafe blend(RunSamples(art: high & 255, alpha: high &>> 8), place.count, onto: v + place.x)
+}
+
+/// The same under light, where pixels share chroma.
+@inline(__always)
+func blend(
+    _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+    at place: RunPlace
+) {
+    let whole = withEvenEnd(upper, lower, place)
+    let (color, bright) = chroma(whole.upper, whole.lower)
+    let chroma = RunSamples(art: light.chroma(color.art, color.alpha, bright), alpha: color.alpha)
+    unsafe blend(lit(luma(upper), light), chroma, onto: base, layout, at: place)
+    if let lower { unsafe blend(lit(luma(lower), light), onto: base, layout, at: place.below) }
+}
+
+@inline(__always)
+private func lit(_ luma: RunSamples, _ light: RunLight) -> RunSamples {
+    RunSamples(art: light.luma(luma.art, luma.alpha), alpha: luma.alpha)
+}
+
+/// The last column of an odd width has its chroma for itself.
+@inline(__always)
+private func withEvenEnd(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upper: Run, lower: Run) {
+    var (first, second) = (upper, lower ?? upper)
+    if place.count % 2 == 1 {
         (first[place.count], second[place.count]) = (first[place.count - 1], second[place.count - 1])
     }
-    unsafe blend(luma(upper, light), chroma(first, second, light), onto: base, layout, at: place)
-    guard let lower else { return }
-    let below = RunPlace(x: place.x, y: place.y + 1, count: place.count)
-    unsafe blend(luma(lower, light), nil, onto: base, layout, at: below)
+    return (first, second)
 }
 
 /// Lays samples over a row of the frame.
-/// - Parameter chroma: U and V in turn, for each two pixels; nil where no chroma is laid, which packed formats cannot have.
+/// - Parameter chroma: U and V in turn, for each two pixels.
 @inline(__always)
 func blend(
-    _ luma: RunSamples, _ chroma: RunSamples?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+    _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
     at place: RunPlace
 ) {
-    let plane = layout.planes[0]
-    let line = unsafe base + plane.offset + place.y * plane.stride
-    // Of chroma that a part of a run holds, U and V.
-    let samples = (place.count + 1) & ~1
-    if layout.format == .yuyv || layout.format == .uyvy {
-        guard let chroma else { return }
-        let first = unsafe line + place.x * 2
-        guard place.count < runLength else {
-            unsafe blendPacked(luma, chroma, onto: first, lumaFirst: layout.format == .yuyv)
-            return
-        }
-        let isSecond = layout.format == .uyvy ? 1 : 0
-        unsafe blend(luma, place.count, onto: first + isSecond, 2)
-        unsafe blend(chroma, samples, onto: first + (1 - isSecond), 2)
+    guard place.count == runLength else {
+        unsafe blendEnd(luma, chroma, onto: base, layout, at: place)
         return
     }
-    unsafe blend(luma, place.count, onto: line + place.x, 1)
-    guard let chroma, layout.format != .gray else { return }
+    if layout.format == .yuyv || layout.format == .uyvy {
+        let plane = layout.planes[0]
+        let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
+        unsafe blendPacked(luma, chroma, onto: first, lumaFirst: layout.format == .yuyv)
+        return
+    }
+    unsafe blend(luma, onto: base, layout, at: place)
+    unsafe blendPlanes(chroma, onto: base, layout, at: place)
+}
+
+/// Lays luma alone, where it has a plane of its own.
+@inline(__always)
+func blend(
+    _ luma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+) {
+    let plane = layout.planes[0]
+    unsafe blend(luma, place.count, onto: base + plane.offset + place.y * plane.stride + place.x)
+}
+
+/// The chroma of a whole run.
+@inline(never)
+private func blendPlanes(
+    _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
+) {
     let (u, v, _) = unsafe chromaRow(base, layout, place.y >> layout.format.chromaShift.y)
-    if layout.format == .nv12 {
-        unsafe blend(chroma, samples, onto: u + place.x, 1)
-    } else if layout.format == .i444 {
-        unsafe blend(each(chroma, chroma.art.evenHalf), place.count, onto: u + place.x, 1)
-        unsafe blend(each(chroma, chroma.art.oddHalf), place.count, onto: v + place.x, 1)
-    } else {
-        unsafe blendHalves(chroma, samples / 2, onto: u + place.x / 2, v + place.x / 2)
+    switch layout.format {
+    case .nv12: unsafe blend(chroma, runLength, onto: u + place.x)
+    case .i420, .i422: unsafe blendHalves(chroma, onto: u + place.x / 2, v + place.x / 2)
+    case .i444:
+        unsafe blend(each(chroma, chroma.art.evenHalf), runLength, onto: u + place.x)
+        unsafe blend(each(chroma, chroma.art.oddHalf), runLength, onto: v + place.x)
+    case .gray, .yuyv, .uyvy: break
+    }
+}
+
+/// A part of a run, sample by sample.
+@inline(never)
+private func blendEnd(
+    _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
+    at place: RunPlace
+) {
+    let (offset, step) = layout.luma
+    let line = unsafe base + offset + place.y * layout.planes[0].stride + place.x * step
+    for i in 0..<place.count { unsafe blend(luma.art[i], luma.alpha[i], onto: &line[i * step]) }
+    guard layout.format != .gray else { return }
+    let shift = layout.format.chromaShift
+    let row = unsafe chromaRow(base, layout, place.y >> shift.y)
+    for i in Swift.stride(from: 0, to: place.count, by: 1 + shift.x) {
+        let (at, pair) = unsafe (((place.x + i) >> shift.x) * row.step, i & ~1)
+        unsafe blend(chroma.art[pair], chroma.alpha[pair], onto: &row.u[at])
+        unsafe blend(chroma.art[pair + 1], chroma.alpha[pair], onto: &row.v[at])
     }
 }
 
@@ -108,15 +180,9 @@ private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
     return samples
 }
 
+/// U and V in turn, each the mean over two columns and two rows with the mean alpha, and the mean luma for each.
 @inline(__always)
-private func lowest(_ run: Run) -> SIMD16<UInt16> { SIMD16(truncatingIfNeeded: run & 255) }
-
-@inline(__always)
-private func alpha(_ run: Run) -> SIMD16<UInt16> { SIMD16(truncatingIfNeeded: run &>> 24) }
-
-/// U and V in turn, each the mean over two columns and two rows, and the mean alpha beside each.
-@inline(__always)
-private func chroma(_ upper: Run, _ lower: Run, _ light: RunLight?) -> RunSamples {
+private func chroma(_ upper: Run, _ lower: Run) -> (samples: RunSamples, luma: SIMD16<UInt16>) {
     let mask = Run(repeating: 0x00ff_00ff)
     // Each 32-bit word holds two channels' sums: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
@@ -126,61 +192,59 @@ private func chroma(_ upper: Run, _ lower: Run, _ light: RunLight?) -> RunSample
     // V is above Y, alpha above U.
     let art = (other & 0xffff) &>> 2 | (luma &>> 18) &<< 16
     let alpha = other &>> 18
-    var samples = unsafe RunSamples(
-        art: unsafeBitCast(art, to: SIMD16<UInt16>.self),
-        alpha: unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self))
-    guard let light else { return samples }
     let mean = (luma & 0xffff) &>> 2
-    samples.art = light.chroma(
-        samples.art, samples.alpha, unsafe unsafeBitCast(mean | mean &<< 16, to: SIMD16<UInt16>.self))
-    return samples
+    return unsafe (
+        RunSamples(
+            art: unsafeBitCast(art, to: SIMD16<UInt16>.self),
+            alpha: unsafeBitCast(alpha | alpha &<< 16, to: SIMD16<UInt16>.self)),
+        unsafeBitCast(mean | mean &<< 16, to: SIMD16<UInt16>.self)
+    )
 }
 
 @inline(__always)
-private func luma(_ run: Run, _ light: RunLight?) -> RunSamples {
-    var samples = RunSamples(art: lowest(run), alpha: alpha(run))
-    if let light { samples.art = light.luma(samples.art, samples.alpha) }
-    return samples
+private func luma(_ run: Run) -> RunSamples {
+    let (low, high) = halves(run)
+    return RunSamples(art: low & 255, alpha: high &>> 8)
+}
+
+/// Y and U of each word, V and alpha.
+@inline(__always)
+private func halves(_ run: Run) -> (SIMD16<UInt16>, SIMD16<UInt16>) {
+    let words = unsafe unsafeBitCast(run, to: SIMD32<UInt16>.self)
+    return (words.evenHalf, words.oddHalf)
 }
 
 /// `under` seen through art of `alpha`, plus the art's own premultiplied value; division by 255 exact to rounding.
 @inline(__always)
 private func over(_ samples: RunSamples, _ under: SIMD16<UInt16>) -> SIMD16<UInt16> {
     let t = under &* (255 &- samples.alpha) &+ 128
-    return pointwiseMin(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
+    return lesser(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
 }
 
-/// Over samples `step` bytes apart.
+/// Over samples of a plane.
 @inline(__always)
-private func blend(_ samples: RunSamples, _ count: Int, onto bytes: UnsafeMutablePointer<UInt8>, _ step: Int) {
-    guard count < runLength || step > 1 else {
+private func blend(_ samples: RunSamples, _ count: Int, onto bytes: UnsafeMutablePointer<UInt8>) {
+    guard count < runLength else {
         let row = UnsafeMutableRawPointer(bytes)
         let under = SIMD16<UInt16>(truncatingIfNeeded: unsafe row.loadUnaligned(as: SIMD16<UInt8>.self))
         unsafe row.storeBytes(of: SIMD16(truncatingIfNeeded: over(samples, under)), as: SIMD16<UInt8>.self)
         return
     }
-    for i in 0..<count { unsafe blend(samples.art[i], samples.alpha[i], onto: &bytes[i * step]) }
+    for i in 0..<count { unsafe blend(samples.art[i], samples.alpha[i], onto: &bytes[i]) }
 }
 
 /// Over a row of U and one of V.
 @inline(__always)
 private func blendHalves(
-    _ chroma: RunSamples, _ count: Int, onto u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
+    _ chroma: RunSamples, onto u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
 ) {
-    guard count < runLength / 2 else {
-        let (rowU, rowV) = (UnsafeMutableRawPointer(u), UnsafeMutableRawPointer(v))
-        var under = SIMD16<UInt16>()
-        under.evenHalf = SIMD8(truncatingIfNeeded: unsafe rowU.loadUnaligned(as: SIMD8<UInt8>.self))
-        under.oddHalf = SIMD8(truncatingIfNeeded: unsafe rowV.loadUnaligned(as: SIMD8<UInt8>.self))
-        let blended = over(chroma, under)
-        unsafe rowU.storeBytes(of: SIMD8(truncatingIfNeeded: blended.evenHalf), as: SIMD8<UInt8>.self)
-        unsafe rowV.storeBytes(of: SIMD8(truncatingIfNeeded: blended.oddHalf), as: SIMD8<UInt8>.self)
-        return
-    }
-    for i in 0..<count {
-        unsafe blend(chroma.art[2 * i], chroma.alpha[2 * i], onto: &u[i])
-        unsafe blend(chroma.art[2 * i + 1], chroma.alpha[2 * i], onto: &v[i])
-    }
+    let (rowU, rowV) = (UnsafeMutableRawPointer(u), UnsafeMutableRawPointer(v))
+    var under = SIMD16<UInt16>()
+    under.evenHalf = SIMD8(truncatingIfNeeded: unsafe rowU.loadUnaligned(as: SIMD8<UInt8>.self))
+    under.oddHalf = SIMD8(truncatingIfNeeded: unsafe rowV.loadUnaligned(as: SIMD8<UInt8>.self))
+    let blended = over(chroma, under)
+    unsafe rowU.storeBytes(of: SIMD8(truncatingIfNeeded: blended.evenHalf), as: SIMD8<UInt8>.self)
+    unsafe rowV.storeBytes(of: SIMD8(truncatingIfNeeded: blended.oddHalf), as: SIMD8<UInt8>.self)
 }
 
 @inline(__always)

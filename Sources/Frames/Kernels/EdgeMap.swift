@@ -34,12 +34,10 @@ public struct EdgeMap: ~Copyable {
         }
         Self.filter(spare, into: &levels, width, height) { a, b, c, d, e, f, g, h, i in
             let bend = a &+ b &+ c &+ d &+ f &+ g &+ h &+ i &- e &* 8
-            // Absolute values, minimum and maximum by sign bits: the library's own are calls, and slower.
+            // The absolute value by its sign bit: the library's own is a call, and slower.
             let sign = bend &>> 15
             let clear = (((bend ^ sign) &- sign) &>> 2) &- Self.noise
-            let kept = clear & ~(clear &>> 15)
-            let over = kept &- Self.full
-            return (Self.full &+ (over & (over &>> 15))) &* (255 / Self.full)
+            return within(clear, .zero, SIMD8(repeating: Self.full)) &* (255 / Self.full)
         }
     }
 

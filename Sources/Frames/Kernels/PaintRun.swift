@@ -121,7 +121,7 @@ struct Painter {
         let art = Art(run)
         var gain = gain
         if let relief {
-            let above = pointwiseMin(pointwiseMax(luma &- scale.blackLanes, .zero), relief.most)
+            let above = within(luma &- scale.blackLanes, .zero, relief.most)
             gain = high(gain, relief.base &+ above &* relief.slope) &<< 2
         }
         return scale.lit(art, gain, castU, castV)
@@ -148,9 +148,9 @@ struct Painter {
         case .normal: return s &- high(u, a) &<< 2
         case .multiply: return high(u, s &- a) &<< 2
         case .screen: return high(rest, s) &<< 2
-        case .overlay: return high(pointwiseMin(u, rest), s &+ s &- a) &<< 2
+        case .overlay: return high(lesser(u, rest), s &+ s &- a) &<< 2
         case .softLight: return high(high(u, rest) &<< 2, s &+ s &- a) &<< 2
-        case .add: return pointwiseMin(s, rest)
+        case .add: return lesser(s, rest)
         }
     }
 }
@@ -176,7 +176,7 @@ struct RunLight {
         let sum =
             high(signed(chroma) &<< 7, gain) &+ high(signed(alpha) &<< 7, chromaByAlpha)
             &+ high(signed(luma) &<< 7, chromaByLuma)
-        return unsigned(pointwiseMax((sum &+ 32) &>> 6, .zero))
+        return unsigned(greater((sum &+ 32) &>> 6, .zero))
     }
 }
 
@@ -257,9 +257,9 @@ private struct ColorScale {
     /// What is under art.
     @inline(__always)
     func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
-        let level = pointwiseMin(pointwiseMax(luma &- blackLanes, .zero), whiteLanes) &<< 7
-        let cu = pointwiseMin(pointwiseMax(u &- 128, .zero &- most), most) &<< 7
-        let cv = pointwiseMin(pointwiseMax(v &- 128, .zero &- most), most) &<< 7
+        let level = within(luma &- blackLanes, .zero, whiteLanes) &<< 7
+        let cu = within(u &- 128, .zero &- most, most) &<< 7
+        let cv = within(v &- 128, .zero &- most, most) &<< 7
         return rgb(level, cu, cv, limit: Lanes(repeating: Int16(Painter.one)))
     }
 
@@ -268,9 +268,9 @@ private struct ColorScale {
         let level = art.y &<< 7 &- high(art.a &<< 7, blackPart)
         let middle = art.a &<< 6 &+ art.a &>> 2
         let bound = most &<< 7
-        let cu = pointwiseMin(pointwiseMax(art.u &<< 7 &- middle, .zero &- bound), bound)
-        let cv = pointwiseMin(pointwiseMax(art.v &<< 7 &- middle, .zero &- bound), bound)
-        return rgb(pointwiseMin(level, whiteLanes &<< 7), cu, cv, limit: limit)
+        let cu = within(art.u &<< 7 &- middle, .zero &- bound, bound)
+        let cv = within(art.v &<< 7 &- middle, .zero &- bound, bound)
+        return rgb(lesser(level, whiteLanes &<< 7), cu, cv, limit: limit)
     }
 
     /// From 128ths of a level above black and about the middle.
@@ -281,8 +281,8 @@ private struct ColorScale {
         let g = grey &- (high(u, greenU) &+ high(v, greenV)) &<< 2
         let b = grey &+ high(u, blueU) &<< 2
         return (
-            pointwiseMin(pointwiseMax(r, .zero), limit), pointwiseMin(pointwiseMax(g, .zero), limit),
-            pointwiseMin(pointwiseMax(b, .zero), limit)
+            within(r, .zero, limit), within(g, .zero, limit),
+            within(b, .zero, limit)
         )
     }
 
@@ -302,7 +302,7 @@ private struct ColorScale {
         let middle = art.a &<< 6 &+ art.a &>> 2
         // From here on in 32nds of a level.
         let level = high(art.y &<< 7 &- high(whole, blackPart), gain)
-        let luma = pointwiseMin(pointwiseMax(level, .zero), high(whole, whitePart))
+        let luma = within(level, .zero, high(whole, whitePart))
         let u = high(art.u &<< 7 &- middle, gain) &+ high(luma, castU)
         let v = high(art.v &<< 7 &- middle, gain) &+ high(luma, castV)
         let y = (luma &+ high(whole, blackPart) &>> 2 &+ 16) &>> 5
@@ -427,7 +427,7 @@ private struct ColorScale {
 }
 
 @inline(__always)
-private func clamped(_ lanes: Lanes) -> Lanes { pointwiseMin(pointwiseMax(lanes, .zero), Lanes(repeating: 255)) }
+private func clamped(_ lanes: Lanes) -> Lanes { within(lanes, .zero, Lanes(repeating: 255)) }
 
 @inline(__always)
 private func unsigned(_ lanes: Lanes) -> SIMD16<UInt16> { unsafe unsafeBitCast(lanes, to: SIMD16<UInt16>.self) }

@@ -18,9 +18,9 @@ public struct Smoothing: Sendable {
 /// size. Its memory grows to the largest face and is kept.
 public struct Smoother: ~Copyable {
     /// The smaller picture has this many pixels between the eyes.
-    private static let coarseEyes: Float = 20
+    private static let coarseEyes: Float = 16
     /// Of the window, in pixels of the smaller picture: 0.12 to 0.15 eye distances.
-    private static let radius = 3
+    private static let radius = 2
     /// What is smoothed has a variance below this, in squared levels: pores and faint wrinkles, not lids or nostrils.
     private static let variance: Float = 60
 
@@ -203,13 +203,16 @@ public struct Smoother: ~Copyable {
                         let alpha = (m &* strength) &>> 8
                         let count = min(runLength, layout.width - region.x - x)
                         let place = RunPlace(x: region.x + x, y: region.y + y, count: count)
-                        let smoothed = pointwiseMin(
+                        let smoothed = lesser(
                             unsafe ((reader.luma(place.x, place.y) &* between.part(0, x) &+ 128) &>> 8)
                                 &+ ((between.part(1, x) &+ 1) &>> 1),
                             SIMD16(repeating: 255))
                         let luma = RunSamples(art: times(smoothed, alpha), alpha: alpha)
-                        let chroma = place.y & shared == 0 ? tint.samples(alpha) : nil
-                        unsafe blend(luma, chroma, onto: base, layout, at: place)
+                        if place.y & shared == 0 {
+                            unsafe blend(luma, tint.samples(alpha), onto: base, layout, at: place)
+                        } else {
+                            unsafe blend(luma, onto: base, layout, at: place)
+                        }
                     }
                 }
             }
@@ -304,7 +307,7 @@ private func ramp(
 private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     let steps = SIMD8<Int16>(0, 1, 2, 3, 4, 5, 6, 7)
     let sum = Int16(truncatingIfNeeded: first) &+ steps &* Int16(truncatingIfNeeded: rise)
-    return (sum & ~(sum &>> 15)) &>> 5
+    return greater(sum, .zero) &>> 5
 }
 
 /// How far chroma is drawn to the skin's mean.

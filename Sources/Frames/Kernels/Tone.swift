@@ -70,14 +70,10 @@ private struct ToneSteps {
         var lowest = SIMD8<Int16>()
         var highest = SIMD8<Int16>()
 
-        /// Minimum and maximum are made of sign bits: the library's own are calls here, and slower than all the rest.
         @inline(__always)
-        func callAsFunction(_ bytes: SIMD8<Int16>) -> SIMD8<Int16> {
-            let changed = (((bytes &- 128) &* gain &+ 32) &>> 6) &+ offset
-            let above = changed &- lowest
-            let raised = lowest &+ (above & ~(above &>> 15))
-            let below = raised &- highest
-            return highest &+ (below & (below &>> 15))
+        func callAsFunction(_ bytes: SIMD8<UInt16>) -> SIMD8<Int16> {
+            let bytes = unsafe unsafeBitCast(bytes, to: SIMD8<Int16>.self)
+            return within(((bytes &- 128) &* gain &+ 32) &>> 6 &+ offset, lowest, highest)
         }
     }
 
@@ -85,28 +81,25 @@ private struct ToneSteps {
     var odd = Half()
 
     @inline(__always)
-    func callAsFunction(_ pairs: SIMD8<Int16>) -> SIMD8<Int16> {
-        even(pairs & 255) | odd(pairs &>> 8 & 255) &<< 8
-    }
+    func callAsFunction(_ pairs: SIMD8<UInt16>) -> SIMD8<Int16> { even(pairs & 255) | odd(pairs &>> 8) &<< 8 }
 }
 
 private func apply(_ steps: ToneSteps, to row: UnsafeMutableRawPointer, count: Int) {
     let steps = steps
     var x = 0
     while x &+ 16 <= count {
-        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<Int16>.self)
+        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<UInt16>.self)
         unsafe row.storeBytes(of: steps(pairs), toByteOffset: x, as: SIMD8<Int16>.self)
         x &+= 16
     }
     guard x < count else { return }
-    var pairs = SIMD8<Int16>()
+    var pairs = SIMD8<UInt16>()
     for i in 0..<count - x {
-        let byte = unsafe row.load(fromByteOffset: x + i, as: UInt8.self)
-        pairs[i / 2] |= Int16(truncatingIfNeeded: UInt16(byte) << (i % 2 * 8))
+        pairs[i / 2] |= unsafe UInt16(row.load(fromByteOffset: x + i, as: UInt8.self)) << (i % 2 * 8)
     }
-    pairs = steps(pairs)
+    let changed = steps(pairs)
     for i in 0..<count - x {
-        let byte = UInt8(truncatingIfNeeded: UInt16(bitPattern: pairs[i / 2]) >> (i % 2 * 8))
+        let byte = UInt8(truncatingIfNeeded: UInt16(bitPattern: changed[i / 2]) >> (i % 2 * 8))
         unsafe row.storeBytes(of: byte, toByteOffset: x + i, as: UInt8.self)
     }
 }

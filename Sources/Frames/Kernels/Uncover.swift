@@ -26,8 +26,9 @@ public func uncover(_ tile: inout Tile, dark: ClosedRange<Float>, side: SIMD3<Fl
                     let begin = row + side.x * Float(region.x + x)
                     guard max(begin, begin + across) > 0 else { continue }
                     let luma = unsafe unsafeBitCast(reader.luma(region.x + x, region.y + y), to: SIMD16<Int16>.self)
-                    let above = clamped(luma &- low, to: span)
-                    let weight = clamped(rises &+ Int16(max(-15_000, min(15_000, begin * 256))), to: 255)
+                    let above = within(luma &- low, .zero, SIMD16(repeating: span))
+                    let onset = Int16(max(-15_000, min(15_000, begin * 256)))
+                    let weight = within(rises &+ onset, .zero, SIMD16(repeating: 255))
                     let taken =
                         unsafe unsafeBitCast(weight, to: SIMD16<UInt16>.self)
                         &* unsafeBitCast(256 &- ((above &* slope) &>> 4), to: SIMD16<UInt16>.self)
@@ -50,12 +51,4 @@ private func fade(_ pixels: UnsafeMutableRawPointer, _ kept: SIMD8<UInt16>) {
     (both.evenHalf, both.oddHalf) = (kept, kept)
     let (lower, upper) = (((art & 255) &* both) &>> 8, ((art &>> 8) &* both) & 0xff00)
     unsafe pixels.storeBytes(of: lower | upper, as: SIMD16<UInt16>.self)
-}
-
-/// From 0 to a bound, by signs: of the library's own the compiler makes calls.
-@inline(__always)
-private func clamped(_ a: SIMD16<Int16>, to most: Int16) -> SIMD16<Int16> {
-    let positive = a & ~(a &>> 15)
-    let left = most &- positive
-    return positive &+ (left & (left &>> 15))
 }

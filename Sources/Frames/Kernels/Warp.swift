@@ -200,7 +200,9 @@ private struct WarpTriangle {
                 x &+= 1
                 place.skip(1)
             }
-            while x < end && !art.holds(place.u &+ (end &- 1 &- x) &* place.du, place.v &+ (end &- 1 &- x) &* place.dv) {
+            while x < end {
+                let steps = end &- 1 &- x
+                if art.holds(place.u &+ steps &* place.du, place.v &+ steps &* place.dv) { break }
                 end &-= 1
             }
         }

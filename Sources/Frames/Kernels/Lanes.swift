@@ -1,0 +1,20 @@
+/// The lesser of each two lanes. One instruction, wherever it stands: the library's own pointwise functions are calls in
+/// larger functions, and cost more than all that is round them.
+@inline(__always)
+func lesser<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
+    var lanes = V()
+    for i in 0..<V.scalarCount { lanes[i] = a[i] < b[i] ? a[i] : b[i] }
+    return lanes
+}
+
+/// The greater of each two lanes, likewise.
+@inline(__always)
+func greater<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
+    var lanes = V()
+    for i in 0..<V.scalarCount { lanes[i] = a[i] > b[i] ? a[i] : b[i] }
+    return lanes
+}
+
+/// Each lane no less than one bound and no more than the other.
+@inline(__always)
+func within<V: SIMD>(_ a: V, _ low: V, _ high: V) -> V where V.Scalar: Comparable { lesser(greater(a, low), high) }
