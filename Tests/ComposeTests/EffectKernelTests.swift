@@ -263,7 +263,8 @@ struct EffectKernelTests {
         // Bands of runs and parts of runs: one opaque colour a row, nothing, half of one, many colours.
         func word(_ x: Int, _ y: Int) -> UInt32 {
             let luma = UInt32(40 + y % 50)
-            switch x * 6 / width {
+            // Shifted from one pair of rows to the next, so that some begin where others ended.
+            switch (x * 6 / width + y / 2) % 6 {
             case 0, 5: return 0xffa0_6400 | luma
             case 1, 4: return 0
             case 2: return 0x8050_3200 | luma / 2

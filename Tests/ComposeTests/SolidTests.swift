@@ -259,8 +259,7 @@ struct SolidTests {
         }
     }
 
-    @Test func `what moves fast is drawn anew less often than what turns in its place, and at rest it is right`() throws
-    {
+    @Test func `what moves fast is drawn anew less often than what turns, and at rest it is right`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
         func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {

@@ -105,7 +105,7 @@ struct Solid: Layer {
         var map: Affine? = .identity
         let carried = carry(canvas.solids.shelf.prints[place], pose)
         let most = SolidPrint.mostLag * sitting.scale
-        let tolerance = canvas.solids.shelf.prints[place].tolerance(for: wearer.face.head.origin)
+        let tolerance = canvas.solids.shelf.prints[place].follow(wearer.face.head.origin)
         if let carried, carried.deviation <= min(tolerance, max(most, 1)) {
             map = carried.map
         } else if let carried, canvas.solids.mayLag, carried.deviation <= most {

@@ -74,9 +74,10 @@ struct SolidPrint: ~Copyable {
 
     init() { marks.reserveCapacity(Self.mostMarks) }
 
-    /// The deviation up to which the picture is laid again.
-    /// - Parameter head: where its head lies now, pixels.
-    mutating func tolerance(for head: Point) -> Float {
+    /// Follows its head from one frame to the next.
+    /// - Parameter head: where it lies now, pixels.
+    /// - Returns: the deviation up to which the picture is laid again.
+    mutating func follow(_ head: Point) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
         return 1 + Self.smear * moved

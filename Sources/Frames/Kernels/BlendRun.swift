@@ -56,8 +56,8 @@ func blend(
     }
 }
 
-/// Where pixels share chroma, in whole runs or parts of them. Not put into its callers: where these grow, the compiler
-/// calls what it puts into them else.
+/// Where pixels share chroma, in whole runs or parts of them. Not inlined: in callers that grow by it, the compiler does
+/// not inline the packed formats' way either.
 @inline(never)
 private func blendShared(
     _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace

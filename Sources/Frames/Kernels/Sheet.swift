@@ -15,8 +15,8 @@ public struct Sheet: Sendable {
         let first: Int
     }
 
-    /// What is neither transparent nor of one colour, in the order in which it is laid. Nearly all that a frame's sheet
-    /// costs is to read it, and short pieces far from each other take the longest.
+    /// What is neither transparent nor of one colour, in the order in which it is laid: to read it is nearly all that a
+    /// sheet costs, and short pieces far from each other take the longest.
     private let words: [UInt32]
     private let stretches: [Stretch]
     /// Of each pair of rows, its first stretch, and at the end how many there are.
@@ -44,7 +44,8 @@ public struct Sheet: Sendable {
                 if next.colors == nil {
                     for row in y...y + 1 { words += (x..<x + runLength).map { pixel($0, row) } }
                 }
-                if let last = stretches.last, last.end == x, last.colors == next.colors, x > 0 {
+                let hasLast = stretches.count > firsts[firsts.count - 1]
+                if hasLast, let last = stretches.last, last.end == x, last.colors == next.colors {
                     stretches[stretches.count - 1].end = next.end
                 } else {
                     stretches.append(next)
