@@ -72,10 +72,17 @@ public struct Mosaic: ~Copyable {
             sum(frame.bytes, pattern, bytes, rows, step)
             let taken = UInt32((rows.count + step - 1) / step)
             for i in 0..<columns {
-                for b in pattern.bytes(xs[i], xs[i + 1]) where b != pattern.spareByte {
-                    let channel = Int(pattern.channels[b & 3 & (pattern.unit - 1)])
-                    totals[i][channel] += UInt32(sums[b - bytes.lowerBound])
-                    counts[i][channel] += taken
+                let cell = pattern.bytes(xs[i], xs[i + 1])
+                var (sum, count) = inFours(cell.lowerBound - bytes.lowerBound, cell.count)
+                if cell.contains(pattern.spareByte) {
+                    sum[(pattern.spareByte - cell.lowerBound) & 3] -= UInt32(sums[pattern.spareByte - bytes.lowerBound])
+                    count[(pattern.spareByte - cell.lowerBound) & 3] -= 1
+                }
+                // A cell begins with a whole unit.
+                for lane in 0..<4 {
+                    let channel = Int(pattern.channels[lane & (pattern.unit - 1)])
+                    totals[i][channel] += sum[lane]
+                    counts[i][channel] += count[lane] * taken
                 }
             }
         }
@@ -91,6 +98,27 @@ public struct Mosaic: ~Copyable {
             }
             words[j * columns + i] = mean(0) | mean(1) << 8 | mean(2) << 16 | 0xff00_0000
         }
+    }
+
+    /// Adds up every fourth of some of `sums`, and says how many these are.
+    private func inFours(_ first: Int, _ count: Int) -> (sum: SIMD4<UInt32>, count: SIMD4<UInt32>) {
+        var (sum, numbers) = (SIMD4<UInt32>.zero, SIMD4<UInt32>(repeating: UInt32(count / 4)))
+        unsafe sums.withUnsafeBufferPointer { sums in
+            let sums = sums.extracting(first..<first + count)
+            var (a, b, c, d): (UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0)
+            for i in Swift.stride(from: 0, to: count & ~3, by: 4) {
+                unsafe a &+= UInt32(sums[i])
+                unsafe b &+= UInt32(sums[i &+ 1])
+                unsafe c &+= UInt32(sums[i &+ 2])
+                unsafe d &+= UInt32(sums[i &+ 3])
+            }
+            sum = [a, b, c, d]
+            for i in count & ~3..<count {
+                unsafe sum[i & 3] &+= UInt32(sums[i])
+                numbers[i & 3] += 1
+            }
+        }
+        return (sum, numbers)
     }
 
     /// Adds up rows of bytes, column by column.
