@@ -8,7 +8,7 @@ guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
 sources := Sources Tests Package.swift
 
-.PHONY: run build test test-vm fuzz bench sample lint format install uninstall clean
+.PHONY: run build test accuracy test-vm sanitize soak bench fuzz sample lint format install uninstall clean
 
 run: build sample
 	@exec $(guise) run $(ARGS)
@@ -19,18 +19,38 @@ build:
 	@./setup build run
 	CCC_OVERRIDE_OPTIONS='#^-Wl,--as-needed' swift build -c release --product guise --static-swift-stdlib
 
-# One test at a time: some watch the clock, and some wait for programs on threads that servers under test need.
-# The tests have the compiler's checks of debug builds, warnings as errors; the program is tested as it is shipped.
-test: export GUISE_STRICT = 1
-test: export GUISE_BINARY = $(CURDIR)/$(guise)
+# The tests have the compiler's checks of debug builds, warnings as errors; the program is tested as it is shipped. No test
+# looks at the clock, so that a busy machine fails none; an hour is for what would never end.
+export GUISE_BINARY ?= $(CURDIR)/$(guise)
+run_tests = set -o pipefail; export GUISE_STRICT=1; swift build --build-tests || exit 1; code=0; \
+    timeout 3600 stdbuf -oL swift test --disable-xctest --skip-build $(1) $(ARGS) 2>&1 | \
+    tee .build/$@.log | grep --line-buffered -v -e '^◇' -e '^✔ Test case' -e '^↳' || code=$$?; \
+    Tests/report .build/$@.log && exit $$code
+
 test: build sample lint
 	@./setup test
-	@set -o pipefail; swift test --disable-xctest --no-parallel $(ARGS) 2>&1 | tee .build/test.log || { \
-	    echo; echo 'What failed, of all that is above:'; grep -A4 -e ✘ -e error: .build/test.log; exit 1; }
+	@$(call run_tests,--skip AccuracyTests --skip SoakTests --skip Benchmarks)
 
+# How well faces are found and dressed, on labelled photos and clips outside the package ($$GUISE_DATA): minutes of computing.
+accuracy: build sample
+	@./setup test
+	@$(call run_tests,--filter AccuracyTests)
+
+# The tests on real drivers, in a virtual machine.
 test-vm: build sample
 	@./setup test
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)
+
+# Unit tests under the address sanitizer, and those that start threads under the thread sanitizer.
+sanitize: sample
+	@./setup build run test
+	@Tests/sanitize/run $(ARGS)
+
+# What wants real time and a quiet machine; the figures are shown beside the committed ones. ARGS=--commit makes these the
+# committed ones. GUISE_SOAK=1800 soaks for half an hour.
+soak bench: build sample
+	@./setup test
+	@Benchmarks/figures $@ $(ARGS)
 
 # Changes packs, and requests of the control socket, until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
 # Tests/Fuzz/corpus what reached something new; what broke lies in .build-fuzz/.
@@ -48,9 +68,6 @@ fuzz:
 	    -dict=Tests/Fuzz/keys.dict -artifact_prefix=.build-fuzz/ .build-fuzz/corpus Tests/Fuzz/corpus .build-fuzz/seeds
 	@rm -rf /dev/shm/guise-fuzz-*
 	$(if $(KEEP),$(fuzzer) -merge=1 -max_len=1024 -timeout=60 Tests/Fuzz/corpus .build-fuzz/corpus)
-
-bench: build
-	$(guise) bench $(ARGS)
 
 sample:
 	@./setup sample

@@ -6,6 +6,9 @@ import PackageDescription
 /// nothing again.
 let strict = Context.environment["GUISE_STRICT"] == "1"
 
+/// Set by `make sanitize`.
+let isSanitized = Context.environment["GUISE_SANITIZE"] == "1"
+
 let swiftSettings: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),
@@ -18,6 +21,14 @@ let swiftSettings: [SwiftSetting] =
 /// What runs for each pixel is optimised in debug builds too, with all of Swift's checks: the tests would take twenty times
 /// as long otherwise, and could not ask that a warm frame allocates nothing.
 let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
+/// A module's unit tests: `MODULETests` in Tests.
+/// - Parameter settings: `hotSettings` for tests that compare many pixels.
+func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSetting] = swiftSettings) -> Target {
+    .testTarget(
+        name: "\(module)Tests", dependencies: ([module, "TestSupport"] + others).map { .byName(name: $0) },
+        swiftSettings: settings)
+}
 
 let package = Package(
     name: "guise",
@@ -37,7 +48,7 @@ let package = Package(
                 .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"),
             ]),
         // Counts what a program asks of malloc: for `guise bench` and the tests.
-        .target(name: "CAllocations"),
+        .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
@@ -78,32 +89,43 @@ let package = Package(
             ],
             swiftSettings: swiftSettings),
 
-        .testTarget(name: "FramesTests", dependencies: ["Frames", "CAllocations"], swiftSettings: swiftSettings),
-        .testTarget(name: "JSONTests", dependencies: ["JSON"], swiftSettings: swiftSettings),
-        .testTarget(
-            name: "MediaTests", dependencies: ["Frames", "Capture", "Compose", "Publish", "CVision", "CAllocations"],
-            swiftSettings: swiftSettings),
-        .testTarget(
-            name: "V4L2Tests", dependencies: ["Frames", "V4L2", "Capture", "Publish", "CArt"],
-            swiftSettings: swiftSettings),
-        .testTarget(
-            name: "ComposeTests", dependencies: ["Frames", "JSON", "Capture", "Track", "Compose", "CAllocations"],
-            swiftSettings: swiftSettings),
-        .testTarget(name: "ControlTests", dependencies: ["Frames", "JSON", "Control"], swiftSettings: swiftSettings),
-        .testTarget(
-            name: "PageTests", dependencies: ["Page", "Frames", "JSON", "Control", "CAllocations"],
-            swiftSettings: swiftSettings),
+        // What tests share: scratch folders, programs at work, fixtures.
+        .target(name: "CTestSupport", path: "Tests/CTestSupport"),
+        .target(
+            name: "TestSupport", dependencies: ["CTestSupport", "Frames", "JSON", "Capture", "Control"],
+            path: "Tests/Support",
+            swiftSettings: hotSettings),
         // OpenCV's classifier, which the tracker's own is held to.
         .target(
             name: "CRival", path: "Tests/CRival",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             linkerSettings: [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_objdetect")]),
-        .testTarget(name: "TrackTests", dependencies: ["Capture", "Track", "CRival"], swiftSettings: swiftSettings),
-        .testTarget(name: "DoctorTests", dependencies: ["Doctor", "Frames", "V4L2"], swiftSettings: swiftSettings),
+        // Unit tests, a target for each module.
+        unitTests("Frames", ["CAllocations"], hotSettings),
+        unitTests("JSON", ["Frames"]),
+        unitTests("V4L2", ["Frames", "Capture", "Publish"]),
+        unitTests("Capture", ["Frames", "V4L2", "Publish", "CArt", "CVision", "CAllocations"]),
+        unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
+        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
+        unitTests("Publish", ["Frames", "Capture", "CAllocations"]),
+        unitTests("Control", ["Frames", "JSON"]),
+        unitTests("Page", ["Frames", "JSON", "Control", "CAllocations"]),
+        unitTests("Doctor", ["Frames", "V4L2"]),
+        .testTarget(
+            name: "GuiseTests",
+            dependencies: [
+                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "Control", "Page",
+                "CAllocations",
+            ], swiftSettings: swiftSettings),
         // Drives the built program as its users do.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["guise", "Frames", "JSON", "Publish", "Track", "Compose"],
+            name: "EndToEndTests", dependencies: ["TestSupport", "Frames", "JSON", "Control"],
             swiftSettings: swiftSettings),
+        // For they take long, or want real time and a quiet machine: make accuracy, make soak.
+        .testTarget(
+            name: "AccuracyTests", dependencies: ["TestSupport", "Frames", "Track", "Compose"],
+            swiftSettings: swiftSettings),
+        .testTarget(name: "SoakTests", dependencies: ["TestSupport", "JSON"], swiftSettings: swiftSettings),
     ],
     cxxLanguageStandard: .cxx17
 )

@@ -15,6 +15,14 @@ static _Thread_local uint64_t count;
 
 uint64_t callocations_count(void) { return count; }
 
+#if defined(CALLOCATIONS_OFF)
+
+int callocations_counts(void) { return 0; }
+
+#else
+
+int callocations_counts(void) { return 1; }
+
 void *malloc(size_t size) {
     count++;
     return __libc_malloc(size);
@@ -65,3 +73,5 @@ void *pvalloc(size_t size) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return memalign(page, (size + page - 1) & ~(page - 1));
 }
+
+#endif

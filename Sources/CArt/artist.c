@@ -150,7 +150,11 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
 
 static void serve(void) {
     const struct rlimit memory = {MOST_MEMORY, MOST_MEMORY}, none = {0, 0};
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // their shadow is larger than any bound
     setrlimit(RLIMIT_DATA, &memory);
+#else
+    (void)memory;
+#endif
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
     signal(SIGXFSZ, SIG_IGN);

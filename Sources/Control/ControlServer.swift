@@ -46,11 +46,16 @@ public final class ControlServer: Sendable {
     private let ended = DispatchSemaphore(value: 0)
 
     /// Milliseconds between two looks for news, while somebody listens.
-    private static let tick: CInt = 100
+    private let newsInterval: CInt
 
     /// Begins to listen.
-    /// - Parameter listener: nil: clients come by `connect` alone.
-    public init(_ listener: consuming Listener?, _ daemon: any Answering) throws {
+    /// - Parameters:
+    ///   - listener: nil: clients come by `connect` alone.
+    ///   - newsInterval: milliseconds between two looks for news, while somebody listens.
+    public init(
+        _ listener: consuming Listener?, _ daemon: any Answering, newsInterval: CInt = 100
+    ) throws {
+        self.newsInterval = newsInterval
         bell = try Bell()
         self.listener = Mutex(consume listener)
         let thread = Thread { [self] in
@@ -107,7 +112,7 @@ public final class ControlServer: Sendable {
             for client in clients { polled.append(client.wanted) }
             let listened = clients.contains { !$0.topics.isEmpty }
             let isBusy = clients.contains(where: \.hasLine)
-            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? Self.tick : -1
+            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? newsInterval : -1
             guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
             if polled[0].revents != 0 { bell.hear() }
 

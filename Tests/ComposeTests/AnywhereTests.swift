@@ -7,16 +7,13 @@ import Testing
 
 /// Every mask that comes along, on faces that lie anywhere: half out of the picture, far away, filling it, on their side.
 @Suite struct AnywhereTests {
-    private static let masks = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Masks").path
-
     /// Odd sizes and shared chroma, so that no row or column comes out even.
     @Test(arguments: [
         FrameLayout(width: 321, height: 183, format: .i420), FrameLayout(width: 321, height: 122, format: .yuyv),
         FrameLayout(width: 95, height: 250, format: .i444, range: .full),
     ])
     func `no mask harms, wherever a face lies`(_ layout: FrameLayout) throws {
-        let wardrobe = Wardrobe(places: [Self.masks])
+        let wardrobe = Wardrobe(places: [masksFolder])
         #expect(wardrobe.names.count >= 32)
         var canvas = Canvas(layout)
         var scatter = Scatter(seed: 7)

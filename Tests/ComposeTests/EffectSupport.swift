@@ -1,6 +1,7 @@
 import Frames
 import JSON
 import Track
+import TestSupport
 
 @testable import Compose
 
@@ -107,7 +108,7 @@ private func sine(_ angle: Double) -> Double {
 private func cosine(_ angle: Double) -> Double { sine(angle + .pi / 2) }
 
 /// The shipped masks.
-let masksFolder = String(#filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }) + "/Masks"
+let masksFolder = Fixtures.inPackage("Masks")
 
 /// A mask of one layer, from JSON.
 func layer(_ json: String, _ layout: FrameLayout, folder: String = masksFolder) throws -> Mask {

@@ -38,24 +38,6 @@ struct EffectTests {
         }
     }
 
-    @Test func `what each layer costs, beside one copy of the frame`() throws {
-        let layout = Self.layout
-        let faces = [face(at: Point(320, 150), scale: 36)]
-        var canvas = Canvas(layout)
-        var copy = Frame(layout)
-        let clock = ContinuousClock()
-        func best(_ body: () -> Void) -> Duration { (0..<2).map { _ in clock.measure(body) }.min() ?? .zero }
-        canvas.frame = Samples(noise: layout).frame
-        let whole = best { convert(canvas.frame, into: &copy) }
-        for name in Self.masks {
-            let mask = try Wardrobe(places: [masksFolder]).load(name, for: ArtTarget(layout))
-            var dresser = Dresser(masks: [mask])
-            let taken = best { dresser.dress(&canvas, faces, placement: .identity, at: 1) }
-            let (figure, ratio) = (taken / .milliseconds(1), taken / whole)
-            print("\(name): \(figure) ms, \(ratio) copies of the frame (this build; guise bench has the real ones)")
-        }
-    }
-
     @Test func `grey leaves no colour, sepia one, and a tint passes through its colours in time`() throws {
         let before = Samples(noise: Self.layout)
         let grey = worn(try layer(#"{"kind": "effect", "way": "grey"}"#, Self.layout), on: before, [])

@@ -5,10 +5,7 @@ import Testing
 
 /// What masks say of themselves without being loaded.
 struct LabelTests {
-    private let wardrobe = Wardrobe(places: [
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Masks").path
-    ])
+    private let wardrobe = Wardrobe(places: [masksFolder])
 
     @Test func `every choice of every mask has a default that it allows`() throws {
         var count = 0

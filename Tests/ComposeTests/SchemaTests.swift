@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Compose
@@ -9,8 +10,7 @@ import Testing
 /// on the examples of docs/masks.md, and on a few more for keys that neither has.
 @Suite struct SchemaTests {
     private let schema: Schema
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = URL(fileURLWithPath: Fixtures.package)
 
     init() throws {
         let file = Self.root.appending(path: "Masks/mask.schema.json")
@@ -169,10 +169,8 @@ import Testing
 
     /// What the reader says of a pack with this description; nil: it is sound.
     private func read(_ pack: Pack, _ json: JSON) throws -> String? {
-        let place = FileManager.default.temporaryDirectory.appending(path: "guise-schema-\(UUID().uuidString)")
-        let folder = place.appending(path: "pack")
-        defer { try? FileManager.default.removeItem(at: place) }
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        let scratch = try ScratchFolder()
+        let folder = scratch.url.appending(path: "pack")
         if let own = pack.folder {
             try FileManager.default.copyItem(at: own, to: folder)
         } else {
@@ -183,7 +181,8 @@ import Testing
         try Data(json.text.utf8).write(to: folder.appending(path: "mask.json"))
         let target = ArtTarget(FrameLayout(width: 32, height: 32, format: .i444))
         do {
-            _ = try Wardrobe(places: [place.path, Self.root.appending(path: "Masks").path]).load("pack", for: target)
+            _ = try Wardrobe(places: [scratch.url.path, Self.root.appending(path: "Masks").path]).load(
+                "pack", for: target)
             return nil
         } catch { return "\(error)" }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Frames
 import JSON
+import TestSupport
 import Testing
 import Track
 
@@ -72,8 +73,8 @@ struct SolidModelTests {
 
         /// With a picture: 4 x 4 pixels, opaque green, as a PNG that the program itself writes.
         mutating func paint() throws {
-            let path = FileManager.default.temporaryDirectory.appending(path: "guise-test-\(UUID().uuidString).png")
-            defer { try? FileManager.default.removeItem(at: path) }
+            let scratch = try ScratchFolder()
+            let path = scratch.url.appending(path: "picture.png")
             let pixels = [UInt8](repeating: 0, count: 8 * 8 * 4).enumerated().map { $0.offset % 4 & 1 == 1 ? 255 : 0 }
             try RasterRGBA(width: 8, height: 8, bytes: pixels.map { UInt8($0) }).write(png: path.path)
             let png = [UInt8](try Data(contentsOf: path))
@@ -152,9 +153,8 @@ struct SolidModelTests {
     }
 
     @Test func `a worn model shows its picture on the face`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "guise-test-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let scratch = try ScratchFolder()
+        let folder = scratch.url
         var box = Box()
         try box.paint()
         try Data(box.glb()).write(to: folder.appending(path: "hat.glb"))

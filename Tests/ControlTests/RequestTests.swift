@@ -1,6 +1,7 @@
 import Foundation
 import Frames
 import JSON
+import TestSupport
 import Testing
 
 @testable import Control
@@ -65,9 +66,7 @@ struct RequestTests {
     }
 
     @Test func `the documentation names every request, event and error, and no others`() throws {
-        let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = try String(contentsOf: package.appending(path: "docs/control.md"), encoding: .utf8)
+        let text = try String(contentsOfFile: Fixtures.inPackage("docs/control.md"), encoding: .utf8)
         /// The names in the first column of the table below a heading.
         func names(below heading: String) -> Set<String> {
             let part =

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import TestSupport
 import Testing
 import V4L2
 
@@ -8,10 +9,10 @@ import V4L2
 /// A machine of folders, gone with its value: what /sys, /proc, /etc and the user's home hold, and what programs answer.
 final class Machine {
     /// The folder of the sources: `systemd` and `Cascades` are there.
-    static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().path
+    static let package = Fixtures.package
     static let kernel = "6.1.0-31-amd64"
 
+    private let scratch: ScratchFolder
     let root: String
     var system: System
     /// By their words; what is not here is not installed.
@@ -20,15 +21,14 @@ final class Machine {
     }
 
     init() throws {
-        root = FileManager.default.temporaryDirectory.appending(path: "guise-test-\(UUID().uuidString)").path
+        scratch = try ScratchFolder()
+        root = scratch.url.path
         system = System(
             root: root,
             environment: ["HOME": "/home/ann", "USER": "ann", "PATH": "/bin", "XDG_RUNTIME_DIR": "/run/user/1000"],
             user: 1000, shared: Self.package)
         try put("/proc/sys/kernel/osrelease", "\(Self.kernel)\n")
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: root) }
 
     func put(_ path: String, _ text: String = "") throws { try put(path, Data(text.utf8)) }
 

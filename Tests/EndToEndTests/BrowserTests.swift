@@ -1,54 +1,46 @@
 import Foundation
 import JSON
+import TestSupport
 import Testing
 
 extension EndToEnd {
     /// The local page as people meet it: a running guise, looked at and clicked on in a real browser.
-    @Suite(
-        .serialized, .enabled(if: Package.hasSample && Program.isRelease),
-        .enabled(if: Browser.isThere, "needs Debian's chromium and chromium-driver"))
-    struct BrowserTests {
-        /// A guise that shows the sample on its page, and a browser that has the page open.
+    @Suite(.serialized, .needsSample, .needsReleaseBuild, .needsBrowser) struct BrowserTests {
+        /// The page of a running guise, open in the browser that all of these tests share.
         private final class Stage {
-            let workshop: Workshop
-            private(set) var running: Running
+            let guise: RunningGuise
             let browser: Browser
-            private let source: [String]
             /// With the token.
             let address: String
             /// "http://127.0.0.1:PORT/"
             let place: String
 
-            /// - Parameter source: as `run` takes it.
-            init(source: [String] = ["--source", "sample"], width: Int = 1280) throws {
-                workshop = try Workshop()
-                try workshop.makeRuntimeFolder()
-                self.source = source
-                running = try Self.start(source, in: workshop, port: 0)
-                let told = try Program.run(["page", "--no-open"], in: workshop)
+            private static let browser = Result { try Browser(in: try ScratchFolder()) }
+            private static let sample = Result { try start(["--source", "sample"]) }
+
+            static func start(
+                _ source: [String], port: Int = 0, in scratch: ScratchFolder? = nil
+            ) throws -> RunningGuise {
+                // As large as snapshots and recordings are by default, and half as fast.
+                try RunningGuise(
+                    source + ["--sink", "page"],
+                    config: #"{"page": {"port": \#(port)}, "masks": [], "output": {"rate": 15}}"#, in: scratch,
+                    isPublishing: false)
+            }
+
+            /// - Parameter guise: one of the test's own; nil: the one that tests share, as it was at its start.
+            init(_ own: RunningGuise? = nil, width: Int = 1280) throws {
+                guise = try own ?? Self.sample.get()
+                browser = try Self.browser.get()
+                let told = try guise.guise("page", "--no-open")
                 let match = try #require(told.out.firstMatch(of: /(http:\/\/127\.0\.0\.1:\d+\/)\?token=\S+/), "\(told)")
                 (address, place) = (String(match.0), String(match.1))
-                browser = try Browser(in: workshop, width: width)
+                try browser.resize(width: width, height: 800)
                 try browser.open(address)
                 try #require(browser.waits(for: "document.querySelector('#live').naturalWidth"), "the picture comes")
                 try #require(browser.waits(for: "document.querySelectorAll('[data-mask]').length > 40"))
+                try guise.reset()
                 try browser.run(Self.eyes)
-            }
-
-            private static func start(_ source: [String], in workshop: Workshop, port: Int) throws -> Running {
-                let config = try workshop.write(#"{"page": {"port": \#(port)}, "masks": []}"#, "page.json")
-                let running = try Running(["run"] + source + ["--sink", "page", "--config", config], in: workshop)
-                try #require(running.waits(for: "-> page"), "\(running.said)")
-                return running
-            }
-
-            /// Ends guise, and starts it anew after `pause` seconds, at the same port.
-            func restart(pause: Double) throws {
-                kill(running.process.processIdentifier, SIGTERM)
-                #expect(running.wait(limit: 20).code == 0)
-                Thread.sleep(forTimeInterval: pause)
-                let port = try #require(place.firstMatch(of: /:(\d+)/).flatMap { Int($0.1) })
-                running = try Self.start(source, in: workshop, port: port)
             }
 
             /// `look()`: the picture on the page as 64 x 36 pixels of red, green, blue; no other site's script may see them.
@@ -64,35 +56,22 @@ extension EndToEnd {
 
             func look() throws -> [Double] { try browser.run("return look()").elements.compactMap(\.number) }
 
-            func status() throws -> JSON {
-                try JSON(Array(try Program.run(["status", "--json"], in: workshop).out.utf8), file: "status")
-            }
-
-            var worn: [String] {
-                get throws { try status()["masks"]?.elements.compactMap { $0["name"]?.string } ?? [] }
-            }
+            var worn: [String] { get throws { try guise.worn } }
 
             /// The files of a folder in the home.
             func files(_ folder: String) -> [String] {
-                ((try? FileManager.default.contentsOfDirectory(atPath: workshop.path(folder))) ?? []).sorted()
-                    .map { workshop.path("\(folder)/\($0)") }
+                guise.scratch.names(in: folder).map { guise.scratch.path("\(folder)/\($0)") }
             }
 
             /// Asks without a browser, and without its cookie.
             func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
                 code: Int, headers: [String: String], body: String
             ) {
-                try Browser.fetch(method, place + path, headers, in: workshop)
+                try Browser.fetch(method, place + path, headers, in: guise.scratch)
             }
 
-            /// Waits ten seconds at most.
-            func comes(_ holds: () throws -> Bool) -> Bool {
-                for _ in 0..<100 {
-                    if (try? holds()) == true { return true }
-                    Thread.sleep(forTimeInterval: 0.1)
-                }
-                return false
-            }
+            /// Waits while pictures are published.
+            func comes(_ isMet: () throws -> Bool) -> Bool { guise.waits { _ in try isMet() } }
         }
 
         /// Mean difference of two looks, of 255.
@@ -109,7 +88,7 @@ extension EndToEnd {
 
         @Test func `a click on santa changes the picture, and so does a slider`() throws {
             // A photo stands still: what changes is the mask.
-            let stage = try Stage(source: ["--source", Package.sample, "--realtime", "--loop"])
+            let stage = try Stage(Stage.start(["--source", Fixtures.sample, "--realtime", "--loop"]))
             let bare = try stage.look()
             try stage.browser.click(".mask[data-mask=santa]")
             #expect(stage.browser.waits(for: "document.querySelector('.mask[data-mask=santa]').ariaPressed == 'true'"))
@@ -122,9 +101,8 @@ extension EndToEnd {
             #expect(stage.comes { try difference(bare, stage.look()) < dressed * 0.75 })
             let faint = try difference(bare, stage.look())
             try stage.browser.stroke(Key.home)
-            #expect(stage.comes { try stage.status()["masks"]?.elements.first?["opacity"]?.number == 0 })
+            #expect(stage.comes { try stage.guise.status()["masks"]?.elements.first?["opacity"]?.number == 0 })
             #expect(stage.comes { try difference(bare, stage.look()) < 0.3 })
-            print("of 255, the picture is \(dressed) off with santa, \(faint) with santa at half")
             #expect(faint > dressed * 0.25)
         }
 
@@ -133,17 +111,23 @@ extension EndToEnd {
             try stage.browser.click(".mask[data-mask=polaroid]")
             #expect(stage.comes { try stage.worn == ["polaroid"] })
             try stage.browser.click("#freeze")
-            #expect(stage.comes { try stage.status()["frozen"]?.value == .bool(true) })
-            Thread.sleep(forTimeInterval: 1)
-            let shown = try stage.look()
+            #expect(stage.comes { try stage.guise.status()["frozen"]?.value == .bool(true) })
+            try stage.guise.waits(pictures: 5)
+            // The page has the picture once two looks are alike.
+            var shown = try stage.look()
+            #expect(
+                stage.comes {
+                    let before = shown
+                    shown = try stage.look()
+                    return before == shown
+                })
             try stage.browser.click("#snapshot")
             try #require(stage.browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 1280"))
             let path = try #require(stage.files("Pictures/Guise").first { $0.hasSuffix(".png") })
-            #expect(try stage.workshop.measure(path) == "1280x720 1")
-            try stage.workshop.shell("ffmpeg -v error -y -i '\(path)' -vf scale=64:36:flags=area small.png")
-            let taken = try stage.workshop.pixels(stage.workshop.path("small.png"))
+            #expect(try stage.guise.scratch.measure(path) == "1280x720 1")
+            try stage.guise.scratch.shell("ffmpeg -v error -y -i '\(path)' -vf scale=64:36:flags=area small.png")
+            let taken = try stage.guise.scratch.picture(stage.guise.scratch.path("small.png"))
             let apart = difference(shown, taken.bytes.map { Double($0) })
-            print("snapshot and page are \(apart) of 255 apart")
             #expect(apart < 8)
             // What was worn is written in it.
             let data = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -158,16 +142,15 @@ extension EndToEnd {
         @Test func `a recording says its time, ends, and plays`() throws {
             let stage = try Stage()
             try stage.browser.click("#record")
-            #expect(stage.browser.waits(for: "/0:0[3-9]/.test(document.querySelector('#chip-recording').textContent)"))
+            #expect(stage.browser.waits(for: "/0:0[2-9]/.test(document.querySelector('#chip-recording').textContent)"))
             try stage.browser.click("#record")
             // The browser plays it from the album, by ranges.
-            #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 2"))
+            #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
             let path = try #require(stage.files("Videos/Guise").first { $0.hasSuffix(".mp4") })
-            let parts = try stage.workshop.measure(path).split(separator: " ")
-            print("recorded: \(parts)")
-            #expect(parts.first == "1280x720" && (Int(parts.last ?? "") ?? 0) > 45, "\(parts)")
-            #expect(try stage.status()["recording"]?.value == .null)
+            let parts = try stage.guise.scratch.measure(path).split(separator: " ")
+            #expect(parts.first == "1280x720" && (Int(parts.last ?? "") ?? 0) > 20, "\(parts)")
+            #expect(try stage.guise.status()["recording"]?.value == .null)
         }
 
         @Test func `strangers get no picture: no token, a wrong one, another origin`() throws {
@@ -222,19 +205,22 @@ extension EndToEnd {
         }
 
         @Test func `guise may end and come back: the page waits, and goes on by itself`() throws {
-            let stage = try Stage()
-            try stage.restart(pause: 2)
+            let first = try Stage.start(["--source", "sample"])
+            let old = try Stage(first)
+            #expect(try first.end().code == 0)
+            #expect(old.browser.waits(for: "!document.querySelector('#notice').hidden"))
+            let port = try #require(old.place.firstMatch(of: /:(\d+)/).flatMap { Int($0.1) })
+            let second = try Stage.start(["--source", "sample"], port: port, in: first.scratch)
             #expect(
-                stage.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
-            let first = try stage.look()
-            #expect(stage.comes { try difference(first, stage.look()) > 5 }, "the picture moves again")
-            try stage.browser.click(".mask[data-mask=crown]")
-            #expect(stage.comes { try stage.worn == ["crown"] })
+                old.browser.waits(for: "document.querySelector('#notice').hidden && look().some((part) => part > 0)"))
+            let picture = try old.look()
+            #expect(second.waits { _ in try difference(picture, old.look()) > 5 }, "the picture moves again")
+            try old.browser.click(".mask[data-mask=crown]")
+            #expect(second.waits { _ in try second.worn == ["crown"] })
             // Where it stays away, that is said.
-            kill(stage.running.process.processIdentifier, SIGTERM)
-            _ = stage.running.wait()
-            #expect(stage.browser.waits(for: "!document.querySelector('#notice').hidden"))
-            #expect(try stage.browser.text("document.querySelector('#notice').innerText").contains("does not run"))
+            #expect(try second.end().code == 0)
+            #expect(old.browser.waits(for: "!document.querySelector('#notice').hidden"))
+            #expect(try old.browser.text("document.querySelector('#notice').innerText").contains("does not run"))
         }
 
         @Test func `no width from 360 pixels on has to be scrolled sideways`() throws {
@@ -247,7 +233,7 @@ extension EndToEnd {
                 try stage.browser.resize(width: width, height: 800)
                 for tab in ["masks", "settings", "health"] {
                     try stage.browser.run("document.querySelector('#tab-\(tab)').click()")
-                    Thread.sleep(forTimeInterval: 0.2)
+                    try stage.browser.waitForLayout()
                     let wide = try stage.browser.number("document.documentElement.scrollWidth")
                     #expect(Int(wide) <= width, "\(tab) at \(width): \(wide)")
                     let beyond = try stage.browser.text(
@@ -326,42 +312,6 @@ extension EndToEnd {
                 dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
                 """)
             #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
-        }
-
-        /// Seconds; ten minutes by hand: GUISE_SOAK=600.
-        private static let soak = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 20
-        /// MB that may be added after warming up: one picture more or less, and what collectors have not looked at yet.
-        private static let (mostOfGuise, mostOfBrowser) = (12, 40)
-
-        @Test(.timeLimit(.minutes(30)))
-        func `minutes of looking leave the memory of both sides flat`() throws {
-            let stage = try Stage()
-            func memories() throws -> (guise: Int, browser: Int) {
-                (Int(try stage.status()["memory"]?.number ?? 0), try stage.browser.memory())
-            }
-            /// Somebody who tries one mask after the other, and compares.
-            func use(seconds: Double) throws {
-                let began = Date()
-                while Date().timeIntervalSince(began) < seconds {
-                    try stage.browser.click("#next")
-                    try stage.browser.press("b")
-                    Thread.sleep(forTimeInterval: 0.5)
-                    try stage.browser.release("b")
-                    Thread.sleep(forTimeInterval: 0.5)
-                }
-                // Whatever is worn when it is measured is the same.
-                try stage.browser.run("document.querySelector('#clear').click()")
-                Thread.sleep(forTimeInterval: 1)
-            }
-            try use(seconds: max(8, Self.soak / 4))
-            let before = try memories()
-            try use(seconds: Self.soak)
-            let after = try memories()
-            print(
-                "after \(Int(Self.soak)) s: guise \(before.guise) to \(after.guise) MB, browser \(before.browser) to \(after.browser) MB"
-            )
-            #expect(after.guise <= before.guise + Self.mostOfGuise)
-            #expect(after.browser <= before.browser + Self.mostOfBrowser)
         }
     }
 }

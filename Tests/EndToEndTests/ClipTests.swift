@@ -1,38 +1,39 @@
 import Foundation
+import TestSupport
 import Testing
 
 extension EndToEnd {
-    @Suite(.enabled(if: Package.hasSample, "needs the sample: make sample")) struct Clips {
-        let workshop: Workshop
-        init() throws { workshop = try Workshop() }
+    @Suite(.needsSample) struct Clips {
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
 
         /// The sample's portrait crossing a grey picture for two seconds, with a tone.
         private func makeClip(_ name: String, _ codecs: String) throws {
             let graph = "[0][1]overlay=x=20+n*4:y=40+n[v]"
-            try workshop.shell(
-                "ffmpeg -v error -y -f lavfi -i color=gray:s=800x600:r=25:d=2 -loop 1 -i '\(Package.sample)' "
+            try scratch.shell(
+                "ffmpeg -v error -y -f lavfi -i color=gray:s=800x600:r=25:d=2 -loop 1 -i '\(Fixtures.sample)' "
                     + "-f lavfi -i sine=440:d=2 -filter_complex '\(graph)' -map '[v]' -map 2:a \(codecs) -t 2 \(name)")
         }
 
         private func streams(_ name: String) throws -> String {
-            try workshop.shell("ffprobe -v error -show_entries stream=codec_type,codec_name -of csv=p=0 \(name)")
+            try scratch.shell("ffprobe -v error -show_entries stream=codec_type,codec_name -of csv=p=0 \(name)")
         }
 
         @Test func `a clip keeps its size, its number of frames and its sound, and wears the mask throughout`() throws {
             try makeClip("in.mp4", "-c:v libx264 -c:a aac")
-            let outcome = try workshop.guise("apply", "in.mp4", "-o", "out.mp4", "--mask", "santa-hat")
+            let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4", "--mask", "santa-hat")
             try #require(outcome.code == 0 && outcome.errors == "", "\(outcome)")
-            #expect(try workshop.measure(workshop.path("in.mp4")) == "800x600 50")
-            #expect(try workshop.measure(workshop.path("out.mp4")) == "800x600 50")
+            #expect(try scratch.measure(scratch.path("in.mp4")) == "800x600 50")
+            #expect(try scratch.measure(scratch.path("out.mp4")) == "800x600 50")
             #expect(try streams("out.mp4").contains("aac,audio"))
             // The hat is where the head has gone: 46 pixels left of and 105 above the eyes' middle, 225 from the left.
             for frame in [25, 49] {
                 for name in ["in", "out"] {
                     let pick = "-vf 'select=eq(n\\,\(frame))'"
-                    try workshop.shell("ffmpeg -v error -y -i \(name).mp4 \(pick) -frames:v 1 \(name).png")
+                    try scratch.shell("ffmpeg -v error -y -i \(name).mp4 \(pick) -frames:v 1 \(name).png")
                 }
-                let changed = try workshop.pixels(workshop.path("out.png"))
-                    .changes(from: workshop.pixels(workshop.path("in.png")), stray: 0.01)
+                let changed = try scratch.picture(scratch.path("out.png"))
+                    .changes(from: scratch.picture(scratch.path("in.png")), stray: 0.01)
                 let (x, y) = (20 + frame * 4, 40 + frame)
                 #expect(changed.count > 3000, "frame \(frame): \(changed)")
                 #expect(changed.left > x + 130 && changed.right < x + 340, "frame \(frame): \(changed)")
@@ -42,15 +43,15 @@ extension EndToEnd {
 
         @Test func `a clip whose sound ends before its picture is dressed to its end`() throws {
             try makeClip("in.mp4", "-c:v libx264 -af atrim=end=0.5 -c:a aac")
-            let outcome = try workshop.guise("apply", "in.mp4", "-o", "out.mp4")
+            let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4")
             #expect(outcome.code == 0, "\(outcome)")
-            #expect(try workshop.measure(workshop.path("out.mp4")) == "800x600 50")
+            #expect(try scratch.measure(scratch.path("out.mp4")) == "800x600 50")
             #expect(try streams("out.mp4").contains("aac,audio"))
         }
 
         @Test func `the face of a clip is found in all its frames, under one number`() throws {
             try makeClip("in.mp4", "-c:v libx264 -an")
-            let outcome = try workshop.guise("track", "in.mp4", "--json")
+            let outcome = try scratch.guise("track", "in.mp4", "--json")
             let lines = try Tracked.lines(outcome.out)
             try #require(outcome.code == 0 && lines.count == 50, "\(outcome)")
             #expect(lines.map(\.frame) == Array(0..<50))
@@ -67,26 +68,26 @@ extension EndToEnd {
         }
 
         @Test func `the words of track name a face and where it is`() throws {
-            let outcome = try workshop.guise("track", Package.sample)
+            let outcome = try scratch.guise("track", Fixtures.sample)
             #expect(outcome.code == 0 && outcome.out.contains("face 1 tracked at"), "\(outcome)")
         }
 
         @Test func `of a truncated clip the sound part is dressed, and what is lost is said`() throws {
             try makeClip("whole.mkv", "-c:v mjpeg -an")
-            try workshop.shell("head -c $(($(stat -c %s whole.mkv) / 2)) whole.mkv > cut.mkv")
-            let outcome = try workshop.guise("apply", "cut.mkv", "-o", "out.mp4")
+            try scratch.shell("head -c $(($(stat -c %s whole.mkv) / 2)) whole.mkv > cut.mkv")
+            let outcome = try scratch.guise("apply", "cut.mkv", "-o", "out.mp4")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.lines.count == 1 && outcome.errors.contains("cut.mkv is damaged"), "\(outcome)")
-            let parts = try workshop.measure(workshop.path("out.mp4")).split(separator: " ")
+            let parts = try scratch.measure(scratch.path("out.mp4")).split(separator: " ")
             #expect(parts.first == "800x600" && (5..<45).contains(Int(parts.last ?? "") ?? 0), "\(parts)")
         }
 
         @Test func `a clip of which nothing can be read is refused, and leaves no file`() throws {
             try makeClip("whole.mp4", "-c:v libx264 -an")
-            try workshop.shell("head -c 3000 whole.mp4 > cut.mp4")
-            let outcome = try workshop.guise("apply", "cut.mp4", "-o", "out.mp4")
+            try scratch.shell("head -c 3000 whole.mp4 > cut.mp4")
+            let outcome = try scratch.guise("apply", "cut.mp4", "-o", "out.mp4")
             #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains("cut.mp4"), "\(outcome)")
-            #expect(try workshop.shell("ls *.mp4") == "cut.mp4\nwhole.mp4\n")
+            #expect(try scratch.shell("ls *.mp4") == "cut.mp4\nwhole.mp4\n")
         }
     }
 }

@@ -1,28 +1,29 @@
 import Foundation
 import JSON
+import TestSupport
 import Testing
 
 extension EndToEnd {
     /// `view` in the configuration, seen in what comes out.
-    @Suite(.enabled(if: Package.hasSample && Program.isRelease, "needs the sample and a release build"))
+    @Suite(.needsSample, .needsReleaseBuild)
     struct FramingTests {
-        let workshop: Workshop
-        init() throws { workshop = try Workshop() }
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
 
         /// A second of a portrait that holds still, and the picture of it after a filter of ffmpeg's.
         private func clip() throws -> String {
-            let path = workshop.path("clip.mkv")
-            if !Package.has(path) {
-                try workshop.shell(
-                    "ffmpeg -v error -loop 1 -i '\(Package.sample)' -t 1 -r 30 -pix_fmt yuv444p -c:v ffv1 '\(path)'")
+            let path = scratch.path("clip.mkv")
+            if !Fixtures.exists(path) {
+                try scratch.shell(
+                    "ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 1 -r 30 -pix_fmt yuv444p -c:v ffv1 '\(path)'")
             }
             return path
         }
 
         /// The last picture of a file.
         private func last(_ path: String, _ filter: String = "null") throws -> Picture {
-            try workshop.shell("ffmpeg -v error -y -i '\(path)' -vf '\(filter)' -update 1 last.png")
-            return try workshop.pixels(workshop.path("last.png"))
+            try scratch.shell("ffmpeg -v error -y -i '\(path)' -vf '\(filter)' -update 1 last.png")
+            return try scratch.picture(scratch.path("last.png"))
         }
 
         /// What comes out of a clip with this view, and what a mask changes in it.
@@ -30,10 +31,10 @@ extension EndToEnd {
             _ clip: String, _ view: String, _ mask: String
         ) throws -> (bare: Picture, mask: (count: Int, left: Int, top: Int, right: Int, bottom: Int)) {
             let pictures = try ["", "\"\(mask)\""].map { masks in
-                let config = try workshop.write("{\"masks\": [\(masks)], \"view\": \(view)}", "view.json")
-                let outcome = try workshop.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
+                let config = try scratch.write("{\"masks\": [\(masks)], \"view\": \(view)}", "view.json")
+                let outcome = try scratch.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
                 try #require(outcome.code == 0, "\(outcome)")
-                return try last(workshop.path("out.mkv"))
+                return try last(scratch.path("out.mkv"))
             }
             return (pictures[0], pictures[1].changes(from: pictures[0], stray: 0.01))
         }
@@ -55,9 +56,9 @@ extension EndToEnd {
         }
 
         @Test func `a camera that hangs on its side is turned upright, and its faces are dressed`() throws {
-            let side = workshop.path("side.mkv")
+            let side = scratch.path("side.mkv")
             // A window of it, so that turning a square picture cannot be mistaken for leaving it.
-            try workshop.shell(
+            try scratch.shell(
                 "ffmpeg -v error -i '\(clip())' -vf 'crop=384:512:32:0,transpose=2' -c:v ffv1 '\(side)'")
             let (picture, changed) = try dressed(side, "{\"rotate\": 90}", "round-glasses")
             #expect((picture.width, picture.height) == (512, 384))
@@ -72,76 +73,61 @@ extension EndToEnd {
         }
 
         @Test func `a mirror and a crop that are set hold with the next frames`() throws {
-            try workshop.makeRuntimeFolder()
-            let running = try Running(
-                [
-                    "run", "--source", try clip(), "--loop", "--realtime", "--sink", "null", "--mask", "polaroid",
-                    "--config", try workshop.write("{\"output\": {\"width\": 512, \"height\": 512}}", "c.json"),
-                ], in: workshop)
-            try #require(running.waits(for: "->"), "\(running.said)")
-            func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: workshop) }
-            for _ in 0..<100 where try guise("clear").code != 0 { Thread.sleep(forTimeInterval: 0.1) }
-            func snapshot() throws -> Picture {
-                let outcome = try guise("snapshot", workshop.path("now.png"))
-                try #require(outcome.code == 0, "\(outcome)")
-                return try workshop.pixels(workshop.path("now.png"))
-            }
+            let guise = try RunningGuise(
+                ["--source", try clip(), "--loop", "--realtime", "--sink", "null", "--mask", "polaroid"],
+                config: "{\"output\": {\"width\": 512, \"height\": 512}}", in: scratch)
+            try guise.ask("clear")
             func comesTo(_ filter: String) throws -> Bool {
                 let want = try last(clip(), filter)
-                var off = Int.max
-                for _ in 0..<20 {
-                    off = try snapshot().changes(from: want).count
-                    if off < want.width * want.height / 500 { return true }
+                return guise.waits { _ in
+                    try guise.snapshot().changes(from: want).count < want.width * want.height / 500
                 }
-                print("\(filter): \(off) pixels differ")
-                return false
             }
             #expect(try comesTo("null"))
-            #expect(try guise("set", "view.mirror", "true").code == 0)
+            #expect(try guise.guise("set", "view.mirror", "true").code == 0)
             #expect(try comesTo("hflip"))
-            #expect(try guise("set", "view.crop", "[0.25, 0.25, 0.25, 0.25]").code == 0)
+            #expect(try guise.guise("set", "view.crop", "[0.25, 0.25, 0.25, 0.25]").code == 0)
             #expect(try comesTo("hflip,crop=256:256:128:128,scale=512:512:flags=bilinear"))
-            #expect(try guise("set", "view.mirror", "false").code == 0)
+            #expect(try guise.guise("set", "view.mirror", "false").code == 0)
             #expect(try comesTo("crop=256:256:128:128,scale=512:512:flags=bilinear"))
             for (key, value, words) in [
                 ("view.rotate", "45", "0, 90, 180, 270"), ("view.crop", "[0.9, 0, 0, 0]", "4 numbers from 0 to 0.45"),
                 ("view.zoom", "faces", "did you mean 'face'?"), ("view.miror", "true", "did you mean 'mirror'?"),
             ] {
-                let outcome = try guise("set", key, value)
+                let outcome = try guise.guise("set", key, value)
                 #expect(outcome.code == 1 && outcome.errors.contains(words), "\(outcome)")
             }
-            _ = try guise("stop")
-            #expect(running.wait().code == 0)
+            #expect(try guise.end().code == 0)
         }
 
         @Test func `a mirror and a zoom show no face that a mask is to hide`() throws {
-            let clip = workshop.path("gone.mkv")
+            let clip = scratch.path("gone.mkv")
             // The face comes after a second, the picture moves past it, and it is hidden from four to six.
-            try workshop.shell(
+            try scratch.shell(
                 """
-                ffmpeg -v error -loop 1 -i '\(Package.sample)' -t 8 -r 15 -vf "scale=400:400,pad=1280:720:300:200:gray,\
-                crop=1000:562:20*t:80,scale=1280:720,\
+                ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 8 -r 15 -vf "scale=200:200,pad=640:360:150:100:gray,\
+                crop=500:281:10*t:40,scale=640:360,\
                 drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,4,6)'" -c:v ffv1 '\(clip)'
                 """)
             let view = "{\"mirror\": true, \"zoom\": \"face\"}"
-            let config = try workshop.write("{\"masks\": [\"pixelate\"], \"view\": \(view)}", "view.json")
-            let outcome = try workshop.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
+            let config = try scratch.write("{\"masks\": [\"pixelate\"], \"view\": \(view)}", "view.json")
+            let outcome = try scratch.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
             try #require(outcome.code == 0, "\(outcome)")
-            let lines = try Tracked.lines(workshop.shell("'\(Program.path)' track out.mkv --json"))
+            let lines = try Tracked.lines(scratch.shell("'\(Program.path)' track out.mkv --json"))
             #expect(lines.count >= 110)
             let seen = lines.filter { $0.faces.contains { $0.state == "tracked" } }
             #expect(seen.isEmpty, "a face was seen in \(seen.count) of \(lines.count) frames")
         }
 
         @Test func `a small face is zoomed to, and its mask goes with it`() throws {
-            let small = workshop.path("small.mkv")
-            try workshop.shell(
+            let small = scratch.path("small.mkv")
+            try scratch.shell(
                 """
-                ffmpeg -v error -loop 1 -i '\(Package.sample)' -t 5 -r 30 -vf \
-                'scale=320:320,pad=1280:720:200:200:gray' -c:v ffv1 '\(small)'
+                ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 5 -r 15 -vf \
+                'scale=200:200,pad=640:360:100:80:gray' -c:v ffv1 '\(small)'
                 """)
             func eyes(_ name: String) throws -> Double {
-                let lines = try Tracked.lines(workshop.shell("'\(Program.path)' track '\(name)' --json"))
+                let lines = try Tracked.lines(scratch.shell("'\(Program.path)' track '\(name)' --json"))
                 let points = try #require(lines.last?.faces.first?.points)
                 let (left, right) = try (#require(points["left_eye"]), #require(points["right_eye"]))
                 return hypot(left[0] - right[0], left[1] - right[1])
@@ -149,10 +135,10 @@ extension EndToEnd {
             let view = "{\"zoom\": \"face\", \"most\": 3}"
             let (plain, zoomed) = try (dressed(small, "{}", "round-glasses"), dressed(small, view, "round-glasses"))
             let wide = Double(zoomed.mask.right - zoomed.mask.left) / Double(plain.mask.right - plain.mask.left)
-            let config = try workshop.write("{\"masks\": [], \"view\": \(view)}", "view.json")
-            let outcome = try workshop.guise("run", "--source", small, "--sink", "near.mkv", "--config", config)
+            let config = try scratch.write("{\"masks\": [], \"view\": \(view)}", "view.json")
+            let outcome = try scratch.guise("run", "--source", small, "--sink", "near.mkv", "--config", config)
             try #require(outcome.code == 0, "\(outcome)")
-            let (far, near) = try (eyes(small), eyes(workshop.path("near.mkv")))
+            let (far, near) = try (eyes(small), eyes(scratch.path("near.mkv")))
             print("zoomed to a small face: eyes \(far) px apart become \(near), glasses \(wide) times as wide")
             #expect((1.8...3.1).contains(near / far) && abs(wide / (near / far) - 1) < 0.1)
         }

@@ -1,10 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 extension EndToEnd {
     @Suite struct Masks {
-        let workshop: Workshop
-        init() throws { workshop = try Workshop() }
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
 
         static let shipped = [
             "cat", "handlebar-moustache", "round-glasses", "santa", "santa-beard", "santa-hat",
@@ -12,7 +13,7 @@ extension EndToEnd {
 
         /// A mask of the user's own.
         private func wear(_ name: String, art: String = "art.svg", svg: String? = square, more: String = "") throws {
-            try workshop.write(
+            try scratch.write(
                 """
                 {
                     "version": 1,
@@ -22,7 +23,7 @@ extension EndToEnd {
                     ]
                 }
                 """, "config/guise/Masks/\(name)/mask.json")
-            if let svg { try workshop.write(svg, "config/guise/Masks/\(name)/art.svg") }
+            if let svg { try scratch.write(svg, "config/guise/Masks/\(name)/art.svg") }
         }
 
         private static let square = """
@@ -30,7 +31,7 @@ extension EndToEnd {
             """
 
         @Test func `the masks that come along are all listed, without complaint`() throws {
-            let outcome = try workshop.guise("masks")
+            let outcome = try scratch.guise("masks")
             #expect(outcome.code == 0 && outcome.errors == "", "\(outcome)")
             let names = outcome.out.split(separator: "\n").compactMap {
                 $0.split(separator: " ").first.map(String.init)
@@ -40,15 +41,15 @@ extension EndToEnd {
 
         @Test func `a broken mask is told in one line with its file, and the others are still there`() throws {
             try wear("fine")
-            try workshop.write("{\n  \"version\": 1,\n  \"layers\": [}\n", "config/guise/Masks/broken-json/mask.json")
+            try scratch.write("{\n  \"version\": 1,\n  \"layers\": [}\n", "config/guise/Masks/broken-json/mask.json")
             try wear("broken-art", svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><rect")
             try wear("no-art", svg: nil)
             try wear("outside", art: "../fine/art.svg")
             try wear("wrong-key", more: ", \"opacitie\": 1")
             try wear("linked", svg: nil)
-            try workshop.shell(
-                "ln -s '\(workshop.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
-            let outcome = try workshop.guise("masks")
+            try scratch.shell(
+                "ln -s '\(scratch.path("config/guise/Masks/fine/art.svg"))' config/guise/Masks/linked/art.svg")
+            let outcome = try scratch.guise("masks")
             #expect(outcome.code == 0, "\(outcome)")
             for name in Self.shipped + ["fine"] {
                 #expect(outcome.out.split(separator: "\n").contains { $0.hasPrefix("\(name) ") }, "\(name): \(outcome)")
@@ -67,56 +68,60 @@ extension EndToEnd {
         }
 
         @Test func `a landmark that does not exist is told with those that do`() throws {
-            try workshop.write(
+            try scratch.write(
                 """
                 {"version": 1, "layers": [{"kind": "sprite", "art": "art.svg",
                  "pins": [{"art": [0, 0], "face": "nosee"}], "eyeDistance": 100}]}
                 """, "config/guise/Masks/odd/mask.json")
-            let outcome = try workshop.guise("masks")
+            let outcome = try scratch.guise("masks")
             #expect(outcome.errors.contains("'nosee'") && outcome.errors.contains("did you mean 'nose'?"), "\(outcome)")
         }
 
-        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        @Test(.needsSample)
         func `a mask that does not exist is told with the nearest one, and nothing is written`() throws {
-            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "santa-hut")
+            let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hut")
             #expect(outcome.code == 1, "\(outcome)")
             #expect(outcome.lines == ["guise: there is no mask 'santa-hut'; did you mean 'santa-hat'?"])
-            #expect(!Package.has(workshop.path("out.png")))
-            let strange = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "xylophone")
+            #expect(!Fixtures.exists(scratch.path("out.png")))
+            let strange = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "xylophone")
             #expect(strange.code == 1 && strange.errors.contains("santa-hat"), "\(strange)")
         }
 
-        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        @Test(.needsSample)
         func `one broken mask among two leaves the other on the face`() throws {
             try wear("broken", svg: "no drawing")
-            let outcome = try workshop.guise(
-                "apply", Package.sample, "-o", "out.png", "--mask", "broken", "--mask", "round-glasses")
+            let outcome = try scratch.guise(
+                "apply", Fixtures.sample, "-o", "out.png", "--mask", "broken", "--mask", "round-glasses")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.lines.count == 1 && outcome.errors.contains("broken/art.svg"), "\(outcome)")
-            let changed = try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+            let changed = try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
             #expect(changed.count > 300, "\(changed)")
         }
 
-        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        @Test(.needsSample)
         func `a user's own mask replaces the one that comes along`() throws {
             try wear("santa-hat")
-            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", "santa-hat")
+            let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
             // A black square as wide as the eyes are apart, its middle on the nose.
-            let changed = try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+            let changed = try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
             #expect(
                 abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")
             #expect(abs((changed.left + changed.right) / 2 - 226) < 6, "\(changed)")
             #expect(abs((changed.top + changed.bottom) / 2 - 127) < 6, "\(changed)")
         }
 
-        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        @Test(.needsSample)
         func `the contact sheet is a picture with a place for every mask`() throws {
-            let outcome = try workshop.guise("masks", "--sheet", "sheet.png")
-            try #require(outcome.code == 0 && outcome.errors == "", "\(outcome)")
-            let picture = try workshop.pixels(workshop.path("sheet.png"))
-            let count = outcome.out.split(separator: "\n").count
-            #expect(picture.width * picture.height >= count * 200 * 200, "\(picture.width)x\(picture.height)")
+            func sheet(_ masks: String...) throws -> Picture {
+                let outcome = try Program.run(["masks", "--sheet", "sheet.png"] + masks, in: scratch)
+                try #require(outcome.code == 0 && outcome.errors == "", "\(outcome)")
+                #expect(outcome.out.split(separator: "\n").count == masks.count)
+                return try scratch.picture(scratch.path("sheet.png"))
+            }
+            let (one, six) = (try sheet("santa"), try sheet("santa", "crown", "tiger", "top", "cat", "stubble"))
+            #expect(one.width * one.height >= 200 * 200, "\(one.width)x\(one.height)")
+            #expect(six.width * six.height >= 6 * 200 * 200, "\(six.width)x\(six.height)")
         }
     }
 }

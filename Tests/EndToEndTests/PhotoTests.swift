@@ -1,26 +1,27 @@
 import Foundation
+import TestSupport
 import Testing
 
 extension EndToEnd {
-    @Suite(.enabled(if: Package.hasSample, "needs the sample: make sample")) struct Photos {
-        let workshop: Workshop
-        init() throws { workshop = try Workshop() }
+    @Suite(.needsSample) struct Photos {
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
 
         /// A cut of the sample, "width:height:x:y".
         private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {
-            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf crop=\(crop) \(name)")
-            return workshop.path(name)
+            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf crop=\(crop) \(name)")
+            return scratch.path(name)
         }
 
         private func faces(_ path: String, _ more: String...) throws -> [Tracked.Face] {
-            let outcome = try Program.run(["track", path, "--json"] + more, in: workshop)
+            let outcome = try Program.run(["track", path, "--json"] + more, in: scratch)
             let lines = try Tracked.lines(outcome.out)
             try #require(outcome.code == 0 && lines.count == 1 && lines[0].frame == 0, "\(outcome)")
             return lines[0].faces
         }
 
         @Test func `the one face of the sample is found where it is, upright and looking ahead`() throws {
-            let faces = try faces(Package.sample, "--landmarks")
+            let faces = try faces(Fixtures.sample, "--landmarks")
             try #require(faces.count == 1)
             let face = faces[0]
             // Marked by hand on the picture; the eyes are 43 pixels apart.
@@ -53,11 +54,11 @@ extension EndToEnd {
         func `each mask changes the picture where it is worn and nowhere else`(
             mask: String, count: ClosedRange<Int>, all: (Int, Int, Int, Int), part: (Int, Int, Int, Int)
         ) throws {
-            let outcome = try workshop.guise("apply", Package.sample, "-o", "out.png", "--mask", mask)
+            let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", mask)
             try #require(outcome.code == 0, "\(outcome)")
             #expect(
-                try Data(contentsOf: workshop.folder.appending(path: "out.png")).starts(with: [0x89, 0x50, 0x4e, 0x47]))
-            let (before, after) = (try workshop.pixels(Package.sample), try workshop.pixels(workshop.path("out.png")))
+                try Data(contentsOf: scratch.url.appending(path: "out.png")).starts(with: [0x89, 0x50, 0x4e, 0x47]))
+            let (before, after) = (try scratch.picture(Fixtures.sample), try scratch.picture(scratch.path("out.png")))
             try #require(after.width == before.width && after.height == before.height)
             let changed = after.changes(from: before)
             #expect(count.contains(changed.count), "\(changed)")
@@ -70,9 +71,9 @@ extension EndToEnd {
         @Test func `two masks are both worn`() throws {
             func count(_ masks: String...) throws -> Int {
                 let options = masks.flatMap { ["--mask", $0] }
-                let outcome = try Program.run(["apply", Package.sample, "-o", "out.png"] + options, in: workshop)
+                let outcome = try Program.run(["apply", Fixtures.sample, "-o", "out.png"] + options, in: scratch)
                 try #require(outcome.code == 0, "\(outcome)")
-                return try workshop.pixels(workshop.path("out.png")).changes(from: workshop.pixels(Package.sample))
+                return try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
                     .count
             }
             let (glasses, hat) = (try count("round-glasses"), try count("santa-hat"))
@@ -89,38 +90,38 @@ extension EndToEnd {
             // Half of the face, from all four sides: found or not, the picture stays a picture.
             for (number, crop) in ["290:512:222:0", "222:512:0:0", "512:390:0:122", "512:122:0:0"].enumerated() {
                 let path = try cut(crop, "half\(number).png")
-                let outcome = try workshop.guise("apply", path, "-o", "out\(number).png")
+                let outcome = try scratch.guise("apply", path, "-o", "out\(number).png")
                 try #require(outcome.code == 0, "\(crop): \(outcome)")
                 let parts = crop.split(separator: ":")
-                #expect(try workshop.measure(workshop.path("out\(number).png")) == "\(parts[0])x\(parts[1]) 1")
+                #expect(try scratch.measure(scratch.path("out\(number).png")) == "\(parts[0])x\(parts[1]) 1")
             }
         }
 
         @Test func `a photo of 8000 x 6000 is dressed like a small one`() throws {
             let filter = "scale=6000:6000,pad=8000:6000"
-            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf \(filter) big.jpg")
-            let outcome = try workshop.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
+            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf \(filter) big.jpg")
+            let outcome = try scratch.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.errors == "")
-            #expect(try workshop.measure(workshop.path("out.jpg")) == "8000x6000 1")
-            let face = try #require(try faces(workshop.path("big.jpg")).first)
+            #expect(try scratch.measure(scratch.path("out.jpg")) == "8000x6000 1")
+            let face = try #require(try faces(scratch.path("big.jpg")).first)
             let (eye, scale) = (try #require(face.points["right_eye"]), 6000.0 / 512)
             #expect(hypot(eye[0] - 204 * scale, eye[1] - 101 * scale) < 60, "\(eye)")
         }
 
         @Test func `a photo of one pixel comes out as it was, and that is said`() throws {
-            try workshop.shell("ffmpeg -v error -y -i '\(Package.sample)' -vf scale=1:1 one.png")
-            let outcome = try workshop.guise("apply", "one.png", "-o", "out.png")
+            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf scale=1:1 one.png")
+            let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.lines == ["guise: no face was found in one.png; out.png is as it was"])
-            #expect(try workshop.measure(workshop.path("out.png")) == "1x1 1")
-            #expect(try faces(workshop.path("one.png")).isEmpty)
+            #expect(try scratch.measure(scratch.path("out.png")) == "1x1 1")
+            #expect(try faces(scratch.path("one.png")).isEmpty)
         }
     }
 
     @Suite struct NoPictures {
-        let workshop: Workshop
-        init() throws { workshop = try Workshop() }
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
 
         @Test(arguments: [
             ("text.jpg", "no picture at all\n", "text.jpg: it is no picture and no clip"),
@@ -129,29 +130,29 @@ extension EndToEnd {
         func `a file that is no picture is refused in one line, and nothing is written`(
             name: String, text: String, words: String
         ) throws {
-            try workshop.write(text, name)
+            try scratch.write(text, name)
             for arguments in [["apply", name, "-o", "out.png"], ["track", name], ["run", "--source", name]] {
-                let outcome = try Program.run(arguments, in: workshop)
+                let outcome = try Program.run(arguments, in: scratch)
                 #expect(outcome.code == 1 && outcome.out == "", "\(outcome)")
                 // `run` says first where it would have shown it.
                 #expect(outcome.lines.last?.contains(words) == true, "\(outcome)")
                 #expect(arguments[0] == "run" || outcome.lines.count == 1, "\(outcome)")
             }
-            #expect(!Package.has(workshop.path("out.png")))
+            #expect(!Fixtures.exists(scratch.path("out.png")))
         }
 
         @Test func `what is not there, a folder, and an output that cannot be, are told by name`() throws {
-            let gone = try workshop.guise("apply", "none.png", "-o", "out.png")
+            let gone = try scratch.guise("apply", "none.png", "-o", "out.png")
             #expect(
                 gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])
-            let folder = try workshop.guise("track", workshop.folder.path)
+            let folder = try scratch.guise("track", scratch.url.path)
             #expect(folder.code == 1 && folder.errors.contains("it is a folder"), "\(folder)")
         }
 
-        @Test(.enabled(if: Package.hasSample, "needs the sample: make sample"))
+        @Test(.needsSample)
         func `an output whose ending says nothing, or whose folder is not there, is refused`() throws {
             for (name, words) in [("out.pgn", ".png"), ("none/out.png", "there is no such folder")] {
-                let outcome = try workshop.guise("apply", Package.sample, "-o", name)
+                let outcome = try scratch.guise("apply", Fixtures.sample, "-o", name)
                 #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains(words), "\(outcome)")
             }
         }

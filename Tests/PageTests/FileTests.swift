@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Page
@@ -6,8 +7,8 @@ import Testing
 /// What is given out of the page's folder, and which part of a file.
 struct FileTests {
     @Test func `only the page's own files are given out`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "guise-page-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let scratch = try ScratchFolder()
+        let folder = scratch.url
         try FileManager.default.createDirectory(at: folder.appending(path: "sub.js"), withIntermediateDirectories: true)
         for name in ["index.html", "a-b.js", "a.sh", ".hidden.js", "a.b.js"] {
             try Data(name.utf8).write(to: folder.appending(path: name))

@@ -3,6 +3,7 @@ import Foundation
 import Frames
 import JSON
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Page
@@ -51,21 +52,25 @@ final class Host: PageHost {
 
 /// A server with a page of two files and an album of one.
 final class Place {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "guise-page-\(UUID().uuidString)")
+    private let scratch: ScratchFolder
+    var folder: URL { scratch.url }
     let token = PageToken()
-    let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
+    let preview: Preview
+    /// Signalled when somebody begins to look.
+    let looked = DispatchSemaphore(value: 0)
     let host: Host
     let server: PageServer
 
     init() throws {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        scratch = try ScratchFolder()
+        let looked = looked
+        preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) { looked.signal() }
+        let folder = scratch.url
         try Data("<p>Guise".utf8).write(to: folder.appending(path: "index.html"))
         try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: folder.appending(path: "album"))
         host = try Host(album: folder.appending(path: "album").path)
         server = try PageServer(port: 0, files: folder.path, token: token, preview: preview, host: host)
     }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// What a browser sends that was let in.
     var own: [String: String] {

@@ -3,12 +3,13 @@ import Foundation
 import Frames
 import Glibc
 import JSON
+import TestSupport
 import Testing
 
 @testable import Page
 
 /// The server as browsers and strangers use it: real requests to a running one.
-@Suite(.serialized) struct ServerTests {
+@Suite(.ownThread) struct ServerTests {
     @Test func `the token in the address becomes a cookie, and that opens the page`() throws {
         let place = try Place()
         #expect(place.server.address == "http://127.0.0.1:\(place.server.port)/?token=\(place.token.text)")
@@ -50,36 +51,6 @@ import Testing
         }
         #expect(place.host.photos.withLock { $0 }.isEmpty)
         #expect(place.preview.encoded == 0 && !place.preview.isWatched)
-    }
-
-    @Test func `more connections than there are descriptors end no page`() throws {
-        let place = try Place()
-        #expect(try place.ask("GET", "/").status == 200)
-        var before = rlimit()
-        unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
-        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        var few = before
-        few.rlim_cur = rlim_t(open + 40)
-        for round in 1...3 {
-            // Each takes two: both ends are this process's.
-            var visitors: [CInt] = []
-            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &few)
-            while visitors.count < 40, let visitor = Visitor.connect(port: place.server.port) {
-                visitors.append(visitor)
-            }
-            Thread.sleep(forTimeInterval: 0.5)
-            unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
-            for visitor in visitors { close(visitor) }
-            var isBack = false
-            for _ in 0..<50 where !isBack {
-                Thread.sleep(forTimeInterval: 0.1)
-                guard let visitor = Visitor.connect(port: place.server.port) else { continue }
-                close(visitor)
-                isBack = true
-            }
-            try #require(isBack, "round \(round): nobody listens after \(visitors.count) connections")
-            #expect(try place.ask("GET", "/").status == 200)
-        }
     }
 
     @Test func `what cannot be given is refused with a code and words`() throws {
@@ -180,16 +151,12 @@ import Testing
         // More come and go than the control server has room for at once.
         for _ in 0..<150 { _ = try place.open(place.posting) }
         // Who comes while those still go may be refused, with a word or without one.
-        var isAnswered = false
-        for _ in 0..<50 where !isAnswered {
-            if let (visitor, _) = try? place.open(place.posting),
+        waits {
+            guard let (visitor, _) = try? place.open(place.posting),
                 (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil
-            {
-                isAnswered = visitor.hear()?.text.contains("ok") == true
-            }
-            if !isAnswered { usleep(100_000) }
+            else { return false }
+            return visitor.hear()?.text.contains("ok") == true
         }
-        #expect(isAnswered)
     }
 
     @Test func `a port that is taken is told`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import TestSupport
 import Testing
 
 @testable import Page
@@ -7,9 +8,8 @@ import Testing
 /// The secret of a session.
 struct TokenTests {
     @Test func `a session has one token, for its user alone, that outlives a daemon`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "guise-token-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let scratch = try ScratchFolder()
+        let folder = scratch.url
         let environment = ["XDG_RUNTIME_DIR": folder.path]
         let first = try PageToken.ofSession(environment: environment)
         #expect(first.text.utf8.count == 64)

@@ -22,9 +22,6 @@ final class Visitor {
 
     init(port: Int) throws {
         descriptor = try #require(Self.connect(port: port), "connected")
-        let own = descriptor
-        var patience = timeval(tv_sec: 15, tv_usec: 0)
-        unsafe setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Nil: it was refused, or there are too many already.
@@ -58,7 +55,7 @@ final class Visitor {
         }
     }
 
-    /// False at the end, or where nothing comes for long.
+    /// False at the end.
     private func receive() -> Bool {
         var bytes = [UInt8](repeating: 0, count: 64 << 10)
         let count = unsafe recv(descriptor, &bytes, bytes.count, 0)

@@ -1,6 +1,7 @@
 import CRival
 import Foundation
 import Frames
+import TestSupport
 
 @testable import Track
 
@@ -82,9 +83,9 @@ enum OpenCVData {
     private var windows = [crival_window](repeating: crival_window(), count: 1 << 20)
 
     init?(_ xml: [UInt8]) {
-        let path = FileManager.default.temporaryDirectory.path + "/cascade-\(UUID().uuidString).xml"
-        guard FileManager.default.createFile(atPath: path, contents: Data(xml)) else { return nil }
-        defer { try? FileManager.default.removeItem(atPath: path) }
+        guard let scratch = try? ScratchFolder(), let path = try? scratch.write(Data(xml), "cascade.xml") else {
+            return nil
+        }
         guard let handle = unsafe crival_cascade_open(path, nil, 0) else { return nil }
         unsafe self.handle = handle
     }
@@ -99,14 +100,9 @@ enum OpenCVData {
     }
 }
 
-/// The optional faces: absent on most machines.
-enum TestPhotos {
-    static let folder =
-        ProcessInfo.processInfo.environment["GUISE_DATA"]
-        ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/shared/data/faces"
-
-    static var present: Bool { FileManager.default.fileExists(atPath: folder + "/photo") }
+/// The labelled photos: absent on most machines.
+enum LabelledPhotos {
+    static let folder = Fixtures.labelledFaces
 
     /// The first photos by name, `height` pixels high, decoded by ffmpeg; none where the data or ffmpeg is absent.
     static func some(_ count: Int, height: Int) -> [Gray] {

@@ -20,7 +20,7 @@ struct CascadeTests {
         let thorough = ProcessInfo.processInfo.environment["GUISE_FIGURES"] != nil
         let pictures =
             (1...(thorough ? 3 : 1)).map { Gray.synthetic(width: 150, height: 130, seed: $0) }
-            + TestPhotos.some(thorough ? 4 : 1, height: 140)
+            + LabelledPhotos.some(thorough ? 4 : 1, height: 140)
         var (compared, differing, passed) = (0, 0, 0)
         // Not 1: OpenCV's code for a flat window is the code for having passed one stage.
         let depths = thorough ? [2, 3, 4, 6, 9, 13, 17, stages] : [2, 4, 9, stages]
@@ -75,7 +75,7 @@ struct CascadeTests {
     ])
     func `a coarse search judges every second window of a row as a dense one does`(name: String) throws {
         let cascade = try OpenCVData.cascade(name)
-        let pictures = [Gray.synthetic(width: 150, height: 90, seed: 4)] + TestPhotos.some(1, height: 90)
+        let pictures = [Gray.synthetic(width: 150, height: 90, seed: 4)] + LabelledPhotos.some(1, height: 90)
         // An odd and an even width: the odd columns begin elsewhere.
         for room in [160, 161] {
             for picture in pictures {

@@ -1,20 +1,14 @@
 import Foundation
 import Frames
+import TestSupport
 import Testing
 
 @testable import Track
 
-/// The package's own folder, found from this file's.
-private let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().path
-private let portrait = "\(package)/samples/astronaut.png"
-private let isThere =
-    FileManager.default.fileExists(atPath: portrait) && FileManager.default.fileExists(atPath: LandmarkModel.debianPath)
-
 private func makeTracker() throws -> Tracker {
     Tracker(
         try Looker(
-            catalogue: try Catalogue(folder: "\(package)/Cascades"),
+            catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")),
             cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
 }
 
@@ -59,7 +53,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     return sum / 68 / first.head.scale
 }
 
-@Suite(.enabled(if: isThere, "needs the sample (make sample) and libdlib-data")) struct FollowTests {
+@Suite(.needsSample, .needsLandmarks) struct FollowTests {
     private static let (width, height) = (320, 240)
     /// The sample, 512 pixels high, and beside it room to pan.
     private static let margin = 320
@@ -67,7 +61,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     private static let corner = (x: 65, y: 0)
 
     private func scene() throws -> Gray {
-        try #require(TestPhotos.decode(portrait, height: nil)).padded(Self.margin, Self.margin)
+        try #require(LabelledPhotos.decode(Fixtures.sample, height: nil)).padded(Self.margin, Self.margin)
     }
 
     /// Shows a frame that has panned by so much since the first.

@@ -168,15 +168,3 @@ struct Numbers {
         return range.lowerBound + Float(state >> 40) / Float(1 << 24) * (range.upperBound - range.lowerBound)
     }
 }
-
-/// A directory for one test, gone with it.
-final class Scratch {
-    let path = NSTemporaryDirectory() + "guise-landmarks-\(UUID().uuidString)"
-    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    func write(_ bytes: [UInt8], _ name: String) throws -> String {
-        try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
-        return "\(path)/\(name)"
-    }
-}

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import TestSupport
 import Testing
 
 @testable import Track
@@ -11,9 +12,9 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `the compact trees find the same points as the plain method on floats`() throws {
-    let scratch = try Scratch()
+    let scratch = try ScratchFolder()
     let plain = ModelFile()
-    let model = try LandmarkModel(path: try scratch.write(plain.bytes, "model.dat"), cache: nil)
+    let model = try LandmarkModel(path: try scratch.write(Data(plain.bytes), "model.dat"), cache: nil)
     var fitter = LandmarkFitter(model)
     for width in [200, 90] {
         let picture = Picture(width: width, height: 160)
@@ -34,28 +35,28 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `a model cut short anywhere is refused with its name`() throws {
-    let scratch = try Scratch()
+    let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
     for length in [1, 2, 3, 400, whole.count / 2, whole.count - 2, whole.count - 1] {
-        let path = try scratch.write(Array(whole.prefix(length)), "cut.dat")
+        let path = try scratch.write(Data(Array(whole.prefix(length))), "cut.dat")
         let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
         #expect(problem?.kind == .unusable && problem?.what.contains(path) == true)
     }
-    let empty = try scratch.write([], "empty.dat")
+    let empty = try scratch.write(Data([]), "empty.dat")
     #expect(throws: Problem.self) { try LandmarkModel(path: empty, cache: nil) }
-    let longer = try scratch.write(whole + [1, 1], "longer.dat")
+    let longer = try scratch.write(Data(whole + [1, 1]), "longer.dat")
     #expect(throws: Problem.self) { try LandmarkModel(path: longer, cache: nil) }
 }
 
 @Test func `a damaged model is refused or fits, and never ends the program`() throws {
-    let scratch = try Scratch()
+    let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
     var random = Numbers()
     var refused = 0
     for _ in 0..<16 {
         var bytes = whole
         bytes[Int(random.next(0...Float(whole.count - 1)))] ^= UInt8(random.next(1...255))
-        let path = try scratch.write(bytes, "damaged.dat")
+        let path = try scratch.write(Data(bytes), "damaged.dat")
         guard let model = try? LandmarkModel(path: path, cache: nil) else {
             refused += 1
             continue
@@ -67,8 +68,8 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `a box outside the picture gives points, and one that is none gives none`() throws {
-    let scratch = try Scratch()
-    let model = try LandmarkModel(path: try scratch.write(ModelFile().bytes, "model.dat"), cache: nil)
+    let scratch = try ScratchFolder()
+    let model = try LandmarkModel(path: try scratch.write(Data(ModelFile().bytes), "model.dat"), cache: nil)
     var fitter = LandmarkFitter(model)
     let picture = Picture(width: 1, height: 1)
     for origin in [Point(-30, 5), Point(-1e9, 1e9), Point(1e30, 0)] {
@@ -85,8 +86,8 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `the box around the mean shape in a box is that box`() throws {
-    let scratch = try Scratch()
-    let model = try LandmarkModel(path: try scratch.write(ModelFile().bytes, "model.dat"), cache: nil)
+    let scratch = try ScratchFolder()
+    let model = try LandmarkModel(path: try scratch.write(Data(ModelFile().bytes), "model.dat"), cache: nil)
     var shape = model.meanShape
     for i in 0..<68 { shape[i] = box(shape[i]) }
     let around = try #require(model.box(around: shape))
@@ -96,9 +97,9 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `the second start reads the cache, and a damaged, cut or outdated cache is made anew`() throws {
-    let scratch = try Scratch()
-    let path = try scratch.write(ModelFile().bytes, "model.dat")
-    let cache = scratch.path + "/cache/deep"
+    let scratch = try ScratchFolder()
+    let path = try scratch.write(Data(ModelFile().bytes), "model.dat")
+    let cache = scratch.path("cache/deep")
     func open() throws -> [Point] {
         var fitter = LandmarkFitter(try LandmarkModel(path: path, cache: cache))
         let found = Picture(width: 200, height: 160).withView { fitter.fit($0, in: box) }
@@ -127,15 +128,15 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
         #expect(try open() == first)
     }
     // Another model under the same name.
-    _ = try scratch.write(ModelFile(levels: 2).bytes, "model.dat")
+    _ = try scratch.write(Data(ModelFile(levels: 2).bytes), "model.dat")
     #expect(try open() != first)
     #expect(try FileManager.default.contentsOfDirectory(atPath: cache) == [name])
 }
 
 @Test func `where the cache cannot be written the model works from memory`() throws {
-    let scratch = try Scratch()
+    let scratch = try ScratchFolder()
     let plain = ModelFile()
-    let path = try scratch.write(plain.bytes, "model.dat")
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
     let model = try LandmarkModel(path: path, cache: path + "/below-a-file")
     var fitter = LandmarkFitter(model)
     let picture = Picture(width: 200, height: 160)
@@ -144,9 +145,9 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 }
 
 @Test func `many starts at once leave one whole cache file`() async throws {
-    let scratch = try Scratch()
-    let path = try scratch.write(ModelFile().bytes, "model.dat")
-    let cache = scratch.path + "/cache"
+    let scratch = try ScratchFolder()
+    let path = try scratch.write(Data(ModelFile().bytes), "model.dat")
+    let cache = scratch.path("cache")
     let opened = await withTaskGroup(of: Bool.self) { group in
         for _ in 0..<8 { group.addTask { (try? LandmarkModel(path: path, cache: cache)) != nil } }
         return await group.reduce(0) { $0 + ($1 ? 1 : 0) }

@@ -1,25 +1,20 @@
 import Capture
 import Foundation
 import Frames
+import TestSupport
 import Testing
 
 @testable import Track
 
-/// The package's own folder, found from this file's.
-private let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().path
-private let portrait = "\(package)/samples/astronaut.png"
-private let hasSample = FileManager.default.fileExists(atPath: portrait)
-
 private func looker(landmarks: String = LandmarkModel.debianPath) throws -> Looker {
     try Looker(
-        catalogue: try Catalogue(folder: "\(package)/Cascades"), landmarks: landmarks,
+        catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")), landmarks: landmarks,
         cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
 }
 
 /// What a tracker says of the sample's first frames.
 private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
-    var sample = try Sample(path: portrait, width: 640, height: 360)
+    var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
     var seen: [[Face]] = []
     for _ in 0..<frames {
         _ = try sample.withFrame { view, time in tracker.update(view.luma, at: time.seconds) }
@@ -28,7 +23,7 @@ private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
     return seen
 }
 
-@Test(.enabled(if: hasSample, "needs the sample: make sample"))
+@Test(.needsSample)
 func `a face is found within half a second and followed under one name, the same on every run`() throws {
     var first = Tracker(try looker())
     var second = Tracker(try looker())
@@ -42,10 +37,10 @@ func `a face is found within half a second and followed under one name, the same
     }
 }
 
-@Test(.enabled(if: hasSample, "needs the sample: make sample"), arguments: [true, false])
+@Test(.needsSample, arguments: [true, false])
 func `who is known does not wait for the search for others, which finds whoever joins`(goesOn: Bool) throws {
     let (side, height) = (320, 360)
-    var sample = try Sample(path: portrait, width: side, height: height)
+    var sample = try Sample(path: Fixtures.sample, width: side, height: height)
     var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
     var tracker = Tracker(try looker())
     var joined: Int?
@@ -74,13 +69,13 @@ func `who is known does not wait for the search for others, which finds whoever 
     #expect(frames >= 0 && frames < 30, "found \(frames) frames after he came")
 }
 
-@Test(.enabled(if: hasSample, "needs the sample: make sample"))
+@Test(.needsSample)
 func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
     var whole = Tracker(try looker())
     var part = Tracker(try looker(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
     #expect(part.warning?.contains("libdlib-data") == true)
-    var photo = try Clip(path: portrait)
+    var photo = try Clip(path: Fixtures.sample)
     var arrival = Arrival.nothing
     while arrival == .nothing {
         arrival = try photo.withFrame { view, _ in
@@ -129,9 +124,8 @@ func `without landmark data the eyes are found all the same, and the warning nam
 }
 
 @Test func `a cascade that is missing or damaged is told with its file and package`() throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guise-cascades-\(UUID())").path
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let scratch = try ScratchFolder()
+    let folder = scratch.url.path
     func catalogue(_ file: String) throws {
         let text = """
             {"version": 1, "cascades": [{"name": "mine", "role": "face", "file": "\(file)", "window": 20, "eyes": [0.5, 0.4],

@@ -8,4 +8,7 @@
 /// aligned_alloc, valloc and pvalloc counted, whoever calls them: Swift, C, C++ or a shared library. They add one to a
 /// number of the thread's own and go on to the C library's. What is mapped by mmap is not seen.
 uint64_t callocations_count(void);
+
+/// 0 where nothing is counted: sanitizers have a malloc of their own.
+int callocations_counts(void);
 #endif

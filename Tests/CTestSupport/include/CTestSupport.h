@@ -1,0 +1,15 @@
+// Programs for tests to start, as far as Swift's C library module does not show what that takes.
+#pragma once
+
+#include <sys/types.h>
+
+/// Starts argv[0], found in PATH, in a folder and environment of its own: nothing on standard input, nothing open but
+/// its two outputs, no signal blocked or ignored. Returns 0, or a negative errno.
+int ctest_spawn(const char *const argv[], const char *const environment[], const char *folder, int out, int errors,
+                pid_t *pid);
+
+/// A pipe that children do not inherit. Returns 0, or a negative errno.
+int ctest_pipe(int *reading, int *writing);
+
+/// A file in `folder` that has no name and that children do not inherit. Returns its descriptor, or a negative errno.
+int ctest_unnamed_file(const char *folder);

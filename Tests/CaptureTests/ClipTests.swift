@@ -1,0 +1,227 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Frames
+
+@Suite(.ownThread) struct ClipTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    @Test func `a clip comes frame by frame with the samples that are in the file`() throws {
+        let path = try scratch.testPicture("a.y4m", frames: 5, "-pix_fmt yuv420p")
+        var clip = try Clip(path: path)
+        #expect(clip.layout == FrameLayout(width: 64, height: 48, format: .i420))
+        #expect(clip.rate == 10)
+        let got = try harvest(&clip)
+        #expect(got.frames.flatMap { $0 } == (try scratch.samples("a.y4m", "yuv420p")))
+        #expect(got.times.map(\.number) == [0, 1, 2, 3, 4])
+        #expect(got.times.map(\.seconds) == [0, 0.1, 0.2, 0.3, 0.4])
+        #expect(clip.warning == nil)
+        #expect(try clip.withFrame { _, _ in } == .end)
+    }
+
+    @Test func `a looped clip begins again and its time goes on`() throws {
+        let path = try scratch.testPicture("a.y4m", frames: 3, "-pix_fmt yuv420p")
+        var clip = try Clip(path: path, loop: true)
+        let got = try harvest(&clip, limit: 8)
+        #expect(got.frames[0] == got.frames[3] && got.frames[1] == got.frames[7] && got.frames[0] != got.frames[1])
+        #expect(got.times.map(\.number) == Array(0..<8))
+    }
+
+    @Test func `a photo comes once, exact, in full range and 4 4 4`() throws {
+        _ = try scratch.make("a.png", "-f lavfi -i color=red:s=3x5,format=rgb24 -frames:v 1")
+        var photo = try Clip(path: scratch.path("a.png"))
+        #expect(photo.isPhoto == true)
+        #expect(photo.layout == FrameLayout(width: 3, height: 5, format: .i444, range: .full))
+        let got = try harvest(&photo)
+        // JFIF's YCbCr of pure red is 76, 85, 255.
+        let frame = try #require(got.frames.first)
+        try #require(got.frames.count == 1 && frame.count == 45)
+        for (plane, want) in [76, 85, 255].enumerated() {
+            #expect(frame[plane * 15..<plane * 15 + 15].allSatisfy { abs(Int($0) - want) <= 1 })
+        }
+    }
+
+    @Test func `a looped photo comes again and again`() throws {
+        var photo = try Clip(path: try scratch.testPicture("a.jpg"), loop: true)
+        let got = try harvest(&photo, limit: 3)
+        #expect(got.frames.count == 3 && got.frames[0] == got.frames[2])
+    }
+
+    @Test(arguments: ["jpg", "png", "webp", "bmp", "gif"])
+    func `each picture format is a photo`(format: String) throws {
+        var photo = try Clip(path: try scratch.testPicture("a.\(format)", size: "33x21"))
+        #expect(photo.isPhoto == true)
+        #expect(try harvest(&photo).frames.map(\.count) == [33 * 21 * 3])
+    }
+
+    @Test func `a gif that moves is a clip`() throws {
+        var clip = try Clip(path: try scratch.testPicture("a.gif", frames: 4))
+        #expect(clip.isPhoto == false)
+        #expect(try harvest(&clip).frames.count == 4)
+    }
+
+    @Test(arguments: ["1x1", "3x1", "17x13"])
+    func `odd sizes keep every pixel`(size: String) throws {
+        var photo = try Clip(path: try scratch.testPicture("a.png", size: size))
+        var clip = try Clip(
+            path: try scratch.testPicture("a.mkv", size: size, frames: 2, "-c:v ffv1 -pix_fmt yuv444p"))
+        #expect(try harvest(&photo).frames.map(\.count) == [photo.layout.byteCount])
+        #expect(try harvest(&clip).frames.map(\.count) == [clip.layout.byteCount, clip.layout.byteCount])
+        #expect("\(clip.layout.width)x\(clip.layout.height)" == size)
+    }
+
+    @Test func `a photo of 48 megapixels is read`() throws {
+        _ = try scratch.make("a.jpg", "-f lavfi -i color=blue:s=8000x6000 -frames:v 1")
+        var photo = try Clip(path: scratch.path("a.jpg"))
+        var last: UInt8?
+        while last == nil {
+            let arrival = try photo.withFrame { view, _ in last = view.bytes[8000 * 6000 * 3 - 1] }
+            try #require(arrival != .end)
+            if arrival == .nothing { photo.wait() }
+        }
+        // JFIF's Cr of pure blue.
+        #expect(last.map { abs(Int($0) - 107) <= 2 } == true)
+    }
+
+    @Test(arguments: 1...8)
+    func `a camera's note of how it was held is obeyed`(orientation: UInt8) throws {
+        // White in the corner that is the first pixel of the stored picture.
+        _ = try scratch.make(
+            "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
+        let exif: [UInt8] =
+            [0xff, 0xe1, 0, 34] + Array("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1]
+            + [0, orientation, 0, 0, 0, 0, 0, 0]
+        let plain = try scratch.read("p.jpg")
+        var photo = try Clip(path: try scratch.write(plain.prefix(2) + exif + plain.dropFirst(2), "q.jpg"))
+        let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
+        #expect(photo.layout.width == width && photo.layout.height == height)
+        let frame = try #require(try harvest(&photo).frames.first)
+        // EXIF 2.3, tag 0x0112: where the stored first row and first column are seen.
+        let right = [2, 3, 6, 7].contains(orientation)
+        let bottom = [3, 4, 7, 8].contains(orientation)
+        let corner = (bottom ? height - 4 : 3) * width + (right ? width - 4 : 3)
+        #expect(frame[corner] > 200)
+        #expect(frame[..<(width * height)].filter { $0 > 128 }.count < 400)
+    }
+
+    @Test func `a clip that was filmed upright comes upright`() throws {
+        _ = try scratch.testPicture("a.mp4", frames: 2, "-pix_fmt yuv420p")
+        _ = try scratch.make("b.mp4", "-i \(scratch.path("a.mp4")) -c copy -metadata:s:v rotate=90")
+        var clip = try Clip(path: scratch.path("b.mp4"))
+        #expect(clip.layout.width == 48 && clip.layout.height == 64)
+        #expect(try harvest(&clip).frames.count == 2)
+    }
+
+    @Test func `BT 709 and full range come as a webcam's BT 601 in limited range`() throws {
+        // Pure red: BT.709 limited 63, 102, 240; BT.601 limited 81, 90, 240.
+        _ = try scratch.make(
+            "a.mkv",
+            "-f lavfi -i color=red:s=32x32 -vf scale=out_color_matrix=bt709,format=yuv420p -colorspace bt709 "
+                + "-color_range tv -frames:v 1 -c:v ffv1")
+        _ = try scratch.make(
+            "b.mkv",
+            "-f lavfi -i color=red:s=32x32 -vf scale=out_range=full,format=yuvj420p -frames:v 1 -c:v mjpeg -q:v 2")
+        for name in ["a.mkv", "b.mkv"] {
+            var clip = try Clip(path: scratch.path(name))
+            let frame = try #require(try harvest(&clip).frames.first)
+            try #require(frame.count == 1536)
+            #expect(
+                abs(Int(frame[500]) - 81) <= 2 && abs(Int(frame[1100]) - 90) <= 2 && abs(Int(frame[1400]) - 240) <= 2)
+        }
+    }
+
+    @Test func `what is no picture is refused by name`() throws {
+        let cases: [(String, Problem.Kind)] = [
+            (scratch.path("none.jpg"), .missing),
+            (scratch.url.path, .unusable),
+            (try scratch.write(Data(), "empty.mp4"), .unusable),
+            (try scratch.write(Data("To be, or not to be".utf8), "text.png"), .unusable),
+            (
+                try scratch.write(Data((0..<9999).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }), "noise.mp4"),
+                .unusable
+            ),
+            (try scratch.make("sound.wav", "-f lavfi -i sine=d=0.1"), .unusable),
+            ("/dev/zero", .unusable),
+        ]
+        for (path, kind) in cases {
+            let problem = problem { _ = try Clip(path: path) }
+            #expect(problem?.kind == kind, "\(path)")
+            #expect(
+                problem?.what.contains(path) == true && problem?.cure.isEmpty == false, "\(String(describing: problem))"
+            )
+        }
+    }
+
+    @Test func `a picture of absurd size is refused before it is decoded`() throws {
+        var header = Data([0x89]) + Data("PNG\r\n".utf8) + Data([0x1a, 0x0a, 0, 0, 0, 13]) + Data("IHDR".utf8)
+        header += Data([0, 0, 0x80, 0, 0, 0, 0x80, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0])
+        let path = try scratch.write(header, "huge.png")
+        let tall = try scratch.make("tall.bmp", "-f lavfi -i color=red:s=2x16500 -frames:v 1")
+        #expect(problem { _ = try Clip(path: path) }?.kind == .unusable)
+        #expect(problem { _ = try Clip(path: tall) }?.what.contains("too large") == true)
+    }
+
+    @Test func `a truncated clip gives its sound frames and a warning`() throws {
+        _ = try scratch.testPicture("a.mkv", size: "320x240", frames: 40, "-c:v mjpeg")
+        let whole = try scratch.read("a.mkv")
+        var clip = try Clip(path: try scratch.write(whole.prefix(whole.count / 2), "b.mkv"))
+        let got = try harvest(&clip)
+        #expect((5..<40).contains(got.frames.count))
+        #expect(clip.warning?.contains("b.mkv") == true)
+    }
+
+    @Test func `a truncated photo does not trap`() throws {
+        let whole = try Data(contentsOf: URL(filePath: try scratch.testPicture("a.png", size: "320x240")))
+        for part in [20, 40, 100, whole.count / 2] {
+            let path = try scratch.write(whole.prefix(part), "b.png")
+            let thrown = problem {
+                var photo = try Clip(path: path)
+                #expect(try harvest(&photo).frames.count <= 1)
+            }
+            #expect(thrown == nil || thrown?.what.contains(path) == true)
+        }
+    }
+
+    @Test func `a decoder that is killed is told, with what it was at`() throws {
+        let path = try scratch.testPicture("a.mkv", size: "640x480", frames: 200, "-c:v mjpeg")
+        var clip = try Clip(path: path)
+        #expect(try harvest(&clip, limit: 2).frames.count == 2)
+        for child in children() { kill(child, SIGKILL) }
+        let problem = problem { _ = try harvest(&clip) }
+        #expect(problem?.kind == .gone && problem?.what.contains("signal 9") == true)
+    }
+
+    @Test func `no child and no descriptor stays behind`() throws {
+        let path = try scratch.testPicture("a.mkv", size: "640x480", frames: 50, "-c:v mjpeg")
+        let text = try scratch.write(Data("no picture".utf8), "text.png")
+        let before = openDescriptors(of: scratch)
+        for _ in 0..<3 {
+            var clip = try Clip(path: path)
+            #expect(try harvest(&clip, limit: 1).frames.count == 1)
+            #expect(problem { _ = try Clip(path: text) } != nil)
+        }
+        #expect(openDescriptors(of: scratch) == before)
+    }
+
+    /// Descriptors of this process that are open on files of the scratch.
+    private func openDescriptors(of scratch: ScratchFolder) -> Int {
+        let folder = URL(filePath: "/proc/self/fd")
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.count { name in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+            return target?.hasPrefix(scratch.url.path) == true
+        }
+    }
+
+    /// ffmpeg processes that decode a file of this test.
+    private func children() -> [pid_t] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { pid in
+            let input = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/0")
+            return input?.hasPrefix(scratch.url.path) == true && pid != getpid()
+        }
+    }
+}

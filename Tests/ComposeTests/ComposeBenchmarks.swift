@@ -1,0 +1,79 @@
+import CAllocations
+import Frames
+import JSON
+import TestSupport
+import Testing
+import Track
+
+@testable import Compose
+
+/// What drawing costs. By `make bench`.
+@Suite(.serialized) struct ComposeBenchmarks {
+    private static let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
+
+    /// CPU milliseconds of this thread: the least of many runs, for what else the machine does makes others slower.
+    private func least(_ runs: Int = 40, _ body: () throws -> Void) rethrows -> Double {
+        var least = Double.infinity
+        for _ in 0..<runs {
+            let start = threadTime()
+            try body()
+            least = min(least, Double(threadTime() - start) / 1e6)
+        }
+        return least
+    }
+
+    @Test(
+        arguments: [
+            "pixelate", "blur", "polaroid", "snow", "name-tag", "tint", "hud", "bust", "tiger", "makeup-evening",
+            "domino", "santa",
+        ])
+    func `a layer`(name: String) throws {
+        let faces = [face(at: Point(640, 300), scale: 72)]
+        var canvas = Canvas(Self.layout)
+        let picture = Samples(noise: Self.layout).frame
+        var dresser = Dresser(masks: [try Wardrobe(places: [masksFolder]).load(name, for: ArtTarget(Self.layout))])
+        var time = 0.0
+        let copy = least { convert(picture.view, into: &canvas.frame) }
+        let both = least {
+            convert(picture.view, into: &canvas.frame)
+            time += 1 / 30.0
+            dresser.dress(&canvas, faces, placement: .identity, at: time)
+        }
+        figure("mask \(name), 1280x720", (both - copy) / copy, "copies of the frame")
+    }
+
+    @Test func `estimating the light`() {
+        var frame = Frame(FrameLayout(width: 320, height: 240, format: .i420, range: .full))
+        frame.fill(y: 120, u: 120, v: 140)
+        let pixels = PixelReader(frame.view)
+        let wearers = [Wearer(face: middleFace)]
+        var sum: Float = 0
+        let room = least { sum += RoomLook(pixels, leavingOut: wearers).highlight }
+        let known = RoomLook(pixels, leavingOut: wearers)
+        let face = least { sum += FaceLook(pixels, middleFace, known).light.gain }
+        figure("light of the room", room * 1000, "us")
+        figure("light of a face", face * 1000, "us")
+        #expect(sum.isFinite)
+    }
+
+    @Test func `fitting, zooming and mirroring`() throws {
+        let input = Self.layout
+        let source = Samples(noise: input).frame
+        let small = FrameLayout(width: 960, height: 540, format: .yuyv)
+        var frame = Frame(input)
+        var planar = Frame(small)
+        var whole = Fitter(from: input, to: input)
+        var scaled = Fitter(from: input, to: small)
+        var zoomed = Fitter(from: input, to: input, canMove: true)
+        var resting = Fitter(from: input, to: input, canMove: true)
+        zoomed.show(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
+        resting.show(Rect(x: 300, y: 100, width: 640, height: 360))
+        var turner = Turner(from: input, turn: .none, isMirrored: true)
+        let copy = try least { try whole.fit(source.view, into: &frame) }
+        figure("fitting, as it is", copy, "ms")
+        figure("fitting, scaled to 960x540", try least { try scaled.fit(source.view, into: &planar) } / copy, "copies")
+        figure("fitting, zoomed", try least { try zoomed.fit(source.view, into: &frame) } / copy, "copies")
+        figure("fitting, a zoom at rest", try least { try resting.fit(source.view, into: &frame) } / copy, "copies")
+        figure("mirroring", try least { try turner.turn(source.view) } / copy, "copies")
+    }
+}

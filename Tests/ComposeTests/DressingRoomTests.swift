@@ -1,0 +1,128 @@
+import CAllocations
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Compose
+@testable import Frames
+
+/// What a room said to the user.
+private final class Said: Sendable {
+    private let all = Mutex<[String]>([])
+    var lines: [String] { all.withLock { $0 } }
+    func add(_ line: String) { all.withLock { $0.append(line) } }
+}
+
+/// Masks that are put on and off between frames.
+@Suite(.ownThread) struct DressingRoomTests {
+    let scratch: ScratchFolder
+    private let said = Said()
+    /// Rung when a room has news.
+    private let bell: Bell
+    init() throws { (scratch, bell) = (try ScratchFolder(), try Bell()) }
+
+    private func make(_ name: String, art: String = "<rect width='9' height='9'/>", include: String = "") throws {
+        let folder = scratch.url.appending(path: "Masks/\(name)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let text = """
+            {"version": 1, "include": [\(include)], "layers": [{"kind": "sprite", "art": "a.svg", "eyeDistance": 9,
+             "pins": [{"art": [4, 4], "face": "nose"}]}]}
+            """
+        try Data(text.utf8).write(to: folder.appending(path: "mask.json"))
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'>\(art)</svg>"
+        try Data(svg.utf8).write(to: folder.appending(path: "a.svg"))
+    }
+
+    private func room(_ names: [String]) throws -> DressingRoom {
+        let said = said
+        return try DressingRoom(
+            places: [scratch.path("Masks")], target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
+            wishes: names.map(Wish.init), tell: { said.add($0) })
+    }
+
+    /// Waits for what the room has next.
+    private func next(_ room: DressingRoom, _ seen: inout Int) -> [Mask] {
+        while true {
+            if let masks = room.news(since: &seen) { return masks }
+            var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
+            unsafe poll(&polled, 1, -1)
+            bell.hear()
+        }
+    }
+
+    @Test func `what is wished for comes in its order, and what stays is not loaded again`() throws {
+        try make("hat")
+        try make("beard")
+        let room = try room(["hat"])
+        #expect(room.masks.map(\.name) == ["hat"])
+        room.open(waking: bell)
+        defer { room.close() }
+        var seen = 0
+        room.wear([Wish("beard"), Wish("hat")])
+        let both = next(room, &seen)
+        #expect(both.map(\.name) == ["beard", "hat"] && both[1].edition == room.masks[1].edition)
+        #expect(both[1].edition == 1 && both[0].edition == 2)
+        var faint = Wish("hat")
+        faint.opacity = 0.25
+        room.wear([faint])
+        let one = next(room, &seen)
+        #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].edition == 1)
+        // A choice is made when art is drawn.
+        faint.choices = ["cloth": "#ff0000"]
+        room.wear([faint])
+        #expect(next(room, &seen)[0].edition == 3)
+        room.wear([])
+        #expect(next(room, &seen).isEmpty)
+        #expect(said.lines == [])
+    }
+
+    @Test func `one that is not there is told once, and comes when it does, with what it includes`() throws {
+        try make("hat")
+        let room = try room(["hat", "set"])
+        room.open(waking: bell)
+        defer { room.close() }
+        var seen = 0
+        try make("set", include: "\"beard\"")
+        // The set is there, but what it includes is not.
+        waits { said.lines.contains { $0.contains("there is no mask 'beard'") } }
+        #expect(room.news(since: &seen) == nil)
+        try make("beard")
+        let masks = next(room, &seen)
+        #expect(masks.map(\.name) == ["hat", "set"] && masks[1].layers.count == 2)
+        // An edit of the included one is one of the set.
+        try make("beard", art: "<circle r='9'/>")
+        let edited = next(room, &seen)
+        #expect(edited[0].edition == masks[0].edition && edited[1].edition > masks[1].edition)
+        #expect(said.lines.filter { $0.contains("there is no mask 'set'") }.count == 1, "\(said.lines)")
+        #expect(said.lines.filter { $0.contains("there is no mask 'beard'") }.count == 1, "\(said.lines)")
+    }
+
+    @Test func `only where nothing is left does it fail`() throws {
+        try make("broken", art: "<rect")
+        #expect(problem { _ = try room(["broken"]) }?.what.contains("broken/a.svg") == true)
+        #expect(problem { _ = try room(["none", "broken"]) }?.what.contains("'none'") == true)
+        try make("hat")
+        #expect(try room(["broken", "hat"]).masks.map(\.name) == ["hat"])
+        #expect(said.lines.count == 1 && said.lines[0].contains("broken/a.svg"))
+    }
+
+    @Test func `the frame loop asks for no memory where nothing is new`() throws {
+        try make("hat")
+        let room = try room(["hat"])
+        room.open(waking: bell)
+        defer { room.close() }
+        var dresser = Dresser(masks: room.masks)
+        var seen = 0
+        for edit in 0..<3 {
+            try make("hat", art: "<circle r='\(edit + 1)'/>")
+            room.giveBack(dresser.change(into: next(room, &seen)))
+            // Nothing was edited since, so that nothing is new.
+            let before = callocations_count()
+            for _ in 0..<100 { _ = room.news(since: &seen) }
+            let asked = callocations_count() - before
+            #expect(asked == 0)
+        }
+    }
+}

@@ -1,0 +1,329 @@
+import Frames
+import Testing
+import Track
+
+@testable import Compose
+
+/// Frames of 320 x 180 pixels go by, a few a second. What is covered is told by the mosaic's cells, 10 pixels wide.
+@Suite struct FaceCoverTests {
+    /// One frame, and what is to come of it.
+    struct Step: Sendable {
+        let time: Double
+        let faces: [Face]
+        /// The tracker has looked everywhere once.
+        var hasSearchedAll = true
+        /// What is bright in the frame; the rest is grey.
+        var light: PixelRect?
+        let mayBeSeen: Bool
+        /// Places that are covered. Where there are none, no pixel may change.
+        var covered: [[Point]] = []
+        /// Places that are not.
+        var bare: [[Point]] = []
+    }
+
+    struct Story: Sendable, CustomTestStringConvertible {
+        let name: String
+        let steps: [Step]
+        var testDescription: String { name }
+    }
+
+    /// A mean head, 54 pixels wide and 82 high.
+    private static func person(_ id: Int, at place: Point, _ state: Face.State = .tracked) -> Face {
+        let head = HeadPlacement(x: [20, 0, 0], y: [0, 20, 0], origin: place)
+        var face = Face.mean
+        (face.id, face.state, face.head, face.landmarks) = (id, state, head, head.landmarks)
+        face.box = Rect(x: place.x - 20, y: place.y - 10, width: 40, height: 50)
+        return face
+    }
+
+    private static let middle = Point(160, 90)
+    private static let right = Point(270, 90)
+    private static let edge = Point(5, 90)
+    private static let ada = person(1, at: middle)
+    private static let bob = person(2, at: right)
+    private static let eve = person(3, at: edge)
+
+    /// The middle and the corners of the box round Ada's head.
+    private static let head = [middle, Point(134, 50), Point(186, 50), Point(134, 130), Point(186, 130)]
+    /// Half a head's width beside it, covered a second later, and what is not covered then either.
+    private static let beside = [Point(105, 90), Point(215, 90)]
+    private static let beyond = [Point(85, 90), Point(235, 90)]
+
+    /// Comes in far from Ada.
+    private static let visitor = PixelRect(x: 264, y: 24, width: 48, height: 48)
+    private static let visit = [Point(288, 48), Point(270, 30), Point(305, 65)]
+    /// A cell beside what moves is covered too, for what moves is larger than what of it changed.
+    private static let border = [Point(255, 48), Point(288, 15)]
+
+    static let stories: [Story] = [
+        Story(
+            name: "a picture without faces is not shown",
+            steps: [
+                Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
+                Step(time: 0.25, faces: [], mayBeSeen: false),
+                Step(time: 2, faces: [], mayBeSeen: false),
+            ]),
+        Story(
+            name: "nothing is shown before all was searched once",
+            steps: [
+                Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
+                Step(time: 0.25, faces: [ada], hasSearchedAll: false, mayBeSeen: false),
+                Step(time: 0.5, faces: [ada], mayBeSeen: true),
+            ]),
+        Story(
+            name: "faces that are followed or predicted are the masks' own business",
+            steps: [
+                Step(time: 0, faces: [ada, bob], mayBeSeen: true),
+                Step(time: 0.25, faces: [person(1, at: middle, .predicted), bob], mayBeSeen: true),
+                Step(time: 0.5, faces: [person(1, at: Point(60, 90)), bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a lost face's place is covered, wider and wider, and then nothing is shown until it is found",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head], bare: [beside]),
+                Step(time: 1.25, faces: [], mayBeSeen: true, covered: [head, beside], bare: [beyond]),
+                Step(time: 1.75, faces: [], mayBeSeen: true, covered: [head, beside]),
+                Step(time: 2, faces: [], mayBeSeen: false, covered: [head, beside]),
+                Step(time: 4, faces: [], mayBeSeen: false, covered: [head, beside, beyond]),
+                Step(time: 4.25, faces: [ada], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a face that comes back near its place is the same, whatever its number",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 0.5, faces: [person(7, at: Point(180, 100))], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a face that comes back elsewhere under its number is the same",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 0.5, faces: [person(1, at: Point(60, 90))], mayBeSeen: true),
+            ]),
+        Story(
+            name: "while another is there the picture is shown, and a lost face's place is covered for ten seconds",
+            steps: [
+                Step(time: 0, faces: [ada, bob], mayBeSeen: true),
+                Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [head], bare: [beside, [right]]),
+                Step(time: 2.25, faces: [bob], mayBeSeen: true, covered: [head, beside]),
+                Step(time: 4.25, faces: [bob], mayBeSeen: true, covered: [head]),
+                Step(time: 6.25, faces: [bob], mayBeSeen: true, covered: [head]),
+                Step(time: 8.25, faces: [bob], mayBeSeen: true, covered: [head]),
+                Step(time: 10.25, faces: [bob], mayBeSeen: true, covered: [head]),
+                Step(time: 10.5, faces: [bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "another who comes elsewhere is not the lost one",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 0.5, faces: [bob], mayBeSeen: true, covered: [head], bare: [[right]]),
+                Step(time: 0.75, faces: [ada, bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "two who are lost are both covered, and one who is found shows the picture",
+            steps: [
+                Step(time: 0, faces: [ada, eve], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head, [edge]], bare: [[right]]),
+                Step(time: 1.75, faces: [], mayBeSeen: true, covered: [head, [edge]]),
+                Step(time: 2, faces: [], mayBeSeen: false, covered: [head, [edge]]),
+                Step(time: 2.25, faces: [eve], mayBeSeen: true, covered: [head]),
+                Step(time: 2.5, faces: [ada, eve], mayBeSeen: true),
+            ]),
+        Story(
+            name: "who leaves over the edge while another stays is forgotten soon",
+            steps: [
+                Step(time: 0, faces: [eve, bob], mayBeSeen: true),
+                Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [[edge]], bare: [[middle, right]]),
+                Step(time: 1.75, faces: [bob], mayBeSeen: true, covered: [[edge]], bare: [[right]]),
+                Step(time: 2, faces: [bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "who leaves over the edge and was alone is waited for",
+            steps: [
+                Step(time: 0, faces: [eve], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [[edge]], bare: [[middle]]),
+                Step(time: 1.75, faces: [], mayBeSeen: true, covered: [[edge]]),
+                Step(time: 2, faces: [], mayBeSeen: false, covered: [[edge]]),
+                Step(time: 2.25, faces: [eve], mayBeSeen: true),
+            ]),
+        Story(
+            name: "what moves far from known faces is covered for a moment",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(
+                    time: 0.25, faces: [ada], light: visitor, mayBeSeen: true, covered: [visit, border],
+                    bare: [head, [Point(220, 48), Point(288, 120)]]),
+                Step(time: 0.5, faces: [ada], light: visitor, mayBeSeen: true, covered: [visit, border], bare: [head]),
+                Step(
+                    time: 0.875, faces: [ada], light: visitor, mayBeSeen: true, covered: [visit, border], bare: [head]),
+                Step(time: 1, faces: [ada], light: visitor, mayBeSeen: true),
+                Step(time: 1.25, faces: [ada], mayBeSeen: true, covered: [visit, border], bare: [head]),
+            ]),
+        Story(
+            name: "what moves is covered though nobody is known, and nothing shown",
+            steps: [
+                Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
+                Step(
+                    time: 0.25, faces: [], hasSearchedAll: false, light: visitor, mayBeSeen: false,
+                    covered: [visit, border], bare: [head]),
+                Step(time: 0.5, faces: [], light: visitor, mayBeSeen: false, covered: [visit, border], bare: [head]),
+                Step(
+                    time: 0.75, faces: [ada], light: visitor, mayBeSeen: true, covered: [visit, border], bare: [head]),
+            ]),
+        Story(
+            name: "a known face that moves is no visitor",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(
+                    time: 0.25, faces: [ada], light: PixelRect(x: 138, y: 78, width: 42, height: 42), mayBeSeen: true),
+            ]),
+        Story(
+            name: "after a gap of more than two seconds all is forgotten",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 2.5, faces: [], mayBeSeen: false),
+                Step(time: 2.75, faces: [bob], mayBeSeen: true),
+            ]),
+        Story(
+            name: "a gap of two seconds is none",
+            steps: [
+                Step(time: 0, faces: [ada], mayBeSeen: true),
+                Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 2.25, faces: [], mayBeSeen: false, covered: [head]),
+            ]),
+        Story(
+            name: "when time goes back all is forgotten",
+            steps: [
+                Step(time: 5, faces: [ada], mayBeSeen: true),
+                Step(time: 5.25, faces: [], mayBeSeen: true, covered: [head]),
+                Step(time: 5, faces: [], mayBeSeen: false),
+                Step(time: 5.25, faces: [bob], mayBeSeen: true),
+            ]),
+    ]
+
+    private struct Stage: ~Copyable {
+        var cover = FaceCover()
+        private var canvas: Canvas
+        private let picture: Frame
+        private let placement: Affine
+
+        /// - Parameter placement: from the frame that is searched to the canvas.
+        init(placement: Affine = .identity) {
+            let layout = FrameLayout(width: 320, height: 180, format: .gray)
+            canvas = Canvas(layout)
+            picture = Samples(noise: layout).frame
+            self.placement = placement
+        }
+
+        /// Shows a frame of that size.
+        /// - Returns: whether it may be seen.
+        mutating func show(_ step: Step, width: Int = 320, height: Int = 180) -> Bool {
+            var searched = Frame(FrameLayout(width: width, height: height, format: .gray))
+            searched.fill(y: 100, u: 128, v: 128)
+            if let light = step.light {
+                var bytes = searched.mutableBytes
+                for y in light.y..<light.y + light.height {
+                    for x in light.x..<light.x + light.width { bytes[y * width + x] = 200 }
+                }
+            }
+            convert(picture, into: &canvas.frame)
+            cover.look(searched.view.luma, faces: step.faces)
+            return cover.cover(
+                &canvas, faces: step.faces, placement: placement, hasSearchedAll: step.hasSearchedAll, at: step.time)
+        }
+
+        /// The pixels of the mosaic's cell round a place that have changed, of 100.
+        func changes(at place: Point) -> Int {
+            let (left, top) = (Int(place.x) / 10 * 10, Int(place.y) / 10 * 10)
+            return Self.changes(canvas.frame, picture, columns: left..<left + 10, rows: top..<top + 10)
+        }
+
+        /// All pixels that have changed.
+        var changes: Int { Self.changes(canvas.frame, picture, columns: 0..<320, rows: 0..<180) }
+
+        private static func changes(
+            _ frame: borrowing Frame, _ picture: borrowing Frame, columns: Range<Int>, rows: Range<Int>
+        ) -> Int {
+            let stride = frame.layout.planes[0].stride
+            let now = frame.bytes
+            let before = picture.bytes
+            var count = 0
+            for y in rows {
+                for x in columns where now[y * stride + x] != before[y * stride + x] { count += 1 }
+            }
+            return count
+        }
+    }
+
+    @Test(arguments: stories)
+    func `a frame may be seen, and is covered, as its faces want it`(story: Story) {
+        var stage = Stage()
+        for (number, step) in story.steps.enumerated() {
+            let mayBeSeen = stage.show(step)
+            #expect(mayBeSeen == step.mayBeSeen, "frame \(number)")
+            for place in step.covered.joined() {
+                let changes = stage.changes(at: place)
+                // Noise meets its mean by chance.
+                #expect(changes > 80, "frame \(number) at \(place)")
+            }
+            for place in step.bare.joined() {
+                let changes = stage.changes(at: place)
+                #expect(changes == 0, "frame \(number) at \(place)")
+            }
+            let changes = stage.changes
+            #expect(changes > 0 || step.covered.isEmpty, "frame \(number)")
+            #expect(changes == 0 || !step.covered.isEmpty, "frame \(number)")
+        }
+    }
+
+    @Test func `a reset forgets whom it was looking for`() {
+        var stage = Stage()
+        for step in [
+            Step(time: 0, faces: [Self.ada], mayBeSeen: true), Step(time: 0.25, faces: [], mayBeSeen: true),
+        ] { _ = stage.show(step) }
+        let before = stage.changes
+        #expect(before > 0)
+        stage.cover.reset()
+        let mayBeSeen = stage.show(Step(time: 0.5, faces: [], mayBeSeen: false))
+        let after = stage.changes
+        #expect(!mayBeSeen && after == 0)
+        // Nor does it know a face that was there when it was reset.
+        _ = stage.show(Step(time: 0.75, faces: [Self.ada], mayBeSeen: true))
+        stage.cover.reset()
+        let isSeen = stage.show(Step(time: 1, faces: [Self.bob], mayBeSeen: true))
+        let changes = stage.changes
+        #expect(isSeen && changes == 0)
+    }
+
+    @Test func `a source of another size begins anew`() {
+        var stage = Stage()
+        _ = stage.show(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
+        _ = stage.show(Step(time: 0.25, faces: [], mayBeSeen: true))
+        let before = stage.changes
+        #expect(before > 0)
+        let mayBeSeen = stage.show(Step(time: 0.5, faces: [], mayBeSeen: false), width: 160, height: 90)
+        let after = stage.changes
+        #expect(!mayBeSeen && after == 0)
+    }
+
+    @Test func `what is covered lies where the searched frame lies on the canvas`() {
+        // Half as large, and beside its place.
+        var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
+        _ = stage.show(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
+        let light = Self.visitor
+        _ = stage.show(Step(time: 0.25, faces: [], light: light, mayBeSeen: true))
+        // Ada's head, and who comes in.
+        for place in [Point(180, 65), Point(170, 50), Point(190, 80), Point(244, 44)] {
+            let changes = stage.changes(at: place)
+            #expect(changes > 80, "\(place)")
+        }
+        for place in [Point(160, 90), Point(215, 65), Point(145, 65), Point(288, 48)] {
+            let changes = stage.changes(at: place)
+            #expect(changes == 0, "\(place)")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    @Suite struct ConfigurationFiles {
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
+
+        @Test(arguments: [
+            ("{\n\"maskes\": []}", 2, "unknown key 'maskes'", "did you mean 'masks'?"),
+            ("{\n\n\"camera\": {\"wdth\": 640}}", 3, "unknown key 'camera.wdth'", "did you mean 'width'?"),
+            ("{\"masks\": \"santa\"}", 1, "'masks' is a text", "allowed: a list of texts or objects"),
+            ("{\"masks\": [3]}", 1, "'masks' is a list with a number", "allowed: a list of texts or objects"),
+            (
+                "{\"masks\": [\"cat\",\n{\"name\": \"dog\", \"opacty\": 1}]}", 2, "unknown key 'masks[1].opacty'",
+                "did you mean 'opacity'?"
+            ),
+            ("{\"masks\": [{\"name\": \"dog\", \"opacity\": 2}]}", 1, "'masks[0].opacity' is 2", "0 to 1"),
+            (
+                "{\"masks\": [{\"name\": \"dog\", \"choices\": {\"fur\": 1}}]}", 1,
+                "'masks[0].choices.fur' is a number", "allowed: a text"
+            ),
+            ("{\"page\":\n{\"port\": \"no\"}}", 2, "'page.port' is a text", "0 to 65535"),
+            ("{\"output\": {\n\"width\": 70000}}", 2, "'output.width' is 70000", "allowed: 64 to 4096"),
+            ("{\"output\": {\"height\": 481}}", 1, "'output.height' is 481", "even numbers"),
+            ("{\"faces\": {\"most\": 1.5}}", 1, "'faces.most' is 1.5", "whole numbers"),
+            ("{\"sinks\": []}", 1, "'sinks' is an empty list", "at least one sink"),
+            ("{\"camera\": 3}", 1, "'camera' is a number", "an object"),
+            ("[]", 1, "the file is a list", "an object"),
+            ("{\"masks\": [\"cat\",]\n}", 1, "no JSON value begins with ']'", "correct the file"),
+            (
+                "{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time",
+                "correct the file"
+            ),
+            ("", 1, "the file ends where a value should be", "correct the file"),
+        ])
+        func `a mistake in the configuration is told with file, line, key and what is allowed`(
+            text: String, line: Int, what: String, allowed: String
+        ) throws {
+            let path = try scratch.write(text, "my.json")
+            let outcome = try scratch.guise("run", "--source", "sample", "--sink", "null", "--config", path)
+            #expect(outcome.code == 1 && outcome.lines.count == 1, "\(outcome)")
+            #expect(outcome.errors.contains("\(path):\(line): \(what)"), "\(outcome)")
+            #expect(outcome.errors.contains(allowed), "\(outcome)")
+        }
+
+        @Test func `a configuration that is named must be there`() throws {
+            let outcome = try scratch.guise("run", "--config", "none.json")
+            #expect(outcome.code == 1 && outcome.errors.contains("none.json does not exist"), "\(outcome)")
+        }
+
+        @Test(.needsSample)
+        func `the user's own configuration is read before the installed one, and --config before both`() throws {
+            // Which file was read is told by the mask that it names, which does not exist.
+            try scratch.write("{\"masks\": [\"of-the-user\"]}", "config/guise/config.json")
+            let named = try scratch.write("{\"masks\": [\"of-the-option\"]}", "named.json")
+            let run = ["run", "--source", "sample", "--sink", "null"]
+            let users = try Program.run(run, in: scratch)
+            #expect(users.code == 1 && users.errors.contains("'of-the-user'"), "\(users)")
+            let option = try Program.run(run + ["--config", named], in: scratch)
+            #expect(option.code == 1 && option.errors.contains("'of-the-option'"), "\(option)")
+        }
+    }
+}

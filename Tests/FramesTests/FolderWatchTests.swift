@@ -1,0 +1,116 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Frames
+
+/// The bell is rung after each change. The kernel tells of a change before the call that made it returns: a watch that
+/// hears the bell alone will never hear that change.
+@Suite(.ownThread) struct FolderWatchTests {
+    let scratch: ScratchFolder
+    let bell: Bell
+
+    init() throws {
+        scratch = try ScratchFolder()
+        bell = try Bell()
+        try scratch.write("old", "watched/file")
+        try scratch.makeFolder("watched/folder")
+        try scratch.write("outside", "outside")
+    }
+
+    /// What a watch hears after a shell line in the watched folder.
+    private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.Heard {
+        try scratch.shell("cd watched && \(line)")
+        bell.ring()
+        return watch.wait(quiet: 0)
+    }
+
+    static let changes: [(String, Bool, Bool)] = [
+        ("echo more >> file", true, false), ("chmod 600 file", true, false), ("touch file", true, false),
+        ("touch new", true, true), ("mkdir new", true, true), ("ln -s file new", true, true),
+        ("mv file renamed", true, true), ("mv ../outside file", true, true), ("mv file ../gone", true, true),
+        ("rm file", true, true), ("rmdir folder", true, true), ("cd .. && rm -r watched", true, true),
+        ("cd .. && mv watched renamed", true, true),
+        ("cat file", false, false), ("ls -lR", false, false), ("touch folder/new", false, false),
+        ("echo more >> ../outside", false, false),
+    ]
+
+    @Test(arguments: changes)
+    func `what changes in a folder is heard, and of some folders only what comes and goes`(
+        line: String, countsAsFile: Bool, countsAsName: Bool
+    ) throws {
+        var files = FolderWatch(bell: bell.descriptor)
+        var names = FolderWatch(bell: bell.descriptor)
+        files.set(files: [scratch.path("watched")], names: [])
+        names.set(files: [], names: [scratch.path("watched")])
+        let first = try heard(files, after: line)
+        #expect((first == .change) == countsAsFile)
+        bell.ring()
+        let second = names.wait(quiet: 0)
+        #expect((second == .change) == countsAsName)
+    }
+
+    @Test func `a folder of both kinds is heard for all that changes`() throws {
+        var watch = FolderWatch(bell: bell.descriptor)
+        watch.set(files: [scratch.path("watched")], names: [scratch.path("watched")])
+        let first = try heard(watch, after: "echo more >> file")
+        #expect(first == .change)
+    }
+
+    @Test func `changes that came together are heard once`() throws {
+        var watch = FolderWatch(bell: bell.descriptor)
+        watch.set(files: [scratch.path("watched")], names: [])
+        let first = try heard(watch, after: "echo more > file; mv file new; rm new; mkdir one two")
+        #expect(first == .change)
+        bell.ring()
+        let second = watch.wait(quiet: 0)
+        #expect(second == .bell)
+    }
+
+    @Test func `a folder that is watched no more is not heard, and the others still are`() throws {
+        try scratch.makeFolder("other")
+        var watch = FolderWatch(bell: bell.descriptor)
+        watch.set(files: [scratch.path("watched"), scratch.path("other")], names: [])
+        watch.set(files: [scratch.path("other")], names: [])
+        // The kernel tells that a watch has ended, too.
+        bell.ring()
+        watch.wait(quiet: 0)
+        let first = try heard(watch, after: "rm file")
+        #expect(first == .bell)
+        let second = try heard(watch, after: "touch ../other/new")
+        #expect(second == .change)
+    }
+
+    @Test func `a folder that is made anew is heard once it is set again`() throws {
+        var watch = FolderWatch(bell: bell.descriptor)
+        watch.set(files: [scratch.path("watched")], names: [])
+        let first = try heard(watch, after: "cd .. && rm -r watched && mkdir watched")
+        #expect(first == .change)
+        watch.set(files: [scratch.path("watched")], names: [])
+        bell.ring()
+        watch.wait(quiet: 0)
+        let second = try heard(watch, after: "touch new")
+        #expect(second == .change)
+    }
+
+    @Test func `what is no folder is passed over`() throws {
+        var watch = FolderWatch(bell: bell.descriptor)
+        let places = [scratch.path("none"), scratch.path("outside"), scratch.path("watched")]
+        watch.set(files: places, names: places)
+        let first = try heard(watch, after: "echo more >> ../outside; mkdir ../none")
+        #expect(first == .bell)
+        let second = try heard(watch, after: "touch new")
+        #expect(second == .change)
+    }
+
+    @Test func `the bell is heard once, however often it was rung`() throws {
+        var watch = FolderWatch(bell: bell.descriptor)
+        watch.set(files: [], names: [])
+        for _ in 0..<3 { bell.ring() }
+        let first = watch.wait(quiet: 0)
+        #expect(first == .bell)
+        var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
+        let isRinging = unsafe poll(&polled, 1, 0) != 0
+        #expect(!isRinging)
+    }
+}

@@ -1,0 +1,74 @@
+import Compose
+import Foundation
+import Frames
+import JSON
+import TestSupport
+import Testing
+
+@testable import guise
+
+@Suite struct ConfigurationTests {
+    private func read(_ text: String) throws -> Configuration {
+        try Configuration(text: Array(text.utf8), file: "c.json")
+    }
+
+    @Test func `the file at the top level holds every key, and says what holds without it`() throws {
+        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        #expect(try read(text) == Configuration())
+        // The message for an unknown key lists those that are known, in the order in which they are read.
+        let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        for (path, object) in [("", all)]
+            + all.compactMap({ key, value in (value as? [String: Any]).map { (key, $0) } })
+        {
+            let odd = path.isEmpty ? "{\"qqqqqqqqq\": 1}" : "{\"\(path)\": {\"qqqqqqqqq\": 1}}"
+            let problem = #expect(throws: Problem.self) { try read(odd) }
+            let known = problem?.cure.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
+            #expect(known.sorted() == object.keys.sorted(), "in '\(path)'")
+        }
+    }
+
+    @Test func `what holds is written with every key, and read as the same`() throws {
+        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        let standard = try JSON(Array(text.utf8), file: "config.json")
+        func keys(_ json: JSON) -> [String] {
+            guard case .object(let members) = json.value else { return [] }
+            return members.flatMap { member in [member.key] + keys(member.value).map { "\(member.key).\($0)" } }
+                .sorted()
+        }
+        #expect(keys(Configuration().json) == keys(standard))
+        let odd = try read(
+            """
+            {"source": "/dev/video7", "sinks": ["null", "page"],
+             "masks": ["cat", {"name": "full-beard", "opacity": 0.25, "choices": {"hair": "#102030"}}],
+             "camera": {"when": "always", "rate": 25},
+             "view": {"mirror": true, "rotate": 270, "crop": [0.1, 0, 0.25, 0.45], "zoom": "face", "most": 2.5},
+             "output": {"width": 640, "height": 480, "rate": 29.97}, "privacy": {"onLostFace": "cover"},
+             "faces": {"most": 3, "smallest": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
+            """)
+        #expect(try read(odd.json.text) == odd)
+        #expect(try read(odd.json.pages) == odd)
+    }
+
+    @Test func `the README explains every key`() throws {
+        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        let readme = try String(contentsOfFile: Fixtures.inPackage("README.md"), encoding: .utf8)
+        let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        for (key, value) in all {
+            for name in (value as? [String: Any])?.keys.map({ "\(key).\($0)" }) ?? [key] {
+                #expect(readme.contains("| `\(name)` |"), "\(name)")
+            }
+        }
+    }
+
+    @Test func `what a file leaves out is as by default, and what it says holds`() throws {
+        var expected = Configuration()
+        expected.masks = [Wish("cat"), Wish("round-glasses")]
+        expected.output.width = 640
+        expected.faces.most = 2
+        let text = """
+            {"masks": ["cat", "round-glasses"], "output": {"width": 640}, "faces": {"most": 2}}
+            """
+        #expect(try read(text) == expected)
+        #expect(try read("{}") == Configuration())
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Frames
+@testable import Publish
+
+@Suite(.ownThread) struct FileSinkTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    /// A frame in three plain colours, left to right, with padded rows.
+    private func frame(_ format: PixelFormat, width: Int = 48, height: Int = 32, pad: Int = 0) -> Frame {
+        let range: ColorRange = format == .i444 ? .full : .limited
+        let stride = pad == 0 ? nil : (format == .yuyv ? width * 2 : width) + pad
+        var frame = Frame(FrameLayout(width: width, height: height, format: format, range: range, lumaStride: stride))
+        frame.fill(y: 81, u: 90, v: 240)
+        return frame
+    }
+
+    private func write(_ name: String, _ frame: borrowing Frame, count: Int, audioFrom: String? = nil) throws {
+        var sink = try FileSink(path: scratch.path(name), layout: frame.layout, rate: 10, audioFrom: audioFrom)
+        for _ in 0..<count { try sink.publish(frame.view) }
+        try sink.finish(card: frame.view)
+    }
+
+    @Test(arguments: ["png", "jpg", "jpeg", "webp", "bmp", "PNG"])
+    func `a photo is written and its colours survive`(ending: String) throws {
+        let red = frame(.i444)
+        try write("a.\(ending)", red, count: 2)
+        var photo = try Clip(path: scratch.path("a.\(ending)"))
+        let got = try harvest(&photo)
+        let bytes = try #require(got.frames.first)
+        try #require(bytes.count == 48 * 32 * 3)
+        let want = red.array
+        #expect([700, 2200, 3700].allSatisfy { abs(Int(bytes[$0]) - Int(want[$0])) <= 3 })
+        #expect(scratch.names() == ["a.\(ending)"])
+    }
+
+    @Test(arguments: ["mp4", "mkv", "mov", "webm", "avi"], [PixelFormat.yuyv, .i420])
+    func `a clip is written with every frame, its rate and colours`(ending: String, format: PixelFormat) throws {
+        let red = frame(format, pad: 8)
+        try write("a.\(ending)", red, count: 7)
+        var clip = try Clip(path: scratch.path("a.\(ending)"))
+        #expect(clip.rate.map { abs($0 - 10) < 0.1 } == true)
+        let got = try harvest(&clip)
+        #expect(got.frames.count == 7)
+        let bytes = try #require(got.frames.last)
+        try #require(bytes.count == 48 * 32 * 3 / 2)
+        #expect(abs(Int(bytes[700]) - 81) <= 3 && abs(Int(bytes[1700]) - 90) <= 3 && abs(Int(bytes[2200]) - 240) <= 3)
+        #expect(scratch.names() == ["a.\(ending)"])
+    }
+
+    @Test(arguments: PixelFormat.allCases)
+    func `raw clips hold the samples as they are`(format: PixelFormat) throws {
+        // NV12 of odd width has a byte of padding in memory, and none in the file.
+        let red = frame(format, width: format == .nv12 ? 18 : 17, height: 5)
+        try write("a.yuv", red, count: 2)
+        #expect([UInt8](try scratch.read("a.yuv")) == red.array + red.array)
+    }
+
+    @Test(arguments: ["y4m", "gif"])
+    func `other clips are read back frame by frame`(ending: String) throws {
+        try write("a.\(ending)", frame(.i420), count: 3)
+        var clip = try Clip(path: scratch.path("a.\(ending)"))
+        #expect(try harvest(&clip).frames.count >= 1)
+    }
+
+    @Test func `an odd picture becomes a clip of even size`() throws {
+        try write("a.mp4", frame(.i420, width: 33, height: 21), count: 3)
+        let clip = try Clip(path: scratch.path("a.mp4"))
+        #expect(clip.layout.width == 34)
+        #expect(clip.layout.height == 22)
+    }
+
+    @Test func `the sound of the input goes along`() throws {
+        let input = try scratch.make("in.mkv", "-f lavfi -i testsrc=s=48x32:r=10:d=1 -f lavfi -i sine=d=1 -c:a aac")
+        try write("a.mp4", frame(.i420), count: 10, audioFrom: input)
+        let streams = try scratch.shell(
+            "ffprobe -v error -show_entries stream=codec_name -of csv=p=0 \(scratch.path("a.mp4"))")
+        #expect(streams.contains("aac") && streams.contains("h264"))
+        // An input without sound is no error.
+        let silent = try scratch.testPicture("silent.mkv", frames: 3)
+        try write("b.mp4", frame(.i420), count: 3, audioFrom: silent)
+        #expect(scratch.names().contains("b.mp4"))
+    }
+
+    @Test func `places that cannot be written are named`() throws {
+        let layout = FrameLayout(width: 16, height: 16, format: .i420)
+        let cases: [(String, Problem.Kind)] = [
+            (scratch.path("a.txt"), .invalid), (scratch.path("png"), .invalid),
+            (scratch.path("none/a.png"), .missing),
+            ("/proc/a.mp4", .missing), ("/dev/null/a.png", .missing), ("/dev/full.png/", .invalid),
+        ]
+        try FileManager.default.createDirectory(atPath: scratch.path("dir.png"), withIntermediateDirectories: false)
+        for (path, kind) in cases + [(scratch.path("dir.png"), .unusable)] {
+            let problem = problem { _ = try FileSink(path: path, layout: layout) }
+            #expect(problem?.kind == kind, "\(path): \(String(describing: problem))")
+            #expect(problem?.what.contains(path) == true && problem?.cure.isEmpty == false)
+        }
+    }
+
+    @Test func `a sink given up leaves nothing and keeps the older file`() throws {
+        let path = try scratch.write(Data("older".utf8), "a.mp4")
+        do {
+            var sink = try FileSink(path: path, layout: frame(.i420).layout)
+            try sink.publish(frame(.i420).view)
+        }
+        #expect(scratch.names() == ["a.mp4"])
+        #expect(try scratch.read("a.mp4") == Data("older".utf8))
+    }
+
+    @Test func `an encoder that is killed is told and does not kill us`() throws {
+        let red = frame(.i420, width: 320, height: 240)
+        var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
+        try sink.publish(red.view)
+        for child in writers() { kill(child, SIGKILL) }
+        let problem = try #require(
+            problem { for _ in 0..<200 { try sink.publish(red.view) } })
+        #expect(problem.kind == .gone && problem.what.contains("a.mp4") && problem.what.contains("signal 9"))
+        #expect(finishing(sink, red)?.kind == .gone)
+        #expect(scratch.names().isEmpty)
+    }
+
+    private func finishing(_ sink: consuming FileSink, _ card: borrowing Frame) -> Problem? {
+        do {
+            try sink.finish(card: card.view)
+            return nil
+        } catch { return error as? Problem }
+    }
+
+    /// ffmpeg processes that write a file of this test, once there is one.
+    private func writers() -> [pid_t] {
+        // For a moment, a started process has no arguments yet.
+        var found: [pid_t] = []
+        waits {
+            found = writersNow()
+            return !found.isEmpty
+        }
+        return found
+    }
+
+    private func writersNow() -> [pid_t] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { pid in
+            let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8)
+            return line?.contains(scratch.url.path) == true && line?.hasPrefix("ffmpeg") == true
+        }
+    }
+}
+
+@Suite(.ownThread) struct PNGTextTests {
+    @Test func `texts are found again, and the picture is as it was`() throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.testPicture("a.png", "-pix_fmt rgb24")
+        let png = [UInt8](try scratch.read("a.png"))
+        let with = try #require(PNGText.adding([("Software", "Guise"), ("Note", "é, not €")], to: png))
+        _ = try scratch.write(Data(with), "b.png")
+        #expect(PNGText.texts(in: with) == ["Software": "Guise", "Note": "é, not ?"])
+        #expect(try scratch.samples("a.png", "rgb24") == scratch.samples("b.png", "rgb24"))
+        // A wrong checksum would be told.
+        #expect(
+            try scratch.shell("ffprobe -v warning -show_entries frame=width -of csv=p=0 \(scratch.path("b.png"))")
+                == "64\n")
+        #expect(PNGText.adding([], to: Array("no picture at all, and long enough to look like one".utf8)) == nil)
+        #expect(PNGText.texts(in: Array(with.prefix(60))).count <= 1)
+        _ = path
+    }
+}

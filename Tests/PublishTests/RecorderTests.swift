@@ -1,0 +1,199 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Capture
+@testable import Frames
+@testable import Publish
+
+/// A recorder takes a frame for each moment of real time. These tests hold however much of it goes by: with next to no
+/// frames a second the first is the only one, and with many, frames are offered until enough were taken.
+@Suite(.ownThread) struct RecorderTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    /// Frames a second: the second frame is due in a quarter of an hour.
+    private static let seldom = 0.001
+    private static let often = 1000.0
+
+    /// A red frame.
+    private func red(_ format: PixelFormat = .i420, width: Int = 64, height: Int = 48) -> Frame {
+        var frame = Frame(FrameLayout(width: width, height: height, format: format))
+        frame.fill(y: 81, u: 90, v: 240)
+        return frame
+    }
+
+    /// What a recorder told of its end.
+    private final class Reports: Sendable {
+        private let problems = Mutex<[Problem]>([])
+        func add(_ problem: Problem) { problems.withLock { $0.append(problem) } }
+        var all: [Problem] { problems.withLock { $0 } }
+    }
+
+    /// The encoder that writes this test's file.
+    private func encoder() -> pid_t {
+        // For a moment, a started process has no arguments yet.
+        var found: pid_t?
+        waits {
+            found = encoderNow()
+            return found != nil
+        }
+        return found ?? -1
+    }
+
+    private func encoderNow() -> pid_t? {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.first { pid in
+            // It may be gone by now, or be the kernel's own.
+            guard let line = try? contents(of: "/proc/\(pid)/cmdline") else { return false }
+            let words = String(decoding: line, as: UTF8.self)
+            return words.hasPrefix("ffmpeg") && words.contains(scratch.url.path)
+        }
+    }
+
+    private func size(of path: String) -> Int {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    @Test(arguments: [PixelFormat.i420, .yuyv, .nv12])
+    func `a frame that was offered is the clip's, whatever becomes of it after`(format: PixelFormat) throws {
+        let path = scratch.path("a.mp4")
+        var frame = red(format)
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        let recorder = try Recorder(path: path, layout: layout, rate: Self.seldom)
+        #expect(recorder.path == path)
+        recorder.offer(frame.view)
+        frame.fill(y: 145, u: 54, v: 34)
+        try recorder.finish()
+        let measured = try scratch.measure(path)
+        #expect(measured == "64x48 1")
+        let picture = try scratch.picture(path)
+        let middle = (24 * 64 + 32) * 3
+        let (r, g, b) = (picture.bytes[middle], picture.bytes[middle + 1], picture.bytes[middle + 2])
+        #expect(r > 220 && g < 40 && b < 40, "\(r) \(g) \(b)")
+        #expect(recorder.progress.frames == 1 && recorder.progress.problem == nil)
+        #expect(scratch.names() == ["a.mp4"])
+    }
+
+    @Test func `a clip has as many frames as the recorder says`() throws {
+        let path = scratch.path("a.mp4")
+        let frame = red()
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: 100)
+        while recorder.progress.frames < 5, recorder.progress.problem == nil { recorder.offer(frame.view) }
+        try recorder.finish()
+        let measured = try scratch.measure(path)
+        #expect(measured == "64x48 \(recorder.progress.frames)")
+    }
+
+    @Test func `where the encoder cannot keep up frames are dropped, and nobody waits`() throws {
+        let path = scratch.path("a.mp4")
+        let frame = red(width: 320, height: 240)
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
+        let encoder = encoder()
+        kill(encoder, SIGSTOP)
+        defer { kill(encoder, SIGCONT) }
+        // The pipe holds some and the recorder eight; the next would be waited for here.
+        while recorder.progress.dropped < 3, recorder.progress.problem == nil { recorder.offer(frame.view) }
+        kill(encoder, SIGCONT)
+        try recorder.finish()
+        let measured = try scratch.measure(path)
+        #expect(measured == "320x240 \(recorder.progress.frames)")
+        #expect(recorder.progress.problem == nil)
+    }
+
+    @Test func `frames that come after the end change nothing but their count`() throws {
+        let path = scratch.path("a.mp4")
+        let frame = red()
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
+        recorder.offer(frame.view)
+        try recorder.finish()
+        let (before, file) = (recorder.progress, try scratch.read("a.mp4"))
+        #expect(before.frames >= 1)
+        while recorder.progress.dropped < before.dropped + 3 { recorder.offer(frame.view) }
+        let after = recorder.progress
+        #expect(after.frames == before.frames && after.seconds == before.seconds && after.problem == nil)
+        let fileAfter = try scratch.read("a.mp4")
+        #expect(fileAfter == file && scratch.names() == ["a.mp4"])
+    }
+
+    @Test func `where no frame came nothing is left, and an older file stays`() throws {
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        try scratch.write("older", "a.mp4")
+        for name in ["a.mp4", "b.mp4"] {
+            let recorder = try Recorder(path: scratch.path(name), layout: layout, rate: Self.seldom)
+            #expect(recorder.progress == Recorder.Progress())
+            try recorder.finish()
+            #expect(recorder.progress == Recorder.Progress())
+        }
+        #expect(scratch.names() == ["a.mp4"])
+        let file = try scratch.read("a.mp4")
+        #expect(file == Data("older".utf8))
+    }
+
+    @Test(arguments: [("none/a.mp4", Problem.Kind.missing), ("a.txt", .invalid), ("folder.mp4", .unusable)])
+    func `a place that cannot be written is told before a frame is taken`(name: String, kind: Problem.Kind) throws {
+        try scratch.makeFolder("folder.mp4")
+        let (path, layout) = (scratch.path(name), FrameLayout(width: 64, height: 48, format: .i420))
+        let refused = problem { _ = try Recorder(path: path, layout: layout, rate: Self.seldom) }
+        #expect(refused?.kind == kind && refused?.what.contains(path) == true)
+        #expect(scratch.names() == ["folder.mp4"])
+    }
+
+    @Test func `a file that is being recorded is not recorded twice at once`() throws {
+        let path = scratch.path("a.mp4")
+        let frame = red()
+        let first = try Recorder(path: path, layout: frame.layout, rate: Self.seldom)
+        let refused = problem { _ = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) }
+        #expect(refused?.kind == .busy)
+        first.offer(frame.view)
+        try first.finish()
+        let second = try Recorder(path: path, layout: frame.layout, rate: Self.seldom)
+        try second.finish()
+        let measured = try scratch.measure(path)
+        #expect(measured == "64x48 1", "the second had no frame, and leaves the first one's file")
+    }
+
+    @Test func `an encoder that refuses the frames is told once, with its reason`() throws {
+        let path = scratch.path("a.mp4")
+        // Wider than x264 can.
+        let frame = red(width: 16_400, height: 2)
+        let reports = Reports()
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) { reports.add($0) }
+        recorder.offer(frame.view)
+        let thrown = problem { try recorder.finish() }
+        let told = try #require(thrown)
+        #expect(reports.all == [told] && recorder.progress.problem == told)
+        #expect(told.kind == .gone && told.what.hasPrefix("cannot write \(path): ffmpeg ended after"))
+        #expect(told.what.hasSuffix("; nothing of it can be kept") && !told.cure.isEmpty)
+        #expect(scratch.names().isEmpty)
+    }
+
+    @Test(arguments: [
+        ("a.mp4", 0, "nothing of it can be kept"), ("a.y4m", 300_000, "what was written until then is kept"),
+    ])
+    func `an encoder that is killed is told once, and what it wrote is kept`(
+        name: String, written: Int, outcome: String
+    ) throws {
+        let (path, part) = (scratch.path(name), scratch.path(name.replacing("a.", with: "a.part.")))
+        let frame = red(width: 320, height: 240)
+        let reports = Reports()
+        let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often) { reports.add($0) }
+        let encoder = encoder()
+        while size(of: part) < written, recorder.progress.problem == nil { recorder.offer(frame.view) }
+        kill(encoder, SIGKILL)
+        while recorder.progress.problem == nil { recorder.offer(frame.view) }
+        let thrown = problem { try recorder.finish() }
+        let told = try #require(thrown)
+        #expect(told.kind == .gone && told.what.contains("killed by signal 9"))
+        #expect(told.what.hasSuffix("; \(outcome)"), "\(told)")
+        #expect(reports.all == [told] && recorder.progress.problem == told)
+        #expect(scratch.names() == (written > 0 ? [name] : []))
+        guard written > 0 else { return }
+        let words = try scratch.measure(path).split(separator: " ")
+        let count = words.last.flatMap { Int($0) } ?? 0
+        // The last may be cut off; of two at least all was written.
+        #expect(words.first == "320x240" && count >= 2)
+    }
+}

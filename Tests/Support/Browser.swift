@@ -1,0 +1,189 @@
+import Foundation
+import JSON
+import Testing
+
+/// A headless Chromium that is told what to do over WebDriver (https://www.w3.org/TR/webdriver2/), which Debian's
+/// chromium-driver speaks.
+public final class Browser: @unchecked Sendable {
+    private let driver: Running
+    private let place: String
+    private let session: String
+    private let scratch: ScratchFolder
+
+    /// - Parameter width: of what is seen of a page, in pixels.
+    public init(in scratch: ScratchFolder, width: Int = 1280, height: Int = 800) throws {
+        // It says its port on standard output. It wants the same one of IPv4 and IPv6, which now and then is not free.
+        func start() throws -> Running {
+            try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: scratch)
+        }
+        var driver = try start()
+        for _ in 0..<5 where !driver.waits(for: "started successfully on port") { driver = try start() }
+        let port = try #require(driver.said.firstMatch(of: /successfully on port (\d+)/)?.1)
+        (self.driver, self.scratch, place) = (driver, scratch, "http://127.0.0.1:\(port)")
+        // Root has no sandbox; containers have little shared memory.
+        let options: [String] = [
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
+            "--user-data-dir=\(scratch.path("browser"))",
+        ]
+        let answer = try Self.send(
+            "POST", "\(place)/session",
+            JSON([
+                "capabilities": JSON([
+                    "alwaysMatch": JSON([
+                        "browserName": JSON("chrome"), "goog:chromeOptions": JSON(["args": JSON(options)]),
+                    ])
+                ])
+            ]), in: scratch)
+        session = "\(place)/session/\(try #require(answer["sessionId"]?.string, "\(answer.text)"))"
+        // Scripts wait for what they are to see.
+        _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.patience)])
+        try resize(width: width, height: height)
+    }
+
+    /// Milliseconds: more than any machine takes for a page.
+    private static let patience = 3_600_000
+
+    deinit {
+        _ = try? Self.send("DELETE", session, nil, in: scratch)
+        driver.send(signal: SIGTERM)
+        _ = driver.wait()
+    }
+
+    /// A page of another origin on this computer: the driver's own. Browsers send it our cookies, which know no ports.
+    public var foreignPage: String { "\(place)/status" }
+
+    public func resize(width: Int, height: Int) throws {
+        let metrics: JSON = JSON([
+            "width": JSON(width), "height": JSON(height), "deviceScaleFactor": JSON(1), "mobile": JSON(width < 500),
+        ])
+        _ = try command("goog/cdp/execute", ["cmd": JSON("Emulation.setDeviceMetricsOverride"), "params": metrics])
+    }
+
+    public func open(_ address: String) throws { _ = try command("url", ["url": JSON(address)]) }
+
+    /// What a script gives back; where that is a promise, what it holds.
+    @discardableResult
+    public func run(_ script: String) throws -> JSON {
+        try command("execute/sync", ["script": JSON(script), "args": JSON([JSON]())])
+    }
+
+    public func number(_ script: String) throws -> Double { try #require(run("return \(script)").number, "\(script)") }
+    public func text(_ script: String) throws -> String { try #require(run("return \(script)").string, "\(script)") }
+
+    /// Waits until an expression is true.
+    /// - Returns: false if it is not after `mostLooks`, between which the page goes on: on a busy machine they take longer.
+    public func waits(for expression: String) -> Bool {
+        let script = """
+            return new Promise((resolve) => {
+                let left = \(Self.mostLooks);
+                const look = () => {
+                    let isTrue = false;
+                    try { isTrue = Boolean(\(expression)); } catch {}
+                    if (isTrue || --left < 0) resolve(isTrue); else setTimeout(look, 50);
+                };
+                look();
+            });
+            """
+        return (try? run(script))?.value == .bool(true)
+    }
+
+    /// A minute's worth, when nothing delays them.
+    private static let mostLooks = 1200
+
+    /// Waits until what was changed is laid out and drawn.
+    public func waitForLayout() throws {
+        try run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    }
+
+    /// Clicks on an element as a mouse would: where it is covered, or not to be seen, this fails.
+    public func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
+
+    /// Strokes keys, one after the other, wherever the focus is.
+    public func stroke(_ keys: String...) throws { for key in keys { try act(down: key, up: key) } }
+    public func press(_ key: String) throws { try act(down: key, up: nil) }
+    public func release(_ key: String) throws { try act(down: nil, up: key) }
+
+    /// Of the process that shows the page, resident, MB; when memory is short, for else it keeps some hundred MB of decoded
+    /// pictures at hand. The browser's others come and go.
+    public func memory() throws -> Int {
+        let isShort: JSON = JSON(["level": JSON("critical")])
+        _ = try command(
+            "goog/cdp/execute", ["cmd": JSON("Memory.simulatePressureNotification"), "params": isShort])
+        _ = try command("goog/cdp/execute", ["cmd": JSON("HeapProfiler.collectGarbage"), "params": JSON([:])])
+        var (sizes, children) = ([Int: Int](), [Int: [Int]]())
+        for line in try scratch.shell("ps -ewwo pid=,ppid=,rss=,args=").split(separator: "\n") {
+            let words = line.split(separator: " ")
+            let numbers = words.prefix(3).compactMap { Int($0) }
+            guard numbers.count == 3 else { continue }
+            if words.contains("--type=renderer") { sizes[numbers[0]] = numbers[2] }
+            children[numbers[1], default: []].append(numbers[0])
+        }
+        var (most, waiting) = (0, [Int(driver.pid)])
+        while let next = waiting.popLast() {
+            most = max(most, sizes[next] ?? 0)
+            waiting += children[next] ?? []
+        }
+        return most / 1000
+    }
+
+    private func element(_ selector: String) throws -> String {
+        let found = try command("element", ["using": JSON("css selector"), "value": JSON(selector)])
+        // The key by which the standard calls a reference to an element.
+        return try #require(found["element-6066-11e4-a52e-4f735466cecf"]?.string, "\(found.text)")
+    }
+
+    private func act(down: String?, up: String?) throws {
+        let steps = [("keyDown", down), ("keyUp", up)].compactMap { kind, key in
+            key.map { JSON(["type": JSON(kind), "value": JSON($0)]) }
+        }
+        let keyboard: JSON = JSON(["type": JSON("key"), "id": JSON("keyboard"), "actions": JSON(steps)])
+        _ = try command("actions", ["actions": JSON([keyboard])])
+    }
+
+    private func command(_ path: String, _ body: KeyValuePairs<String, JSON>) throws -> JSON {
+        try Self.send("POST", "\(session)/\(path)", JSON(body), in: scratch)
+    }
+
+    private static func send(_ method: String, _ address: String, _ body: JSON?, in scratch: ScratchFolder) throws
+        -> JSON
+    {
+        let answer = try fetch(
+            method, address, ["Content-Type": "application/json"], body: body?.text, in: scratch)
+        let value = try #require(try JSON(Array(answer.body.utf8), file: "answer")["value"])
+        try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
+        return value
+    }
+
+    /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer. No
+    /// cookies are kept, and no redirection is followed.
+    public static func fetch(
+        _ method: String, _ address: String, _ headers: [String: String] = [:], body: String? = nil,
+        in scratch: ScratchFolder
+    ) throws -> (code: Int, headers: [String: String], body: String) {
+        var arguments = ["curl", "-s", "-i", "-X", method]
+        for (name, value) in headers { arguments += ["-H", "\(name): \(value)"] }
+        if let body { arguments += ["--data-binary", "@\(try scratch.write(body, "request"))"] }
+        let outcome = try Program.run(arguments + [address], of: "/usr/bin/env", in: scratch)
+        try #require(outcome.code == 0, "\(address): \(outcome)")
+        // As curl gives it: the head, an empty line, the body.
+        let text = outcome.out.replacing("\r\n", with: "\n")
+        let end = try #require(text.firstRange(of: "\n\n"), "\(text)")
+        let lines = text[..<end.lowerBound].split(separator: "\n")
+        let fields = lines.dropFirst().compactMap { line in
+            line.firstIndex(of: ":").map {
+                (line[..<$0].lowercased(), line[line.index(after: $0)...].trimmingCharacters(in: .whitespaces))
+            }
+        }
+        return (
+            Int(lines.first?.split(separator: " ").dropFirst().first ?? "") ?? 0,
+            Dictionary(fields, uniquingKeysWith: { $1 }), String(text[end.upperBound...])
+        )
+    }
+}
+
+/// Keys that have no letter, as WebDriver writes them.
+public enum Key {
+    public static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
+    public static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")
+    public static let (home, pageDown) = ("\u{E011}", "\u{E00F}")
+}

@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+/// Where tests find the package's own files, and what lies beside them.
+public enum Fixtures {
+    /// The package's folder. The one place that derives it from a source file.
+    public static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+
+    /// A file or folder of the package: `Masks`, `config.json`.
+    public static func inPackage(_ path: String) -> String { "\(package)/\(path)" }
+
+    /// A file of `Tests/Fixtures`.
+    public static func path(_ name: String) -> String { inPackage("Tests/Fixtures/\(name)") }
+
+    /// The portrait that `make sample` fetches.
+    public static let sample = inPackage("samples/astronaut.png")
+
+    /// Photos and clips with labelled faces, outside the package: `$GUISE_DATA`, else beside it.
+    public static let labelledFaces =
+        ProcessInfo.processInfo.environment["GUISE_DATA"]
+        ?? URL(fileURLWithPath: package).deletingLastPathComponent().appending(path: "shared/data/faces").path
+
+    /// The landmark cache that all tests share: filling it takes seconds.
+    public static let cache = inPackage(".build/test-cache")
+
+    public static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+}
+
+/// What some tests need of the machine. `make test` counts what was skipped for lack of it in its last lines.
+extension Trait where Self == ConditionTrait {
+    public static var needsSample: Self {
+        .enabled(if: Fixtures.exists(Fixtures.sample), "needs the sample: make sample")
+    }
+
+    public static var needsLandmarks: Self {
+        .enabled(
+            if: Fixtures.exists("/usr/share/dlib/shape_predictor_68_face_landmarks.dat"),
+            "needs Debian's libdlib-data: ./setup run")
+    }
+
+    public static var needsLabelledFaces: Self {
+        .enabled(
+            if: Fixtures.exists("\(Fixtures.labelledFaces)/index.json"),
+            "needs the labelled faces: set GUISE_DATA to their folder")
+    }
+
+    /// A debug build of the program tracks so slowly that what uses it takes an hour.
+    public static var needsReleaseBuild: Self {
+        .enabled(if: Program.isRelease, "needs a release build of the program: make test sets GUISE_BINARY")
+    }
+
+    public static var needsBrowser: Self {
+        .enabled(
+            if: ["/usr/bin/chromium", "/usr/bin/chromedriver"].allSatisfy(Fixtures.exists),
+            "needs Debian's chromium and chromium-driver: ./setup test")
+    }
+
+    public static var needsNoVideoDevices: Self {
+        .enabled(
+            if: !((try? FileManager.default.contentsOfDirectory(atPath: "/dev")) ?? []).contains {
+                $0.hasPrefix("video")
+            }, "needs a computer without video devices")
+    }
+
+    /// vivid as /dev/video0, two loopbacks as /dev/video10 ("Guise Camera") and /dev/video11 ("Test Webcam").
+    public static var needsVideoDevices: Self {
+        .enabled(
+            if: ProcessInfo.processInfo.environment["GUISE_VM"] == "1", "needs V4L2 devices: make test-vm runs it")
+    }
+}

@@ -1,0 +1,31 @@
+import Capture
+import Frames
+import Glibc
+import Testing
+
+/// Frames that came, and how the source ended.
+public struct Harvest {
+    public var frames: [[UInt8]] = []
+    public var times: [FrameTime] = []
+}
+
+/// Reads a source to its end, at most `limit` frames.
+public func harvest(_ source: inout Clip, limit: Int = 1000) throws -> Harvest {
+    var harvest = Harvest()
+    while harvest.frames.count < limit {
+        let arrival = try source.withFrame { view, time in
+            let bytes = view.bytes
+            harvest.frames.append(bytes.indices.map { bytes[$0] })
+            harvest.times.append(time)
+        }
+        switch arrival {
+        case .frame: continue
+        case .end: return harvest
+        case .nothing:
+            var waiting = pollfd(fd: source.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+            let ready = unsafe poll(&waiting, 1, -1)
+            try #require(ready == 1, "the decoder gives something")
+        }
+    }
+    return harvest
+}

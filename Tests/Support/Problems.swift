@@ -1,0 +1,17 @@
+import Frames
+
+/// What `body` threw, if it was a `Problem`.
+public func problem(_ body: () throws -> Void) -> Problem? {
+    do {
+        try body()
+        return nil
+    } catch { return error as? Problem }
+}
+
+extension Frame {
+    /// All bytes, as an array to compare.
+    public var array: [UInt8] {
+        let bytes = self.bytes
+        return bytes.indices.map { bytes[$0] }
+    }
+}

@@ -1,0 +1,104 @@
+import Control
+import Foundation
+import JSON
+import Testing
+
+/// A running guise with a home of its own, and a connection to its control socket. For one test at a time: a suite that
+/// shares one is serialized.
+public final class RunningGuise: @unchecked Sendable {
+    public let scratch: ScratchFolder
+    public let running: Running
+    private var client: ControlClient
+
+    /// The sample, at its own pace, small and slow enough to leave the processor to other tests.
+    public static let sample = ["--source", "sample", "--realtime"]
+    public static let smallOutput = #""output": {"width": 640, "height": 360, "rate": 15}"#
+
+    /// Starts a guise and waits until it publishes.
+    /// - Parameters:
+    ///   - command: `run`, or `page`, which serves the page too.
+    ///   - config: the user's own config.json.
+    ///   - isPublishing: false: it waits for somebody who watches.
+    public init(
+        _ options: [String], command: String = "run", config: String = "{\(smallOutput)}",
+        in given: ScratchFolder? = nil,
+        isPublishing: Bool = true
+    ) throws {
+        scratch = try given ?? ScratchFolder()
+        if scratch.runtime == nil { try scratch.makeRuntimeFolder() }
+        try scratch.write(config, "config/guise/config.json")
+        running = try Running([command] + options, in: scratch)
+        guard running.waits(for: "->") else { throw Ended(text: running.said) }
+        client = try ControlClient(environment: scratch.environment)
+        guard isPublishing else { return }
+        try #require(waits { $0["frames"]?.number ?? 0 > 3 }, "\(running.said)")
+    }
+
+    struct Ended: Error { var text: String }
+
+    /// More than any test needs; a busy machine may take its time.
+    private static let patience = 1_000_000
+
+    /// Asks over the socket.
+    @discardableResult
+    public func ask(_ request: String, _ more: KeyValuePairs<String, JSON> = [:]) throws -> JSON {
+        let json = more.reduce(JSON(["request": JSON(request)])) { $0.with($1.key, $1.value) }
+        return try client.ask(json, within: Self.patience)
+    }
+
+    public func status() throws -> JSON { try ask("status") }
+
+    /// Runs a command of the command line to its end.
+    public func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: scratch) }
+
+    public var worn: [String] { get throws { try status()["masks"]?.elements.compactMap { $0["name"]?.string } ?? [] } }
+
+    /// Frames and placeholders that it has published.
+    private func published(_ status: JSON) -> Int {
+        Int(status["frames"]?.number ?? 0) + Int(status["dropped"]?["filled"]?.number ?? 0)
+    }
+
+    /// So many published pictures may pass before what a test waits for is true. A busy machine publishes fewer, so that
+    /// the limit grows with its load.
+    private static let mostPictures = 1500
+
+    /// Waits until the status is as wanted.
+    /// - Returns: false if it is not after `mostPictures` more.
+    public func waits(until isMet: (JSON) throws -> Bool) -> Bool {
+        guard let first = try? status() else { return false }
+        while let now = try? status() {
+            if (try? isMet(now)) == true { return true }
+            if published(now) > published(first) + Self.mostPictures { return false }
+            // The loop has something new to say with its next picture.
+            usleep(10_000)
+        }
+        return false
+    }
+
+    /// Waits until so many more pictures are published.
+    public func waits(pictures: Int) throws {
+        let first = published(try status())
+        try #require(waits { published($0) >= first + pictures })
+    }
+
+    /// The picture that is published next.
+    public func snapshot() throws -> Picture {
+        let path = scratch.path("snapshot-\(UUID().uuidString.prefix(8)).png")
+        try ask("snapshot", ["path": JSON(path)])
+        return try scratch.picture(path)
+    }
+
+    /// Back to what it was started as: no masks, nothing paused.
+    public func reset() throws {
+        try ask("resume")
+        try ask("clear")
+        try #require(waits { try $0["state"]?.string == "running" && worn.isEmpty })
+    }
+
+    /// Ends it and waits for its end.
+    @discardableResult
+    public func end() throws -> Program.Outcome {
+        try ask("stop")
+        return running.wait()
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+
+/// A folder of its own for one test, removed with the value. It is also the home of programs that the test starts.
+public final class ScratchFolder {
+    public let url: URL
+    /// Where programs that the test starts have their control socket; nil: they have none.
+    public private(set) var runtime: String?
+
+    public init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "guise-test-\(UUID().uuidString.prefix(13))")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    public func path(_ name: String) -> String { url.appending(path: name).path }
+
+    /// The names of what lies in it, sorted.
+    public func names(in folder: String = ".") -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path(folder))) ?? []).sorted()
+    }
+
+    public func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
+    }
+
+    /// Gives programs that the test starts a folder for their control socket.
+    public func makeRuntimeFolder() throws {
+        runtime = path("run")
+        try makeFolder("run")
+    }
+
+    /// Writes a file, with the folders that it lies in, and returns its path.
+    @discardableResult
+    public func write(_ data: Data, _ name: String) throws -> String {
+        let file = url.appending(path: name)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try data.write(to: file)
+        return file.path
+    }
+
+    @discardableResult
+    public func write(_ text: String, _ name: String) throws -> String { try write(Data(text.utf8), name) }
+
+    public func read(_ name: String) throws -> Data { try Data(contentsOf: url.appending(path: name)) }
+
+    /// The environment of programs that the test starts: no setting of the user's own reaches them, and nobody's running
+    /// guise is disturbed.
+    public var environment: [String: String] {
+        var variables = ProcessInfo.processInfo.environment
+        variables["HOME"] = url.path
+        variables["XDG_CONFIG_HOME"] = path("config")
+        variables["XDG_CACHE_HOME"] = Fixtures.cache
+        variables["XDG_RUNTIME_DIR"] = runtime
+        return variables
+    }
+
+    /// Runs a shell line, which must succeed, and returns its output.
+    @discardableResult
+    public func shell(_ line: String) throws -> String {
+        let outcome = try Program.run(["-c", line], of: "/bin/bash", in: self)
+        try #require(outcome.code == 0, "\(line): \(outcome)")
+        return outcome.out
+    }
+
+    /// Runs the built `guise` to its end.
+    public func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: self) }
+
+    // MARK: - media, by ffmpeg
+
+    /// Makes a file with ffmpeg and returns its path: `arguments` go between the program's name and the output's.
+    public func make(_ name: String, _ arguments: String) throws -> String {
+        let words = "ffmpeg -v error -nostdin -y \(arguments)".split(separator: " ").map(String.init)
+        let outcome = try Program.run(words + [path(name)], of: "/usr/bin/env", in: self)
+        try #require(outcome.code == 0, "\(arguments): \(outcome)")
+        return path(name)
+    }
+
+    /// A clip or photo of ffmpeg's test picture.
+    public func testPicture(
+        _ name: String, size: String = "64x48", frames: Int = 1, _ more: String = ""
+    ) throws -> String {
+        try make(name, "-f lavfi -i testsrc=s=\(size):r=10 -frames:v \(frames) \(more)")
+    }
+
+    /// The samples of a file as ffmpeg decodes them to one pixel format.
+    public func samples(_ name: String, _ format: String) throws -> [UInt8] {
+        _ = try make("samples.yuv", "-i \(path(name)) -pix_fmt \(format) -f rawvideo")
+        return [UInt8](try read("samples.yuv"))
+    }
+
+    /// "512x512 3": the size of a picture or clip and the number of its frames, by decoding them all.
+    public func measure(_ path: String) throws -> String {
+        try shell(
+            "ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,nb_read_frames "
+                + "-of csv=p=0 '\(path)' | tr ',' ' ' | awk '{ print $1 \"x\" $2, $3 }'"
+        ).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// The first picture of a file.
+    public func picture(_ path: String) throws -> Picture {
+        let size = try shell(
+            "ffprobe -v error -select_streams v -show_entries stream=width,height -of csv=p=0 '\(path)'"
+        )
+        .split(whereSeparator: { !$0.isNumber }).compactMap { Int($0) }
+        try #require(size.count == 2, "\(path) has a size")
+        let raw = "picture-\(UUID().uuidString.prefix(8)).rgb"
+        try shell("ffmpeg -v error -nostdin -i '\(path)' -frames:v 1 -pix_fmt rgb24 -f rawvideo '\(raw)'")
+        defer { try? FileManager.default.removeItem(atPath: self.path(raw)) }
+        let bytes = [UInt8](try read(raw))
+        try #require(bytes.count == size[0] * size[1] * 3, "\(path) decodes")
+        return Picture(width: size[0], height: size[1], bytes: bytes)
+    }
+}
+
+/// Decoded pixels: RGB, three bytes each, row by row.
+public struct Picture {
+    public var width: Int
+    public var height: Int
+    public var bytes: [UInt8]
+
+    public init(width: Int, height: Int, bytes: [UInt8]) {
+        (self.width, self.height, self.bytes) = (width, height, bytes)
+    }
+
+    /// Pixels that differ, and the box round them.
+    public typealias Changes = (count: Int, left: Int, top: Int, right: Int, bottom: Int)
+
+    /// The pixels that differ by more than conversion explains, and the corners of the box round them.
+    /// - Parameter stray: the share of the changed pixels beyond each of the box's sides that a video codec may have
+    ///   changed elsewhere.
+    public func changes(from other: Picture, stray: Double = 0) -> Changes {
+        var columns = [Int](repeating: 0, count: width)
+        var rows = [Int](repeating: 0, count: height)
+        var count = 0
+        for y in 0..<height {
+            for x in 0..<width {
+                let at = (y * width + x) * 3
+                var most = 0
+                for i in at..<at + 3 { most = max(most, abs(Int(bytes[i]) - Int(other.bytes[i]))) }
+                guard most > 24 else { continue }
+                count += 1
+                columns[x] += 1
+                rows[y] += 1
+            }
+        }
+        func reach(_ counts: some Collection<Int>) -> Int {
+            var (passed, steps) = (0, 0)
+            for number in counts {
+                passed += number
+                if Double(passed) > stray * Double(count) { break }
+                steps += 1
+            }
+            return steps
+        }
+        return (
+            count, reach(columns), reach(rows), width - 1 - reach(columns.reversed()),
+            height - 1 - reach(rows.reversed())
+        )
+    }
+}

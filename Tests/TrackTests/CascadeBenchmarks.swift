@@ -1,0 +1,137 @@
+import CRival
+import Capture
+import Foundation
+import Frames
+import TestSupport
+import Testing
+
+@testable import Track
+
+/// CPU time of the cascades as ratios to OpenCV's in the same run. By `make bench`.
+@Suite(.serialized, .needsLabelledFaces) struct CascadeBenchmarks {
+    static let names = [
+        "haarcascade_frontalface_alt2", "haarcascade_frontalface_default", "haarcascade_frontalface_alt",
+        "lbpcascade_frontalface_improved",
+    ]
+
+    /// CPU milliseconds of this thread: the least of several runs, each the mean of `times`.
+    private func best(_ times: Int, runs: Int = 5, _ body: () -> Void) -> Double {
+        func now() -> Double {
+            var time = timespec()
+            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+        }
+        body()
+        return (0..<runs).reduce(Double.infinity) { least, _ in
+            let start = now()
+            for _ in 0..<times { body() }
+            return min(least, (now() - start) / Double(times))
+        }
+    }
+
+    @Test(arguments: CascadeTests.names)
+    func `reading a cascade`(name: String) throws {
+        let xml = try OpenCVData.read(name)
+        let ours = best(1) { _ = try? Cascade(xml: xml.span, file: name) }
+        let theirs = best(1) { _ = OpenCVCascade(xml) }
+        figure("cascade, reading, OpenCV over ours: \(name)", theirs / ours, "times")
+    }
+
+    /// A patch in which the face's window is about 40 samples wide, expected 6 and 4 samples off.
+    @Test(arguments: names) func `a known face`(name: String) throws {
+        let xml = try OpenCVData.read(name)
+        let cascade = try Cascade(xml: xml.span, file: name)
+        let other = try #require(OpenCVCascade(xml))
+        let photo = try #require(
+            LabelledPhotos.decode(LabelledPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 200))
+        var search = CascadeSearch(cascade, maxWidth: 400, maxHeight: 200)
+        photo.view { view in
+            var sweep = CascadeSearch.Sweep(smallest: 48, largest: 190, stage: cascade.stageCount)
+            _ = search.sweep(view, &sweep, budget: .max)
+        }
+        search.groups.group(atLeast: 2)
+        let find = try #require(search.groups.finds.first).rect
+        var patch = Gray(width: 96, height: 96, pixels: [UInt8](repeating: 0, count: 96 * 96))
+        let scale = find.width / 40
+        let map = Affine(scale: scale, angle: 0, origin: find.center - Point(48, 48) * scale)
+        var pixels = patch.pixels.mutableSpan
+        photo.view { resample($0, by: map, into: &pixels, width: 96, height: 96) }
+        let near = CascadeSearch.Near(rect: Rect(x: 34, y: 32, width: 40, height: 40), stage: cascade.stageCount)
+        var (work, found) = (0, 0)
+        let ours = patch.view { view in
+            best(50) {
+                work = 0
+                found = search.find(view, near: near, work: &work)?.count ?? 0
+            }
+        }
+        let theirs = best(20) { _ = other.judge(patch, step: 1.1, minSize: 36, maxSize: 45) }
+        let lost = Gray.synthetic(width: 96, height: 96, seed: 5).view { view in
+            best(50) { _ = search.find(view, near: near, work: &work) }
+        }
+        figure("cascade, known face, OpenCV over ours: \(name)", theirs / ours, "times")
+        figure("cascade, no face in the patch: \(name)", lost, "ms")
+        #expect(found > 0)
+    }
+
+    @Test(arguments: names, [360, 720])
+    func `a whole picture`(name: String, height: Int) throws {
+        let xml = try OpenCVData.read(name)
+        let cascade = try Cascade(xml: xml.span, file: name)
+        let other = try #require(OpenCVCascade(xml))
+        let photo = try #require(
+            LabelledPhotos.decode(LabelledPhotos.folder + "/photo/human_group-3.jpg", height: height))
+        let width = height * 16 / 9
+        var picture = Gray(width: width, height: height, pixels: [])
+        for y in 0..<height {
+            for x in 0..<width { picture.pixels.append(photo.pixels[y * photo.width + x % photo.width]) }
+        }
+        let smallest = cascade.windowWidth * 2
+        var search = CascadeSearch(cascade, maxWidth: 1300, maxHeight: cascade.windowHeight + 32)
+        var work = 0
+        let ours = picture.view { view in
+            best(1, runs: 3) {
+                search.groups.removeAll()
+                var sweep = CascadeSearch.Sweep(
+                    smallest: Float(smallest), largest: Float(height), factor: 1.2, stage: cascade.stageCount)
+                work = search.sweep(view, &sweep, budget: .max)
+            }
+        }
+        let theirs = best(1, runs: 3) { _ = other.judge(picture, step: 1.2, minSize: smallest, maxSize: height) }
+        figure("cascade, whole picture \(height)p, OpenCV over ours: \(name)", theirs / ours, "times")
+        figure("cascade, whole picture \(height)p, a unit of work: \(name)", ours * 1e6 / Double(work), "ns")
+    }
+
+    /// What most programs do for each frame, beside what the tracker does.
+    @Test func `following a face`() throws {
+        let catalogue = try Catalogue(folder: Fixtures.inPackage("Cascades"))
+        let file = try catalogue.entry(.face).path
+        let rival = try #require(OpenCVCascade([UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))))
+        var tracker = Tracker(
+            try Looker(
+                catalogue: catalogue, landmarks: LandmarkModel.debianPath,
+                cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
+        var clip = try Clip(path: LabelledPhotos.folder + "/video/lp_s18.mp4")
+        var (ours, theirs): ([Double], [Double]) = ([], [])
+        var isOver = false
+        while !isOver && ours.count < 300 {
+            let arrival = try clip.withFrame { view, time in
+                let start = threadTime()
+                tracker.update(view.luma, at: time.seconds)
+                ours.append(Double(threadTime() - start) / 1e6)
+                guard ours.count % 30 == 0 else { return }
+                let luma = view.luma
+                var picture = Gray(width: luma.width, height: luma.height, pixels: [])
+                for y in 0..<luma.height {
+                    for x in 0..<luma.width { picture.pixels.append(luma.samples[y * luma.rowStride + x]) }
+                }
+                theirs.append(
+                    best(1, runs: 1) { _ = rival.judge(picture, step: 1.1, minSize: 30, maxSize: picture.height) })
+            }
+            isOver = arrival == .end
+            if arrival == .nothing { clip.wait() }
+        }
+        let (mine, other) = (ours.sorted()[ours.count / 2], theirs.sorted()[theirs.count / 2])
+        figure("following a face", mine, "ms")
+        figure("searching the whole frame by OpenCV, over following", other / mine, "times")
+    }
+}
