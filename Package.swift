@@ -18,8 +18,8 @@ let swiftSettings: [SwiftSetting] =
         .enableExperimentalFeature("Lifetimes"),
     ] + (strict ? [.treatAllWarnings(as: .error, .when(configuration: .debug))] : [])
 
-/// What runs for each pixel is optimised in debug builds too, with all of Swift's checks: the tests would take twenty times
-/// as long otherwise, and could not ask that a warm frame allocates nothing.
+/// What runs for each pixel or frame is optimised in debug builds too, with all of Swift's checks: the tests would take
+/// twenty times as long otherwise, and could not ask that a warm frame allocates nothing.
 let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 /// A module's unit tests: `MODULETests` in Tests.
@@ -87,7 +87,7 @@ let package = Package(
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: swiftSettings),
+            swiftSettings: hotSettings),
 
         // What tests share: scratch folders, programs at work, fixtures.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
@@ -116,10 +116,10 @@ let package = Package(
             dependencies: [
                 "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "Control", "Page",
                 "CAllocations",
-            ], swiftSettings: swiftSettings),
+            ], swiftSettings: hotSettings),
         // Drives the built program as its users do.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["TestSupport", "Frames", "JSON", "Control"],
+            name: "EndToEndTests", dependencies: ["TestSupport", "Frames", "JSON", "Publish"],
             swiftSettings: swiftSettings),
         // For they take long, or want real time and a quiet machine: make accuracy, make soak.
         .testTarget(

@@ -112,6 +112,12 @@ ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size) {
     return count < 0 ? -errno : count;
 }
 
+void clinux_child_await(pid_t pid) {
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+}
+
 int clinux_child_wait(pid_t pid) {
     int status;
     pid_t got;

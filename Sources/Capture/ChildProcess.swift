@@ -63,9 +63,16 @@ import Glibc
         if pipeIsOpen { close(pipe) }
         close(errors)
         if exit == nil {
-            kill(pid, SIGKILL)
+            Glibc.kill(pid, SIGKILL)
             _ = clinux_child_wait(pid)
         }
+    }
+
+    /// Ends the child now. When this returns it does nothing any more; it is reaped with this value.
+    public func kill() {
+        guard exit == nil else { return }
+        Glibc.kill(pid, SIGKILL)
+        clinux_child_await(pid)
     }
 
     /// Reads what is there, at most up to the end of `bytes`, starting at `offset`. Does not block.

@@ -45,38 +45,57 @@ public struct FolderWatch: ~Copyable {
         watched = now
     }
 
-    /// Waits for a change or the bell; then for `quiet` milliseconds without another change, for an editor's save is
-    /// several of them, but at most five times as long.
-    /// - Returns: what was heard first.
+    /// Waits for a change or the bell; after a change for `quiet` milliseconds without another one, for an editor's save
+    /// is several of them, but at most five times as long, and no longer than until the bell.
+    /// - Returns: all that was heard.
     @discardableResult
     public func wait(quiet: CInt) -> Heard {
-        guard heard(within: -1) else { return .bell }
-        for _ in 0..<5 {
-            guard heard(within: quiet) else { break }
+        var heard = Heard()
+        while heard.isEmpty { heard = listen(for: -1) }
+        for _ in 0..<5 where !heard.contains(.bell) {
+            let more = listen(for: quiet)
+            if more.isEmpty { break }
+            heard.formUnion(more)
         }
-        return .change
+        return heard
     }
 
     /// What `wait` may hear.
-    public enum Heard: Sendable { case bell, change }
+    public struct Heard: OptionSet, Sendable {
+        /// A bit for each.
+        public let rawValue: Int
+        /// It was rung.
+        public static let bell = Heard(rawValue: 1)
+        /// Something changed in a folder.
+        public static let change = Heard(rawValue: 2)
 
-    /// False: nothing was heard but the bell, or nothing at all.
-    private func heard(within timeout: CInt) -> Bool {
+        /// From its bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+    }
+
+    /// Hears what is there, or comes within so many milliseconds.
+    private func listen(for timeout: CInt) -> Heard {
         var polled: [2 of pollfd] = [
             pollfd(fd: inotify, events: Int16(POLLIN), revents: 0), pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
         ]
         var span = polled.mutableSpan
         let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }
-        guard count > 0 else { return false }
-        if polled[1].revents != 0 { Self.drain(bell) }
-        guard polled[0].revents != 0 else { return false }
-        Self.drain(inotify)
-        return true
+        guard count > 0 else { return [] }
+        var heard = Heard()
+        if polled[1].revents != 0 {
+            Self.drain(bell)
+            heard.insert(.bell)
+        }
+        if polled[0].revents != 0 {
+            Self.drain(inotify)
+            heard.insert(.change)
+        }
+        return heard
     }
 
-    /// What changed is not told by the events, but by looking.
+    /// What changed is not told by the events, but by looking. A read has whole events alone, and is seldom full.
     private static func drain(_ descriptor: CInt) {
         var events = [UInt8](repeating: 0, count: 4096)
-        while unsafe read(descriptor, &events, events.count) == events.count {}
+        while unsafe read(descriptor, &events, events.count) > 0 {}
     }
 }

@@ -117,7 +117,7 @@ private struct Parser {
             if takeWord("true") { return JSON(value: .bool(true), line: start) }
             if takeWord("false") { return JSON(value: .bool(false), line: start) }
             if takeWord("null") { return JSON(value: .null, line: start) }
-            throw wrong("no JSON value begins with '\(Character(Unicode.Scalar(text[at])))'")
+            throw wrong("no JSON value begins with '\(character(at: at))'")
         }
     }
 
@@ -195,7 +195,8 @@ private struct Parser {
             switch byte {
             case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
             case UInt8(ascii: "\\"): bytes.append(contentsOf: try escape())
-            case 0..<0x20: throw wrong("a text is not closed on its line")
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): throw wrong("a text is not closed on its line")
+            case 0..<0x20: throw wrong("a text holds a control character; write a tab as \\t")
             default: bytes.append(byte)
             }
         }
@@ -222,8 +223,13 @@ private struct Parser {
             }
             guard let scalar = Unicode.Scalar(unit) else { throw wrong("half a surrogate pair") }
             return Array(String(Character(scalar)).utf8)
-        default: throw wrong("'\\\(Character(Unicode.Scalar(byte)))' is no escape of JSON")
+        default: throw wrong("'\\\(character(at: at - 1))' is no escape of JSON")
         }
+    }
+
+    /// The whole character that begins at a byte, for messages.
+    private func character(at place: Int) -> Character {
+        String(decoding: text[place...].prefix(4), as: UTF8.self).first ?? "?"
     }
 
     mutating func hexUnit() throws -> UInt32 {

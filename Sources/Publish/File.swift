@@ -69,7 +69,11 @@ public struct FileSink: FrameSink, ~Copyable {
     }
 
     deinit {
-        if !isFinished { _ = unsafe unlink(part) }
+        if !isFinished {
+            // First, for it might make the file anew.
+            encoder.kill()
+            _ = unsafe unlink(part)
+        }
         Self.growing.withLock { _ = $0.remove(part) }
     }
 

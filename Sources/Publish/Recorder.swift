@@ -39,16 +39,22 @@ public final class Recorder: Sendable {
     private let due = Atomic<Int>(0)
     private let sink: Mutex<FileSink?>
     private let failed: @Sendable (Problem) -> Void
+    /// The monotonic clock, nanoseconds.
+    private let now: @Sendable () -> UInt64
 
     /// Starts the encoder.
-    /// - Parameter failed: is told why it ended by itself, on the recorder's thread.
+    /// - Parameters:
+    ///   - failed: is told why it ended by itself, on the recorder's thread.
+    ///   - now: the monotonic clock, nanoseconds.
     /// - Throws: what `FileSink` throws.
     public init(
-        path: String, layout: FrameLayout, rate: Double, failed: @escaping @Sendable (Problem) -> Void = { _ in }
+        path: String, layout: FrameLayout, rate: Double, failed: @escaping @Sendable (Problem) -> Void = { _ in },
+        now: @escaping @Sendable () -> UInt64 = monotonicTime
     ) throws {
         self.path = path
         self.rate = rate
         self.failed = failed
+        self.now = now
         sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true))
         shelf = Mutex(Shelf(frames: InlineArray { _ in Frame(layout) }))
         let thread = Thread { [self] in
@@ -64,7 +70,7 @@ public final class Recorder: Sendable {
 
     /// Takes a copy of a published frame; for the frame loop. Never waits for the encoder.
     public func offer(_ view: borrowing FrameView) {
-        let now = monotonicTime()
+        let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
         // A file has frames at even distances: what comes late stands for what did not come.
@@ -87,12 +93,14 @@ public final class Recorder: Sendable {
         }
     }
 
-    /// Ends the file, and waits until it is whole.
+    /// Ends the file, and waits until it is whole. Asked again, it says the same at once.
     /// - Throws: `Problem` where it could not be written to its end.
     public func finish() throws {
         shelf.withLock { $0.isOpen = false }
         filled.signal()
         ended.wait()
+        // For whoever asks next.
+        ended.signal()
         if let problem = progress.problem { throw problem }
     }
 
@@ -136,7 +144,7 @@ public final class Recorder: Sendable {
             do {
                 for _ in 0..<times { try file.publish(spare.view) }
             } catch { return error as? Problem ?? Problem(.system, "\(error)") }
-            let seconds = Double(monotonicTime() - began.load(ordering: .relaxed)) / 1e9
+            let seconds = Double(now() - began.load(ordering: .relaxed)) / 1e9
             state.withLock {
                 $0.frames += times
                 $0.seconds = seconds

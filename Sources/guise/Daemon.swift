@@ -361,7 +361,7 @@ final class Daemon: Answering {
                 let file = configuration.withLock { $0.file }
                 let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
                 watch.set(files: folders, names: [])
-                let isAsked = watch.wait(quiet: 100) == .bell
+                let isAsked = watch.wait(quiet: 100).contains(.bell)
                 let now = file.flatMap { FileMark($0) }
                 guard isAsked || now != mark else { continue }
                 mark = now

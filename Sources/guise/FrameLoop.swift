@@ -37,6 +37,8 @@ struct Signals: ~Copyable {
 struct FrameLoop: ~Copyable {
     /// What the loop needs of the world round it.
     struct Surroundings {
+        /// The time, and waiting.
+        let clock: PollClock
         let board: Board
         let keeper: SourceKeeper
         let cards: Cards
@@ -127,7 +129,7 @@ struct FrameLoop: ~Copyable {
 
     /// Runs until the source ends, a signal comes, or the board says so.
     mutating func run(_ pipeline: inout Pipeline) throws {
-        started = monotonicTime()
+        started = around.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !around.board.isEnding {
             if let news = around.board.news(since: &seen) {
@@ -136,7 +138,7 @@ struct FrameLoop: ~Copyable {
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.change(settings.view)
             }
-            let now = monotonicTime()
+            let now = around.clock.now()
             look(at: now)
             try choose(at: now, &pipeline)
             guard try wait(at: now) else { return }
@@ -233,7 +235,7 @@ struct FrameLoop: ~Copyable {
     /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
     private mutating func redress(_ pipeline: inout Pipeline) throws {
         guard isShowing, pulse.camera == .open, hasPicture, pipeline.hasNews,
-            monotonicTime() + Self.soon < arrived + interval, var taken = source.take()
+            around.clock.now() + Self.soon < arrived + interval, var taken = source.take()
         else { return }
         guard taken.isLive || isPaced else {
             source = consume taken
@@ -247,7 +249,8 @@ struct FrameLoop: ~Copyable {
                 // However lately they were given a picture.
                 if around.preview.isWatched {
                     around.preview.put(
-                        .after, pipeline.canvas.frame.view, marks: pipeline.marks, isCard: false, at: monotonicTime())
+                        .after, pipeline.canvas.frame.view, marks: pipeline.marks, isCard: false,
+                        at: around.clock.now())
                 }
             }
         } catch {
@@ -289,9 +292,7 @@ struct FrameLoop: ~Copyable {
             place += 1
         }
         var span = polled.mutableSpan
-        let count = unsafe span.withUnsafeMutableBufferPointer {
-            unsafe poll($0.baseAddress, nfds_t($0.count), CInt(clamping: timeout))
-        }
+        let count = around.clock.poll(&span, CInt(clamping: timeout))
         guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
         if polled[1].revents != 0 { around.board.bell.hear() }
         return polled[0].revents == 0 || !isEnded()
@@ -322,7 +323,7 @@ struct FrameLoop: ~Copyable {
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
-        guard mayTake, isDue(at: monotonicTime()), var taken = source.take() else { return .nothing }
+        guard mayTake, isDue(at: around.clock.now()), var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
@@ -335,7 +336,7 @@ struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isKept, arrival == .nothing, monotonicTime() > arrived + Self.patience * 1_000_000_000 {
+        if isKept, arrival == .nothing, around.clock.now() > arrived + Self.patience * 1_000_000_000 {
             let problem = Problem(
                 .gone, "\(taken.description) has given no frame for \(Self.patience) s", cure: "plug it in again")
             source = consume taken
@@ -350,7 +351,7 @@ struct FrameLoop: ~Copyable {
         _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
     ) throws -> Arrival {
         // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
-        let now = monotonicTime()
+        let now = around.clock.now()
         let isEarly = source.isLive && now < dressed + interval * 3 / 4
         let isInTime = source.isLive || isPaced
         let cpu = threadTime()
@@ -383,7 +384,7 @@ struct FrameLoop: ~Copyable {
             throw Loss(problem: problem)
         }
         guard arrival == .frame else { return arrival }
-        arrived = monotonicTime()
+        arrived = around.clock.now()
         if isEarly { pulse.early += 1 }
         pulse.damaged = source.damaged
         // Paused or frozen, it goes on as if nothing had come.
@@ -397,7 +398,7 @@ struct FrameLoop: ~Copyable {
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         (published, dressed) = (now, now)
-        let (end, publishing) = (monotonicTime(), threadTime() - before)
+        let (end, publishing) = (around.clock.now(), threadTime() - before)
         if isInTime { _ = try source.withLastFrame { view, _ in pipeline.catchUp(view) } }
         if pulse.frames == 0 { around.ready() }
         pulse.frames += 1
@@ -446,7 +447,7 @@ struct FrameLoop: ~Copyable {
 
     /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
     private func show(_ view: borrowing FrameView, _ marks: borrowing [FaceMark], _ isCard: Bool) {
-        let (preview, now) = (around.preview, monotonicTime())
+        let (preview, now) = (around.preview, around.clock.now())
         if preview.wants(.after, at: now) { preview.put(.after, view, marks: marks, isCard: isCard, at: now) }
         if isCard, preview.wants(.before, at: now) {
             preview.put(.before, view, marks: marks, isCard: true, at: now)
@@ -455,7 +456,7 @@ struct FrameLoop: ~Copyable {
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
     private mutating func fill(_ pipeline: borrowing Pipeline) throws {
-        let now = monotonicTime()
+        let now = around.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, pipeline.mayBeSeen {
             try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
@@ -481,17 +482,17 @@ struct FrameLoop: ~Copyable {
     /// Sleeps until a moment of the monotonic clock. False: the end came first.
     private func pause(until moment: UInt64) -> Bool {
         while true {
-            let now = monotonicTime()
+            let now = around.clock.now()
             guard now < moment else { return true }
             let left = moment - now
             guard left >= 1_000_000 else {
                 // poll counts whole milliseconds; the rest is slept.
-                usleep(UInt32(left / 1000))
+                around.clock.sleep(left)
                 return true
             }
-            var polled = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
-            let count = unsafe poll(&polled, 1, CInt(clamping: min(left / 1_000_000, 100)))
-            if count > 0 && isEnded() || around.board.isEnding { return false }
+            let milliseconds = CInt(clamping: min(left / 1_000_000, 100))
+            let isSignalled = around.clock.waits(for: signals.descriptor, milliseconds: milliseconds)
+            if isSignalled && isEnded() || around.board.isEnding { return false }
             around.alive()
         }
     }

@@ -10,8 +10,10 @@ struct Session {
     let read: ConfigurationText
     var configuration: Configuration { read.value }
 
-    init(configuration path: String? = nil) throws {
-        places = try Places()
+    /// - Parameter places: nil: this user's.
+    init(configuration path: String? = nil, places: Places? = nil) throws {
+        let places = try places ?? Places()
+        self.places = places
         read = try ConfigurationText.load(named: path, places: places)
     }
 

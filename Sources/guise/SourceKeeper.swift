@@ -1,7 +1,6 @@
 import Capture
 import Foundation
 import Frames
-import Glibc
 import Synchronization
 
 /// Opens and closes cameras on a thread of its own, for either may take long, and tries again where it fails: after half
@@ -30,9 +29,11 @@ final class SourceKeeper: Sendable {
         var isOpen = true
     }
 
+    private let clock: PollClock
     private let bell: Bell
     private let wake: Bell
     private let desk = Mutex(Desk())
+    /// Whether something is ready, for the loop to know without the desk; set and cleared with it.
     private let isReady = Atomic<Bool>(false)
     private let open: @Sendable (Wanted) throws -> any FrameSource & ~Copyable
     private let closing: @Sendable () -> Void
@@ -45,14 +46,16 @@ final class SourceKeeper: Sendable {
 
     /// - Parameters:
     ///   - wake: rung when a source is ready.
+    ///   - clock: by which it waits between tries.
     ///   - closing: called before a source is closed, on the thread.
     ///   - failed: is told each new reason, on the thread.
     init(
-        wake: Bell, open: @escaping @Sendable (Wanted) throws -> any FrameSource & ~Copyable,
+        wake: Bell, clock: PollClock = .system,
+        open: @escaping @Sendable (Wanted) throws -> any FrameSource & ~Copyable,
         closing: @escaping @Sendable () -> Void, failed: @escaping @Sendable (Problem) -> Void
     ) throws {
         bell = try Bell()
-        (self.wake, self.open, self.closing, self.failed) = (wake, open, closing, failed)
+        (self.wake, self.clock, self.open, self.closing, self.failed) = (wake, clock, open, closing, failed)
         let thread = Thread { [self] in work() }
         thread.name = "camera"
         thread.start()
@@ -68,8 +71,8 @@ final class SourceKeeper: Sendable {
             desk.problem = nil
             if desk.ready != nil { desk.spent = desk.ready.take() }
             desk.isServed = false
+            isReady.store(false, ordering: .releasing)
         }
-        isReady.store(false, ordering: .releasing)
         bell.ring()
     }
 
@@ -128,7 +131,7 @@ final class SourceKeeper: Sendable {
             }
             if opened > 0 {
                 // The one before ended.
-                if monotonicTime() - opened > Self.lasting * 1_000_000_000 { tries = 0 }
+                if clock.now() - opened > Self.lasting * 1_000_000_000 { tries = 0 }
                 opened = 0
                 wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
                 tries += 1
@@ -141,11 +144,11 @@ final class SourceKeeper: Sendable {
                     desk.ready = fresh.take()
                     desk.isServed = true
                     desk.problem = nil
+                    isReady.store(true, ordering: .releasing)
                 }
                 // Somebody wants another by now: this one is closed.
                 guard fresh == nil else { continue }
-                (opened, told) = (monotonicTime(), nil)
-                isReady.store(true, ordering: .releasing)
+                (opened, told) = (clock.now(), nil)
                 wake.ring()
             } catch {
                 let problem = error as? Problem ?? Problem(.system, "\(error)")
@@ -162,7 +165,6 @@ final class SourceKeeper: Sendable {
     private static func close(_ source: consuming (any FrameSource & ~Copyable)?) {}
 
     private func wait(milliseconds: Int) {
-        var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
-        if unsafe poll(&polled, 1, CInt(milliseconds)) > 0 { bell.hear() }
+        if clock.waits(for: bell.descriptor, milliseconds: CInt(milliseconds)) { bell.hear() }
     }
 }

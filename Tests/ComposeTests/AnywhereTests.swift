@@ -15,11 +15,14 @@ import Testing
     func `no mask harms, wherever a face lies`(_ layout: FrameLayout) throws {
         let wardrobe = Wardrobe(places: [masksFolder])
         #expect(wardrobe.names.count >= 32)
+        // All of them in a camera's own layout; drawing their art takes longer than all the rest.
+        let names = wardrobe.names.enumerated().filter { layout.format == .yuyv || $0.offset.isMultiple(of: 4) }
+            .map(\.element)
         var canvas = Canvas(layout)
         var scatter = Scatter(seed: 7)
         func next(_ low: Float, _ high: Float) -> Float { low + (high - low) * scatter.next() }
         var drawn = 0
-        for name in wardrobe.names {
+        for name in names {
             var dresser = Dresser(masks: [try wardrobe.load(name, for: ArtTarget(layout))])
             for frame in 0..<30 {
                 canvas.frame.fill(y: 120, u: 120, v: 140)
@@ -35,7 +38,6 @@ import Testing
                 drawn += 1
             }
         }
-        print("\(layout): \(drawn) frames of \(wardrobe.names.count) masks")
-        #expect(drawn == wardrobe.names.count * 30)
+        #expect(drawn == names.count * 30)
     }
 }

@@ -27,7 +27,10 @@ private func face(yaw: Float = 0, open: Float = 0) -> Face {
 /// A frame of one tone of skin, dressed.
 private func dressed(_ name: String, _ face: Face, luma: UInt8 = 140, _ format: PixelFormat = .yuyv) throws -> Canvas {
     let layout = FrameLayout(width: 1280, height: 720, format: format, range: .limited)
-    let mask = try Wardrobe(places: [masks]).load(name, for: ArtTarget(layout))
+    return dressed(try Wardrobe(places: [masks]).load(name, for: ArtTarget(layout)), layout, face, luma: luma)
+}
+
+private func dressed(_ mask: Mask, _ layout: FrameLayout, _ face: Face, luma: UInt8 = 140) -> Canvas {
     var canvas = Canvas(layout)
     canvas.frame.fill(y: luma, u: 112, v: 148)
     var dresser = Dresser(masks: [mask], seed: 1)
@@ -59,9 +62,11 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
 
 @Test func `lips that touch show no bare skin between them, and open steadily`() throws {
     var last: Int?
+    let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
+    let mask = try Wardrobe(places: [masks]).load("makeup-goth", for: ArtTarget(layout))
     for open in stride(from: Float(0), through: 14, by: 0.5) {
         let mouth = face(open: open)
-        let canvas = try dressed("makeup-goth", mouth)
+        let canvas = dressed(mask, layout, mouth)
         let middle = (mouth.landmarks[62] + mouth.landmarks[66]) / 2
         let painted = (-2...2).filter { canvas.luma(middle + Point(0, Float($0))) < 125 }.count
         if open < 1 { #expect(painted >= 4) }

@@ -33,33 +33,6 @@ extension EndToEnd {
             #expect(answer.code == 0, "a number is a text, too: \(answer)")
         }
 
-        @Test func `a mask that is put on is seen, faintly where it is told so, and gone when it is taken off`() throws
-        {
-            // The sample moves: each picture is compared with itself in the place of a frame, which holds still.
-            let bare = corner(try guise.snapshot())
-            try guise.ask("only", ["mask": "polaroid"])
-            #expect(guise.waits { _ in try corner(guise.snapshot()) > 150 })
-            let full = corner(try guise.snapshot())
-            #expect(try guise.guise("set", "polaroid", "opacity", "0.3").code == 0)
-            #expect(guise.waits { _ in try corner(guise.snapshot()) < full - 20 })
-            #expect(corner(try guise.snapshot()) > bare + 20)
-            #expect(try guise.guise("set", "polaroid", "opacity", "3").errors.contains("allowed: a number from 0 to 1"))
-            #expect(try guise.guise("set", "polaroid", "txt", "x").errors.contains("did you mean 'text'?"))
-            #expect(try guise.guise("set", "polaroid", "text", "Ada").code == 0)
-            #expect(try guise.guise("set", "crown", "opacity", "1").errors.contains("'crown' is not worn"))
-            try guise.ask("clear")
-            #expect(guise.waits { _ in abs(corner(try guise.snapshot()) - bare) < 10 })
-        }
-
-        /// The mean brightness of the picture's lower left corner, where a polaroid is white.
-        private func corner(_ picture: Picture) -> Int {
-            var sum = 0
-            for y in picture.height - 12..<picture.height - 2 {
-                for x in 2..<12 { sum += Int(picture.bytes[(y * picture.width + x) * 3 + 1]) }
-            }
-            return sum / 100
-        }
-
         @Test func `a freeze holds the last picture, a pause shows none, and resume goes on`() throws {
             try guise.ask("freeze")
             #expect(guise.waits { $0["state"]?.string == "frozen" })
@@ -142,6 +115,37 @@ extension EndToEnd {
     }
 
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {
+        @Test func `a mask that is put on is seen, faintly where it is told so, and gone when it is taken off`() throws
+        {
+            // A photo holds still: what changes is the mask.
+            let guise = try RunningGuise(
+                ["--source", Fixtures.sample, "--realtime", "--loop", "--sink", "null", "--mask", "crown"])
+            try guise.reset()
+            let bare = corner(try guise.snapshot())
+            try guise.ask("only", ["mask": "polaroid"])
+            #expect(guise.waits { _ in try corner(guise.snapshot()) > 150 })
+            let full = corner(try guise.snapshot())
+            #expect(try guise.guise("set", "polaroid", "opacity", "0.3").code == 0)
+            #expect(guise.waits { _ in try corner(guise.snapshot()) < full - 20 })
+            #expect(corner(try guise.snapshot()) > bare + 20)
+            #expect(try guise.guise("set", "polaroid", "opacity", "3").errors.contains("allowed: a number from 0 to 1"))
+            #expect(try guise.guise("set", "polaroid", "txt", "x").errors.contains("did you mean 'text'?"))
+            #expect(try guise.guise("set", "polaroid", "text", "Ada").code == 0)
+            #expect(try guise.guise("set", "crown", "opacity", "1").errors.contains("'crown' is not worn"))
+            try guise.ask("clear")
+            #expect(guise.waits { _ in abs(corner(try guise.snapshot()) - bare) < 10 })
+            try guise.end()
+        }
+
+        /// The mean brightness of the picture's lower left corner, where a polaroid is white.
+        private func corner(_ picture: Picture) -> Int {
+            var sum = 0
+            for y in picture.height - 12..<picture.height - 2 {
+                for x in 2..<12 { sum += Int(picture.bytes[(y * picture.width + x) * 3 + 1]) }
+            }
+            return sum / 100
+        }
+
         @Test func `what stands for a camera may be damaged, and others be used instead`() throws {
             // Named without a folder, the configuration is watched like any other.
             let scratch = try ScratchFolder()
@@ -163,6 +167,8 @@ extension EndToEnd {
                 """)
             try guise.ask("use", ["device": JSON(scratch.path("cut.avi"))])
             #expect(guise.waits { $0["source"]?.string?.contains("cut.avi") == true })
+            // It came to the damage.
+            #expect(guise.waits { $0["dropped"]?["damaged"]?.number ?? 0 > 0 || $0["camera"]?.string == "lost" })
             try guise.ask("use", ["device": "sample"])
             #expect(guise.waits { $0["camera"]?.string == "open" && $0["source"]?.string?.contains("sample") == true })
             try configure(#", "masks": ["crown"]"#)

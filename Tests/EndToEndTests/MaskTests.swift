@@ -121,6 +121,8 @@ extension EndToEnd {
             }
             let (one, six) = (try sheet("santa"), try sheet("santa", "crown", "tiger", "top", "cat", "stubble"))
             #expect(one.width * one.height >= 200 * 200, "\(one.width)x\(one.height)")
+            let other = try sheet("crown")
+            #expect(one.changes(from: other).count > 5000, "each shows its own mask")
             #expect(six.width * six.height >= 6 * 200 * 200, "\(six.width)x\(six.height)")
         }
     }

@@ -19,7 +19,9 @@ extension EndToEnd {
             init(in given: ScratchFolder? = nil) throws {
                 guise = try RunningGuise(
                     ["--no-open"], command: "page",
-                    config: #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": []}"#, in: given)
+                    config:
+                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "output": {"rate": 10}}"#,
+                    in: given)
                 try #require(guise.running.waits(for: "?token="), "\(guise.running.said)")
                 let match = guise.running.said.firstMatch(of: /http:\/\/\S+token=[0-9a-f]+/)
                 address = try #require(match.map { String($0.0) })
@@ -56,7 +58,7 @@ extension EndToEnd {
             let cookie = try #require(stage.address.split(separator: "=").last)
             let port = try #require(stage.origin.split(separator: ":").last)
             func picture(_ query: String) throws -> Picture {
-                let name = query.filter(\.isLetter)
+                let name = query.filter(\.isLetter) + UUID().uuidString.prefix(4)
                 try stage.scratch.shell(
                     "ffmpeg -v error -y -headers 'Cookie: guise-\(port)=\(cookie)' -f mpjpeg -i "
                         + "'\(stage.origin)/stream?\(query)' -frames:v 1 '\(name).png'")
@@ -75,7 +77,15 @@ extension EndToEnd {
             let marked = try picture("picture=after&marks=1")
             print("\(greens(after)) green pixels without marks, \(greens(marked)) with them")
             #expect(greens(marked) > greens(after) + 100)
-            _ = try picture("picture=before&width=1280")
+            /// A polaroid is white in the lower left corner.
+            func corner(_ picture: Picture) -> Int {
+                Int(picture.bytes[((picture.height - 6) * picture.width + 6) * 3 + 1])
+            }
+            _ = try stage.scratch.guise("wear", "polaroid")
+            try stage.guise.waits(pictures: 5)
+            let (dressed, bare) = (try picture("picture=after&width=1280"), try picture("picture=before&width=1280"))
+            #expect((bare.width, bare.height) == (1280, 720))
+            #expect(corner(dressed) > 150 && corner(bare) < corner(dressed) - 40)
         }
 
         @Test func `a session keeps its address over a restart`() throws {
@@ -94,7 +104,11 @@ extension EndToEnd {
                 ffmpeg -v error -i '\(Fixtures.sample)' -vf 'split[a][b];[a][b]hstack' two.png
                 ffmpeg -v error -i two.png two.webp; ffmpeg -v error -i two.png -q:v 2 two.jpg; head -c 3000 two.png > half.png
                 """)
-            let bare = try stage.scratch.picture(stage.scratch.path("two.png"))
+            // As it comes back without masks, so that nothing but the mask differs.
+            _ = try stage.scratch.guise("clear")
+            #expect(try stage.curl("/photo", "--data-binary @two.png", to: "bare.jpg") == 200)
+            let bare = try stage.scratch.picture(stage.scratch.path("bare.jpg"))
+            _ = try stage.scratch.guise("wear", "santa")
             for ending in ["png", "jpg", "webp"] {
                 let status = try stage.curl("/photo", "-D head.txt --data-binary @two.\(ending)", to: "dressed.jpg")
                 #expect(status == 200, "\(ending)")
@@ -105,6 +119,7 @@ extension EndToEnd {
                 #expect((dressed.width, dressed.height) == (bare.width, bare.height))
                 let changed = dressed.changes(from: bare)
                 #expect(changed.left < bare.width / 2 && changed.right > bare.width / 2, "\(ending): \(changed)")
+                #expect(changed.count > 5000, "\(ending): \(changed)")
             }
             for (file, code) in [("half.png", 422), ("jar", 415)] {
                 #expect(try stage.curl("/photo", "--data-binary @\(file)", to: "refusal") == code, "\(file)")
@@ -131,9 +146,6 @@ extension EndToEnd {
             #expect(try stage.json("face")["faces"]?.number ?? 0 >= 1)
             #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 200)
             #expect(santa.changes(from: try stage.scratch.picture(stage.scratch.path("mine.jpg"))).count > 500)
-            // Drawn once, given often.
-            #expect(try stage.curl("/thumbnail?mask=santa", to: "again.jpg") == 200)
-            #expect(try stage.scratch.read("again.jpg") == stage.scratch.read("santa.jpg"))
         }
 
         @Test func `a snapshot says what was worn, and a note does so for people`() throws {
@@ -159,7 +171,13 @@ extension EndToEnd {
         {
             let path = stage.scratch.path("clip.mp4")
             #expect(try stage.scratch.guise("record", "start", path).code == 0)
-            #expect(stage.guise.waits { $0["recording"]?["seconds"]?.number ?? 0 > 2.5 })
+            // Two pieces of a second each are written, which takes a slow encoder its time.
+            #expect(
+                stage.guise.waits { _ in
+                    let part = stage.scratch.path("clip.part.mp4")
+                    let count = try stage.scratch.shell("grep -ao moof '\(part)' | wc -l")
+                    return Int(count.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0 >= 2
+                })
             #expect(try stage.guise.status()["recording"]?["problem"]?.string == nil)
             let own = stage.guise.running.pid
             try stage.scratch.shell("kill -KILL $(pgrep -P \(own) -x ffmpeg)")
@@ -187,7 +205,6 @@ extension EndToEnd {
             let json = try stage.json("config/guise/config.json")
             #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
             #expect(json["faces"]?["most"]?.number == 3 && json["page"]?["port"]?.number == 0)
-            #expect(!stage.guise.running.said.contains("read again"))
             // With how they are worn.
             #expect(try stage.scratch.guise("wear", "heart-glasses", "crown").code == 0)
             #expect(try stage.scratch.guise("set", "crown", "opacity", "0.5").code == 0)
@@ -199,6 +216,9 @@ extension EndToEnd {
             let surprise = try stage.scratch.guise("surprise")
             #expect(surprise.code == 0 && surprise.out.split(separator: ",").count == 4, "\(surprise)")
             #expect(try stage.scratch.guise("random").out.contains(",") == false)
+            // By now it would have noticed its own writing.
+            try stage.guise.waits(pictures: 10)
+            #expect(!stage.guise.running.said.contains("read again"))
         }
     }
 }

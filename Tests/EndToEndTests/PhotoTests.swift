@@ -103,6 +103,12 @@ extension EndToEnd {
             let outcome = try scratch.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.errors == "")
+            for name in ["big", "out"] {
+                try scratch.shell("ffmpeg -v error -i \(name).jpg -vf scale=800:600 \(name).png")
+            }
+            let changed = try scratch.picture(scratch.path("out.png")).changes(
+                from: scratch.picture(scratch.path("big.png")))
+            #expect(changed.count > 300, "\(changed)")
             #expect(try scratch.measure(scratch.path("out.jpg")) == "8000x6000 1")
             let face = try #require(try faces(scratch.path("big.jpg")).first)
             let (eye, scale) = (try #require(face.points["right_eye"]), 6000.0 / 512)
@@ -141,7 +147,7 @@ extension EndToEnd {
             #expect(!Fixtures.exists(scratch.path("out.png")))
         }
 
-        @Test func `what is not there, a folder, and an output that cannot be, are told by name`() throws {
+        @Test func `what is not there, and a folder, are told by name`() throws {
             let gone = try scratch.guise("apply", "none.png", "-o", "out.png")
             #expect(
                 gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])

@@ -90,6 +90,8 @@ private func bare(_ json: JSON) -> JSON {
         ("0x10", 1, "something follows the end of the JSON value"),
         ("truely", 1, "something follows the end of the JSON value"),
         ("{}\n}", 2, "something follows the end of the JSON value"),
+        ("\"a\tb\"", 1, #"a text holds a control character; write a tab as \t"#),
+        ("[é]", 1, "no JSON value begins with 'é'"), (#""\é""#, 1, #"'\é' is no escape of JSON"#),
         ("\"a", 1, "a text is not closed"), ("\"a\\", 1, "a text is not closed"),
         ("[\n\"a\n\"]", 2, "a text is not closed on its line"), (#""\x""#, 1, #"'\x' is no escape of JSON"#),
         (#""\u12"#, 1, #"\u wants four hexadecimal digits"#), (#""\u12g4""#, 1, #"\u wants four hexadecimal digits"#),

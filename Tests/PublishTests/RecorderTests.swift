@@ -118,6 +118,40 @@ import Testing
         #expect(fileAfter == file && scratch.names() == ["a.mp4"])
     }
 
+    @Test func `who ends it a second time is told the same`() throws {
+        let whole = red()
+        let broken = red(width: 16_400, height: 2)
+        let recorder = try Recorder(path: scratch.path("a.mp4"), layout: whole.layout, rate: Self.seldom)
+        recorder.offer(whole.view)
+        try recorder.finish()
+        try recorder.finish()
+        let other = try Recorder(path: scratch.path("b.mp4"), layout: broken.layout, rate: Self.seldom)
+        other.offer(broken.view)
+        let (first, second) = (problem { try other.finish() }, problem { try other.finish() })
+        #expect(first != nil && first == second)
+        #expect(scratch.names() == ["a.mp4"])
+    }
+
+    @Test func `a frame stands for those that did not come, by the clock`() throws {
+        let clock = Atomic<UInt64>(1_000_000_000)
+        let frame = red()
+        let recorder = try Recorder(
+            path: scratch.path("a.mp4"), layout: frame.layout, rate: 10,
+            now: { clock.load(ordering: .relaxed) })
+        recorder.offer(frame.view)
+        waits { recorder.progress.frames == 1 }
+        // Too soon, then half a second later.
+        recorder.offer(frame.view)
+        clock.add(500_000_000, ordering: .relaxed)
+        recorder.offer(frame.view)
+        try recorder.finish()
+        let progress = recorder.progress
+        #expect(progress.frames == 6 && progress.dropped == 0 && progress.problem == nil)
+        #expect(progress.seconds == 0.5)
+        let measured = try scratch.measure(scratch.path("a.mp4"))
+        #expect(measured == "64x48 6")
+    }
+
     @Test func `where no frame came nothing is left, and an older file stays`() throws {
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         try scratch.write("older", "a.mp4")

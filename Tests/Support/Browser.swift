@@ -38,15 +38,21 @@ public final class Browser: @unchecked Sendable {
         // Scripts wait for what they are to see.
         _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.patience)])
         try resize(width: width, height: height)
+        // One that tests share lives until the test run exits.
+        Running.atExit { [weak self] in self?.quit() }
     }
 
     /// Milliseconds: more than any machine takes for a page.
     private static let patience = 3_600_000
 
-    deinit {
+    deinit { quit() }
+
+    /// Ends the browser: the driver alone would leave it behind.
+    private func quit() {
+        guard driver.isRunning else { return }
         _ = try? Self.send("DELETE", session, nil, in: scratch)
         driver.send(signal: SIGTERM)
-        _ = driver.wait()
+        driver.wait()
     }
 
     /// A page of another origin on this computer: the driver's own. Browsers send it our cookies, which know no ports.
@@ -76,12 +82,12 @@ public final class Browser: @unchecked Sendable {
         let script = """
             return new Promise((resolve) => {
                 let left = \(Self.mostLooks);
-                const look = () => {
+                const lookAgain = () => {
                     let isTrue = false;
                     try { isTrue = Boolean(\(expression)); } catch {}
-                    if (isTrue || --left < 0) resolve(isTrue); else setTimeout(look, 50);
+                    if (isTrue || --left < 0) resolve(isTrue); else setTimeout(lookAgain, 50);
                 };
-                look();
+                lookAgain();
             });
             """
         return (try? run(script))?.value == .bool(true)

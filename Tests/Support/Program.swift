@@ -88,9 +88,15 @@ public final class Running: Sendable {
     }
 
     private static let living = Mutex<Set<pid_t>>([])
+    private static let endings = Mutex<[@Sendable () -> Void]>([])
+
+    /// Called when the test run exits, before the programs that still run are ended.
+    static func atExit(_ body: @escaping @Sendable () -> Void) { endings.withLock { $0.append(body) } }
+
     /// Programs that tests share are still running when the test run exits. They get ten seconds for their own children.
     private static let endsLivingAtExit: Void = {
         atexit {
+            for ending in Running.endings.withLock({ $0 }) { ending() }
             for pid in Running.living.withLock({ $0 }) { kill(pid, SIGTERM) }
             for _ in 0..<1000 where !Running.living.withLock({ $0.isEmpty }) { usleep(10_000) }
             for pid in Running.living.withLock({ $0 }) { kill(pid, SIGKILL) }

@@ -24,4 +24,6 @@ ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size);
 ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size);
 /// Waits for the child to end. Returns its exit status (0...255), 256 + signal, or -errno.
 int clinux_child_wait(pid_t pid);
+/// Waits for the child to end, and leaves it to be waited for again.
+void clinux_child_await(pid_t pid);
 #endif

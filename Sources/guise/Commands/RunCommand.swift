@@ -149,7 +149,7 @@ struct RunCommand: ParsableCommand {
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Surroundings(
-                board: board, keeper: keeper, cards: cards, album: desk.album, preview: preview,
+                clock: .system, board: board, keeper: keeper, cards: cards, album: desk.album, preview: preview,
                 hangup: { daemon.hangUp() }, ready: { service.ready() },
                 alive: { service.alive() }, say: { service.say($0) }))
         defer {

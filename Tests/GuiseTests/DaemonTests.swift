@@ -1,0 +1,540 @@
+import Compose
+import Control
+import Foundation
+import Frames
+import JSON
+import Page
+import Publish
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import guise
+
+/// What the daemon does for clients, and what it refuses, without a socket, a camera or a frame.
+@Suite(.ownThread) struct DaemonTests {
+    /// A daemon at home in a folder of its own.
+    private final class House {
+        static let standard = """
+            {"source": "camera", "masks": [], "faces": {"most": 4}, "output": {"width": 64, "height": 64}}
+            """
+        let scratch: ScratchFolder
+        let session: Session
+        let board: Board
+        let room: DressingRoom
+        let daemon: Daemon
+        private let desk: PageDesk
+
+        /// - Parameters:
+        ///   - configuration: the user's file; nil: there is none.
+        ///   - source: what the loop was told; empty: a file, which stays.
+        init(
+            _ configuration: String? = House.standard, source: String = "camera",
+            canvas: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
+        ) throws {
+            scratch = try ScratchFolder()
+            if let configuration { try scratch.write(configuration, "config/guise/config.json") }
+            // Only its description is read here, never its art.
+            try scratch.write(
+                """
+                {"version": 1, "title": "Choices", "layers": [
+                 {"kind": "sprite", "tint": {"name": "cloth", "color": "#ff0000"},
+                  "palettes": {"day": {}, "night": {}}, "palette": "day"},
+                 {"kind": "text", "text": "Ada", "face": "chin"}]}
+                """, "config/guise/Masks/aa-choices/mask.json")
+            try scratch.write(
+                """
+                {"version": 1, "layers": [{"kind": "effect", "way": "grey"}]}
+                """, "config/guise/Masks/ab-grey/mask.json")
+            session = try Session(places: Places(environment: scratch.environment))
+            var settings = Settings()
+            settings.adopt(session.configuration)
+            settings.source = source
+            board = try Board(settings)
+            room = try session.dressingRoom([], for: canvas)
+            desk = PageDesk(session, room, Preview(layout: canvas) {}, Album())
+            daemon = try Daemon(
+                session, board, room, desk, outputs: ["nowhere"], canvas: canvas, session.read)
+        }
+
+        func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
+
+        /// Waits for the answer.
+        func ask(_ verb: Verb) throws -> JSON {
+            let answer = Answer()
+            daemon.answer(verb) { answer.put($0) }
+            return try answer.take()
+        }
+
+        /// Why it is refused; nil: it is done.
+        func refusal(_ verb: Verb) -> Refusal? {
+            do {
+                _ = try ask(verb)
+                return nil
+            } catch { return Refusal(error) }
+        }
+
+        /// Names, as an answer has them.
+        func worn(_ verb: Verb) throws -> [String] {
+            try ask(verb)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
+        }
+
+        /// What the user should know, as an answer has it.
+        func notes(_ verb: Verb) throws -> [String] {
+            try ask(verb)["notes"]?.elements.compactMap(\.string) ?? []
+        }
+
+        /// The configuration that holds.
+        var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
+
+        /// What subscribers hear now, but for figures, which go by the clock.
+        var news: [JSON] { daemon.news().filter { $0.topic != .figures }.map(\.event) }
+    }
+
+    private final class Answer: Sendable {
+        private let result = Mutex<Result<JSON, any Error>?>(nil)
+        private let came = DispatchSemaphore(value: 0)
+
+        func put(_ answer: Result<JSON, any Error>) {
+            result.withLock { $0 = answer }
+            came.signal()
+        }
+
+        func take() throws -> JSON {
+            came.wait()
+            let answer = result.withLock { $0 }
+            return try #require(answer).get()
+        }
+    }
+
+    // MARK: - status
+
+    @Test func `the state is the loop's, unless somebody wants another`() throws {
+        let house = try House()
+        house.daemon.note(camera: "a camera")
+        func state() throws -> String? { try house.ask(.status)["state"]?.string }
+        #expect(try state() == "closed")
+        for (camera, word) in [(Pulse.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
+            var pulse = Pulse()
+            (pulse.camera, pulse.frames, pulse.faces) = (camera, 7, 2)
+            house.board.tell(pulse)
+            #expect(try state() == word)
+        }
+        _ = try house.ask(.freeze)
+        #expect(try state() == "frozen")
+        _ = try house.ask(.pause)
+        #expect(try state() == "paused")
+        let status = try house.ask(.status)
+        #expect(status["source"]?.string == "a camera" && status["version"]?.string == Guise.version)
+        #expect(status["outputs"]?.text == "[\"nowhere\"]" && status["masks"]?.text == "[]")
+        #expect(status["frames"]?.number == 7 && status["faces"]?.number == 2)
+        #expect(status["recording"]?.value == .null && status["camera"]?.string == "open")
+    }
+
+    @Test func `a stop ends the loop, and who subscribes is not the daemon's business`() throws {
+        let house = try House()
+        #expect(house.refusal(.subscribe([.masks]))?.code == .unknownRequest)
+        #expect(!house.board.isEnding)
+        _ = try house.ask(.stop)
+        #expect(house.board.isEnding)
+    }
+
+    // MARK: - masks
+
+    @Test func `masks are put on and taken off by name, in their order`() throws {
+        let house = try House()
+        #expect(try house.worn(.show("ab-grey")) == ["ab-grey"])
+        #expect(try house.worn(.show("aa-choices")) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.show("ab-grey")) == ["ab-grey", "aa-choices"], "it is worn already")
+        #expect(try house.worn(.toggle("ab-grey")) == ["aa-choices"])
+        #expect(try house.worn(.toggle("ab-grey")) == ["aa-choices", "ab-grey"])
+        #expect(try house.worn(.hide("aa-choices")) == ["ab-grey"])
+        #expect(try house.worn(.hide("aa-choices")) == ["ab-grey"], "it is not worn")
+        #expect(try house.worn(.only("aa-choices")) == ["aa-choices"])
+        #expect(try house.worn(.wear(["ab-grey", "aa-choices", "ab-grey"])) == ["ab-grey", "aa-choices"])
+        #expect(house.room.wishes.map(\.mask) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.clear) == [] && house.room.wishes.isEmpty)
+        #expect(try house.worn(.wear([])) == [])
+    }
+
+    @Test(arguments: [
+        Verb.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"), .wear(["aa-choices", "ab-gray"]),
+        .set(mask: "ab-gray", key: "opacity", value: 1),
+    ])
+    func `a name that nobody knows is refused with the nearest one, and changes nothing`(verb: Verb) throws {
+        let house = try House()
+        _ = try house.ask(.show("ab-grey"))
+        let refusal = try #require(house.refusal(verb))
+        #expect(refusal.code == .unknownMask && refusal.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
+        #expect(house.room.wishes == [Wish("ab-grey")])
+        let far = try #require(house.refusal(.show("qqqqqqqqqqqqqqqq")))
+        #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
+    }
+
+    @Test func `a mask whose folder has gone can still be taken off`() throws {
+        let house = try House()
+        _ = try house.ask(.show("ab-grey"))
+        try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/Masks/ab-grey"))
+        #expect(try house.worn(.hide("ab-grey")) == [])
+        #expect(house.refusal(.show("ab-grey"))?.code == .unknownMask)
+    }
+
+    @Test func `next and previous go round all masks, one at a time`() throws {
+        let house = try House()
+        let names = house.session.wardrobe.names
+        try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
+        #expect(try house.worn(.next) == [names[0]])
+        #expect(try house.worn(.next) == [names[1]])
+        #expect(try house.worn(.previous) == [names[0]])
+        #expect(try house.worn(.previous) == [names[names.count - 1]])
+        #expect(try house.worn(.next) == [names[0]])
+        _ = try house.ask(.wear(["aa-choices", "ab-grey"]))
+        #expect(try house.worn(.next) == [names[2]], "the one beside the last")
+        _ = try house.ask(.clear)
+        #expect(try house.worn(.previous) == [names[names.count - 1]])
+    }
+
+    @Test func `by chance comes one that is not worn`() throws {
+        let house = try House()
+        let names = house.session.wardrobe.names
+        _ = try house.ask(.wear(Array(names.dropFirst())))
+        #expect(try house.worn(.random) == [names[0]])
+        for _ in 0..<20 {
+            let before = house.room.wishes.map(\.mask)
+            let now = try house.worn(.random)
+            #expect(now.count == 1 && now != before && names.contains(now[0]))
+        }
+        _ = try house.ask(.wear(names))
+        #expect(house.refusal(.random)?.code == .notNow)
+        #expect(house.room.wishes.count == names.count)
+    }
+
+    @Test func `a surprise is another mask for each person, and is everybody's when it is worn by name`() throws {
+        let house = try House()
+        let personal = Set(house.session.wardrobe.labels.filter(\.isPersonal).map(\.name))
+        try #require(personal.count > 8)
+        var before: Set<String> = []
+        for _ in 0..<5 {
+            let masks = try #require(try house.ask(.surprise)["masks"]?.elements)
+            let names = Set(masks.compactMap { $0["name"]?.string })
+            #expect(masks.compactMap { $0["person"]?.number } == [1, 2, 3, 4])
+            #expect(names.count == 4 && names.isSubset(of: personal) && names.isDisjoint(with: before))
+            before = names
+        }
+        let names = house.room.wishes.map(\.mask)
+        let shared = try #require(try house.ask(.wear(names))["masks"]?.elements)
+        #expect(shared.allSatisfy { $0["person"] == nil } && house.room.wishes.allSatisfy { $0.turn == nil })
+    }
+
+    @Test func `what a mask lets one choose is set, and stays as long as it is worn`() throws {
+        let house = try House()
+        _ = try house.ask(.show("aa-choices"))
+        for (key, value) in [("opacity", 0.25), ("cloth", "#102030"), ("palette", "night"), ("text", "Bob")]
+            as [(String, JSON)]
+        {
+            _ = try house.ask(.set(mask: "aa-choices", key: key, value: value))
+        }
+        var wish = Wish("aa-choices")
+        (wish.opacity, wish.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
+        #expect(house.room.wishes == [wish])
+        #expect(try house.worn(.wear(["ab-grey", "aa-choices"])) == ["ab-grey", "aa-choices"])
+        #expect(house.room.wishes.last == wish)
+        let masks = try #require(try house.ask(.masks)["masks"]?.elements)
+        let own = try #require(masks.first { $0["name"]?.string == "aa-choices" })
+        #expect(own["title"]?.string == "Choices" && own["worn"]?.bool == true)
+        let cloth = own["choices"]?["cloth"]?.text
+        #expect(cloth == ##"{"kind":"color","now":"#102030","default":"#ff0000"}"##)
+        let palette = own["choices"]?["palette"]?.text
+        #expect(palette == #"{"kind":"palette","allowed":["day","night"],"now":"night","default":"day"}"#)
+    }
+
+    static let wrongChoices: [(String, JSON, String)] = [
+        ("opacity", 1.5, "allowed: a number from 0 to 1"), ("opacity", -0.1, "allowed: a number from 0 to 1"),
+        ("opacity", "1", "allowed: a number from 0 to 1"), ("cloth", "red", "allowed: a colour such as #d02030"),
+        ("cloth", 7, "allowed: a colour"), ("palette", "noon", "allowed: day, night"), ("text", "", "allowed: 1 to"),
+        ("clth", "#102030", "did you mean 'cloth'?"), ("opacty", 1, "did you mean 'opacity'?"),
+        ("qqqqqqqq", 1, "it lets you set: opacity, cloth, palette, text"),
+    ]
+
+    @Test(arguments: wrongChoices)
+    func `what cannot be chosen is refused with what can, and changes nothing`(
+        key: String, value: JSON, words: String
+    ) throws {
+        let house = try House()
+        _ = try house.ask(.show("aa-choices"))
+        let refusal = try #require(house.refusal(.set(mask: "aa-choices", key: key, value: value)))
+        #expect(refusal.code == .badValue && refusal.message.contains(words), "\(refusal)")
+        #expect(house.room.wishes == [Wish("aa-choices")])
+    }
+
+    @Test func `nothing is set on a mask that is not worn`() throws {
+        let house = try House()
+        let refusal = try #require(house.refusal(.set(mask: "aa-choices", key: "opacity", value: 1)))
+        #expect(refusal.code == .notNow && refusal.message.contains("`guise show aa-choices`"))
+    }
+
+    // MARK: - the loop
+
+    @Test func `a pause, a freeze and their end are told to the loop`() throws {
+        let house = try House()
+        let steps: [(Verb, Bool, Bool)] = [
+            (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
+            (.resume, false, false),
+        ]
+        for (verb, isPaused, isFrozen) in steps {
+            let answer = try house.ask(verb).text
+            #expect(answer == "{\"paused\":\(isPaused),\"frozen\":\(isFrozen)}")
+            let now = house.board.now
+            #expect(now.isPaused == isPaused && now.isFrozen == isFrozen)
+        }
+    }
+
+    @Test func `a snapshot is ordered from the loop, and refused while it is paused`() throws {
+        let house = try House()
+        let path = house.scratch.path("a.png")
+        let answer = Answer()
+        house.daemon.answer(.snapshot(path, note: true)) { answer.put($0) }
+        let orders = house.board.takeOrders()
+        let order = try #require(orders.first)
+        #expect(orders.count == 1 && order.path == path)
+        #expect(order.texts.map(\.keyword) == ["Software", "Creation Time", "Guise"])
+        #expect(order.note?.contains("no mask") == true)
+        order.reply(.success(JSON(["path": JSON(path)])))
+        #expect(try answer.take()["path"]?.string == path)
+        _ = try house.ask(.pause)
+        let refusal = house.refusal(.snapshot(path, note: false))
+        #expect(refusal?.code == .notNow && refusal?.message.contains("`guise resume`") == true)
+        #expect(!house.board.isOrdered)
+    }
+
+    @Test func `one recording runs at a time, and its end says what is in it`() throws {
+        let house = try House()
+        let path = house.scratch.path("a.mp4")
+        #expect(house.refusal(.stopRecording)?.code == .notNow)
+        let begun = try house.ask(.startRecording(path))
+        #expect(begun["path"]?.string == path && begun["frames"]?.number == 0)
+        let refusal = house.refusal(.startRecording(house.scratch.path("b.mp4")))
+        #expect(refusal?.code == .notNow && refusal?.message.contains("running already") == true)
+        let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
+        house.board.now.recorder?.offer(frame.view)
+        #expect(try house.ask(.status)["recording"]?["path"]?.string == path)
+        let ended = try house.ask(.stopRecording)
+        #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
+        #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
+        let measured = try house.scratch.measure(path)
+        #expect(measured == "64x48 1")
+        #expect(house.board.now.recorder == nil && house.refusal(.stopRecording)?.code == .notNow)
+        // A place that cannot be written begins nothing.
+        #expect(house.refusal(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
+        #expect(house.board.now.recorder == nil)
+    }
+
+    @Test func `a recording that has failed is told, and is in nobody's way`() throws {
+        // Wider than x264 can.
+        let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
+        let house = try House(canvas: canvas)
+        _ = try house.ask(.startRecording(house.scratch.path("a.mp4")))
+        let recorder = try #require(house.board.now.recorder)
+        let frame = Frame(canvas)
+        waits {
+            recorder.offer(frame.view)
+            return recorder.progress.problem != nil
+        }
+        var told: [JSON] = []
+        waits {
+            told += house.news
+            return !told.isEmpty
+        }
+        #expect(told.first?["event"]?.string == "error")
+        #expect(told.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
+        #expect(try house.ask(.status)["recording"]?["problem"]?.string != nil)
+        _ = try house.ask(.startRecording(house.scratch.path("b.mp4")))
+        let fresh = try #require(house.board.now.recorder)
+        #expect(fresh !== recorder)
+        try fresh.finish()
+    }
+
+    // MARK: - the configuration
+
+    @Test func `a key of the configuration is set for the loop, and written nowhere`() throws {
+        let house = try House()
+        let file = try house.scratch.read("config/guise/config.json")
+        let answer = try house.ask(.set(mask: nil, key: "faces.most", value: 2)).text
+        #expect(answer == #"{"key":"faces.most","value":2,"notes":[]}"#)
+        #expect(house.board.now.faces.most == 2)
+        _ = try house.ask(.set(mask: nil, key: "view.mirror", value: true))
+        _ = try house.ask(.set(mask: nil, key: "privacy.onLostFace", value: "cover"))
+        _ = try house.ask(.set(mask: nil, key: "camera.when", value: "always"))
+        let now = house.board.now
+        #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.most == 2)
+        _ = try house.ask(.set(mask: nil, key: "masks", value: ["ab-grey"]))
+        #expect(house.room.wishes == [Wish("ab-grey")])
+        let values = try house.values
+        #expect(values["faces"]?["most"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
+        #expect(values["masks"]?.text == #"["ab-grey"]"#)
+        let fileNow = try house.scratch.read("config/guise/config.json")
+        #expect(fileNow == file)
+    }
+
+    @Test func `what takes effect at the next start is said so`() throws {
+        let house = try House()
+        for (key, value, name) in [
+            ("output.width", 128, "output"), ("sinks", ["null"], "sinks"), ("page.port", 0, "page.port"),
+            ("faces.cats", false, "faces.cats"),
+        ] as [(String, JSON, String)] {
+            let notes = try house.notes(.set(mask: nil, key: key, value: value))
+            #expect(notes == ["'\(name)' takes effect at the next start"], "\(key)")
+        }
+    }
+
+    static let wrongValues: [(String, JSON, String)] = [
+        ("faces.most", 99, "allowed: 1 to 8"), ("faces.most", 1.5, "whole numbers"), ("faces.most", "2", "a number"),
+        ("faces.mst", 2, "did you mean 'most'?"), ("facs", 1, "did you mean 'faces'?"),
+        ("view.mirror", 1, "true or false"), ("view.rotate", 45, "allowed: 0, 90, 180, 270"),
+        ("privacy.onLostFace", "hide", "allowed: "), ("output.width", 65, "even numbers"),
+        ("sinks", [], "at least one"), ("faces", 7, "an object"), ("faces.most.more", 1, "'faces.most' is an object"),
+        ("", 1, "is no key"), ("faces.", 1, "is no key"), ("a.b.c.d.e", 1, "is no key"),
+    ]
+
+    @Test(arguments: wrongValues)
+    func `a wrong value of the configuration is refused with what is allowed, and changes nothing`(
+        key: String, value: JSON, words: String
+    ) throws {
+        let house = try House()
+        let before = try house.values.text
+        let refusal = try #require(house.refusal(.set(mask: nil, key: key, value: value)))
+        #expect(refusal.code == .badValue && refusal.message.contains(words), "\(refusal)")
+        #expect(!refusal.message.contains("config.json"), "it is not the file that is wrong")
+        let after = try house.values.text
+        #expect(after == before && house.board.now.faces.most == 4)
+    }
+
+    @Test func `what holds is saved, with what is worn, and read again`() throws {
+        let house = try House()
+        _ = try house.ask(.set(mask: nil, key: "faces.most", value: 3))
+        _ = try house.ask(.show("aa-choices"))
+        _ = try house.ask(.set(mask: "aa-choices", key: "opacity", value: 0.5))
+        _ = try house.ask(.show("ab-grey"))
+        let path = house.scratch.path("config/guise/config.json")
+        #expect(try house.ask(.save)["path"]?.string == path)
+        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        #expect(saved["faces"]?.text == #"{"most":3}"#, "keys that nobody gave are not written")
+        let masks = saved["masks"]?.text
+        #expect(masks == #"[{"name":"aa-choices","opacity":0.5,"choices":{}},"ab-grey"]"#)
+        let before = try house.values.text
+        #expect(try house.ask(.reload)["notes"]?.text == "[]")
+        let after = try house.values.text
+        #expect(after == before && house.room.wishes.map(\.mask) == ["aa-choices", "ab-grey"])
+        #expect(try house.ask(.configuration)["file"]?.string == path)
+    }
+
+    @Test func `where the user has no file yet it is made, and the installed one stays`() throws {
+        let house = try House(nil)
+        let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        let first = try #require(try house.ask(.configuration)["file"]?.string)
+        #expect(house.session.places.isShared(first))
+        _ = try house.ask(.set(mask: nil, key: "faces.most", value: 3))
+        let path = house.scratch.path("config/guise/config.json")
+        #expect(try house.ask(.save)["path"]?.string == path)
+        #expect(try house.ask(.configuration)["file"]?.string == path)
+        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        #expect(saved["faces"]?["most"]?.number == 3)
+        let installedNow = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        #expect(installedNow == installed)
+    }
+
+    @Test func `a changed file holds once it is read again, a broken one or none changes nothing`() throws {
+        let house = try House()
+        try house.write(
+            configuration: """
+                {"source": "/dev/video9", "masks": ["ab-grey"], "faces": {"most": 3}, "output": {"width": 640}}
+                """)
+        let notes = try house.notes(.reload)
+        #expect(notes == ["'output' takes effect at the next start"])
+        let now = house.board.now
+        #expect(now.faces.most == 3 && now.source == "/dev/video9" && house.room.wishes == [Wish("ab-grey")])
+        let before = try house.values.text
+        for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
+            try house.write(configuration: text)
+            let refusal = try #require(house.refusal(.reload), "\(text)")
+            #expect(refusal.code == .failed && refusal.message.contains("config.json"), "\(refusal)")
+        }
+        try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/config.json"))
+        #expect(house.refusal(.reload)?.code == .failed)
+        let after = try house.values.text
+        #expect(after == before && house.board.now.faces.most == 3 && house.room.wishes == [Wish("ab-grey")])
+    }
+
+    @Test func `another camera is used from the next frame on, and saved`() throws {
+        let house = try House()
+        #expect(try house.ask(.use("sample"))["source"]?.string == "sample")
+        #expect(house.board.now.source == "sample")
+        #expect(try house.values["source"]?.string == "sample")
+        #expect(try house.ask(.use("auto"))["source"]?.string == "camera")
+        #expect(house.board.now.source == "camera")
+        #expect(try house.values["source"]?.string == "auto")
+        let clip = try house.scratch.write("no clip", "clip.mp4")
+        #expect(try house.ask(.use(clip))["source"]?.string == clip)
+        let refusal = try #require(house.refusal(.use("/dev/video-none")))
+        #expect(refusal.code == .unknownDevice && refusal.message.hasPrefix("no camera '/dev/video-none'; there "))
+        #expect(house.board.now.source == clip)
+    }
+
+    @Test func `where the source is a file no other one is used, and a new one holds at the next start`() throws {
+        let house = try House(source: "")
+        for name in ["auto", "sample"] {
+            let refusal = house.refusal(.use(name))
+            #expect(refusal?.code == .notNow && refusal?.message.contains("the source is a file") == true)
+        }
+        #expect(house.board.now.source.isEmpty)
+        #expect(try house.values["source"]?.string == "camera")
+        let notes = try house.notes(.set(mask: nil, key: "source", value: "/dev/video9"))
+        #expect(notes == ["'source' takes effect at the next start"])
+        #expect(house.board.now.source.isEmpty)
+    }
+
+    // MARK: - news
+
+    @Test func `subscribers hear of what changed, once`() throws {
+        let house = try House()
+        #expect(house.news.isEmpty)
+        _ = try house.ask(.show("ab-grey"))
+        let worn = house.news.map(\.text)
+        #expect(worn == [#"{"event":"masks","masks":[{"name":"ab-grey","opacity":1,"choices":{}}]}"#])
+        #expect(house.news.isEmpty)
+        _ = try house.ask(.show("ab-grey"))
+        #expect(house.news.isEmpty, "it was worn already")
+        house.daemon.note(camera: "a camera")
+        var pulse = Pulse()
+        func tell(_ change: (inout Pulse) -> Void) -> [String] {
+            change(&pulse)
+            house.board.tell(pulse)
+            let texts = house.news.map(\.text)
+            let more = house.news
+            return more.isEmpty ? texts : ["told twice"]
+        }
+        let watched = tell { $0.isWatched = true }
+        #expect(watched == [#"{"event":"consumer","watched":true,"call":null}"#])
+        let read = tell { $0.isRead = true }
+        #expect(read == [#"{"event":"consumer","watched":true,"call":true}"#])
+        let opened = tell { $0.camera = .open }
+        #expect(opened == [#"{"event":"camera","camera":"open","source":"a camera"}"#])
+        let faces = tell { ($0.faces, $0.predicted) = (2, 1) }
+        #expect(faces == [#"{"event":"faces","faces":2,"predicted":1}"#])
+        let frames = tell { ($0.frames, $0.rate) = (300, 30) }
+        #expect(frames.isEmpty, "that goes with the figures")
+        house.daemon.say("one")
+        house.daemon.say("two")
+        let said = house.news.compactMap { $0["message"]?.string }
+        #expect(said == ["one", "two"])
+        #expect(house.news.isEmpty)
+    }
+
+    @Test func `figures come with the first news`() throws {
+        let house = try House()
+        let figures = house.daemon.news().filter { $0.topic == .figures }.map(\.event)
+        try #require(figures.count == 1)
+        #expect(figures[0]["event"]?.string == "figures" && figures[0]["paused"]?.bool == false)
+        #expect(figures[0]["latency"]?["p99"]?.number == 0)
+    }
+}

@@ -1,0 +1,417 @@
+import CAllocations
+import Capture
+import Compose
+import Foundation
+import Frames
+import Page
+import Publish
+import Synchronization
+import TestSupport
+import Track
+
+@testable import guise
+
+/// What a fake source gives, and what became of that.
+final class Script: Sendable {
+    /// One thing after the other; times in seconds since the source was opened, by its own clock.
+    enum Step: Sendable {
+        /// A frame all of one gray.
+        case gray(UInt8, at: Double)
+        /// Not yet.
+        case nothing
+        case end(at: Double)
+        case failure(Problem, at: Double)
+
+        var time: Double {
+            switch self {
+            case .gray(_, let time), .end(let time), .failure(_, let time): time
+            case .nothing: 0
+            }
+        }
+    }
+
+    struct Seen: Equatable, Sendable {
+        var opened = 0
+        /// Times that it was asked for a frame.
+        var asked = 0
+        var closed = 0
+    }
+
+    let clock: TestClock
+    let steps: [Step]
+    /// A camera, which gives a frame when its time has come; else a file, which has them all ready.
+    let isLive: Bool
+    let hasDescriptor: Bool
+    let rate: Double?
+    private let state = Mutex(Seen())
+
+    /// - Parameter hasDescriptor: nil: a camera has one, a file has none.
+    init(_ clock: TestClock, _ steps: [Step], isLive: Bool, hasDescriptor: Bool? = nil, rate: Double? = 30) {
+        (self.clock, self.steps, self.isLive, self.rate) = (clock, steps, isLive, rate)
+        self.hasDescriptor = hasDescriptor ?? isLive
+    }
+
+    var seen: Seen { state.withLock { $0 } }
+
+    func noteOpened() { state.withLock { $0.opened += 1 } }
+    func noteAsked() { state.withLock { $0.asked += 1 } }
+    func noteClosed() { state.withLock { $0.closed += 1 } }
+
+    /// Frames of a camera at 30 a second, the first a thirtieth of a second after it was opened.
+    /// - Parameter by: added to the gray from frame to frame.
+    static func frames(_ count: Int, gray: Int, by step: Int = 0) -> [Step] {
+        (0..<count).map { .gray(UInt8(gray + $0 * step), at: Double($0 + 1) / 30) }
+    }
+}
+
+/// Frames as a script has them.
+struct FakeSource: FrameSource, ~Copyable {
+    let description = "a fake source"
+    let layout: FrameLayout
+    let damaged = 0
+    var rate: Double? { script.rate }
+    var descriptor: CInt? { bell?.descriptor }
+    var isLive: Bool { script.isLive }
+
+    private let script: Script
+    /// Rung when there is something to give.
+    private let bell: Bell?
+    /// When it was opened.
+    private let origin: UInt64
+    private var frame: Frame
+    private var last: FrameTime?
+    private var next = 0
+    private var number = 0
+
+    init(_ script: Script, _ layout: FrameLayout = Stage.layout) throws {
+        let bell: Bell? = try script.hasDescriptor ? Bell() : nil
+        let origin = script.clock.now
+        self.script = script
+        self.layout = layout
+        self.bell = bell
+        self.origin = origin
+        frame = Frame(layout)
+        script.noteOpened()
+        if let bell, script.isLive {
+            for step in script.steps { script.clock.at(origin + UInt64(step.time * 1e9)) { bell.ring() } }
+        } else {
+            bell?.ring()
+        }
+    }
+
+    deinit { script.noteClosed() }
+
+    /// Whether the next step's time has come.
+    private var isDue: Bool {
+        guard next < script.steps.count else { return false }
+        return !script.isLive || script.clock.now >= origin + UInt64(script.steps[next].time * 1e9)
+    }
+
+    mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
+        script.noteAsked()
+        if script.isLive { bell?.hear() }
+        guard isDue else { return script.isLive ? .nothing : .end }
+        let step = script.steps[next]
+        next += 1
+        // What was not asked for in time is still there.
+        if script.isLive, isDue { bell?.ring() }
+        switch step {
+        case .gray(let gray, let time):
+            frame.fill(y: gray, u: 128, v: 128)
+            let taken = Double(origin) / 1e9 + time
+            let moment = FrameTime(number: number, seconds: time, taken: script.isLive ? taken : nil)
+            last = moment
+            number += 1
+            try body(frame.view, moment)
+            return .frame
+        case .nothing: return .nothing
+        case .end: return .end
+        case .failure(let problem, _): throw problem
+        }
+    }
+
+    mutating func withLastFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Bool {
+        guard let last else { return false }
+        try body(frame.view, last)
+        return true
+    }
+}
+
+/// What a fake sink was given, and what it says.
+final class Published: Sendable {
+    struct Shot: Equatable, Sendable {
+        /// Seconds, by the test's clock.
+        let time: Double
+        /// Of all luma samples.
+        let sum: Int
+        /// Of a frame all of one gray; nil: it is a card.
+        let gray: UInt8?
+        /// What this thread has asked of malloc until now.
+        let allocations: UInt64
+    }
+
+    private struct State: Sendable {
+        var shots: [Shot] = []
+        var isWatched: Bool?
+        var failure: Problem?
+        var patience = 0
+        var isFinished = false
+    }
+
+    let keepsFrames: Bool
+    private let clock: TestClock
+    private let state: Mutex<State>
+    private let taken: @Sendable (Int) -> Void
+
+    /// - Parameters:
+    ///   - keepsFrames: as a file.
+    ///   - taken: told how many frames it has.
+    init(_ clock: TestClock, keepsFrames: Bool = false, taken: @escaping @Sendable (Int) -> Void = { _ in }) {
+        (self.clock, self.keepsFrames, self.taken) = (clock, keepsFrames, taken)
+        var state = State()
+        // Frames that must not ask for memory come later.
+        state.shots.reserveCapacity(1 << 12)
+        self.state = Mutex(state)
+    }
+
+    var shots: [Shot] { state.withLock { $0.shots } }
+    var isFinished: Bool { state.withLock { $0.isFinished } }
+    var isWatched: Bool? { state.withLock { $0.isWatched } }
+
+    /// The grays of all that is no card.
+    var grays: [UInt8] { shots.compactMap(\.gray) }
+
+    /// What was published between two times, seconds.
+    func shots(from begin: Double, to end: Double = .infinity) -> [Shot] {
+        shots.filter { $0.time > begin && $0.time < end }
+    }
+
+    /// Says from now on whether somebody watches; nil: nobody can know.
+    func watch(_ isWatched: Bool?) { state.withLock { $0.isWatched = isWatched } }
+
+    /// Fails once it has so many frames.
+    func fail(after count: Int, with problem: Problem) {
+        state.withLock { ($0.patience, $0.failure) = (count, problem) }
+    }
+
+    func finish() { state.withLock { $0.isFinished = true } }
+
+    func take(_ view: borrowing FrameView) throws {
+        let sum = Self.sum(of: view)
+        let gray = Self.gray(of: view)
+        let (now, asked) = (clock.seconds, callocations_count())
+        let shot = Shot(time: now, sum: sum, gray: gray, allocations: asked)
+        let (failure, count) = state.withLock { state -> (Problem?, Int) in
+            if let failure = state.failure, state.shots.count >= state.patience { return (failure, 0) }
+            state.shots.append(shot)
+            return (nil, state.shots.count)
+        }
+        if let failure { throw failure }
+        taken(count)
+    }
+
+    static func sum(of view: borrowing FrameView) -> Int {
+        let luma = view.luma
+        var sum = 0
+        for y in 0..<luma.height {
+            for x in 0..<luma.width { sum += Int(luma.samples[y * luma.rowStride + x * luma.pixelStride]) }
+        }
+        return sum
+    }
+
+    private static func gray(of view: borrowing FrameView) -> UInt8? {
+        let luma = view.luma
+        let first = luma.samples[0]
+        for y in 0..<luma.height {
+            for x in 0..<luma.width {
+                if luma.samples[y * luma.rowStride + x * luma.pixelStride] != first { return nil }
+            }
+        }
+        // Of cards that have no words.
+        return first == 48 ? nil : first
+    }
+}
+
+/// A sink that writes down what it is given.
+struct FakeSink: FrameSink, ~Copyable {
+    let description = "a fake sink"
+    let layout: FrameLayout
+    var keepsFrames: Bool { log.keepsFrames }
+    private let log: Published
+
+    init(_ log: Published, _ layout: FrameLayout = Stage.layout) { (self.log, self.layout) = (log, layout) }
+
+    mutating func isWatched(at now: UInt64) -> Bool? { log.isWatched }
+
+    mutating func publish(_ frame: borrowing FrameView) throws {
+        precondition(frame.layout == layout, "a frame has its sink's layout")
+        try log.take(frame)
+    }
+
+    consuming func finish(card: borrowing FrameView) throws { log.finish() }
+}
+
+/// What a keeper opens, one after the other, and what it tells; at the end there is no camera any more.
+final class Cameras: Sendable {
+    private struct State: Sendable {
+        var left: [Result<Script, Problem>] = []
+        var opened: [(wanted: SourceKeeper.Wanted, time: Double)] = []
+        var closings = 0
+        var failures: [Problem] = []
+    }
+
+    static let absence = Problem(.missing, "there is no camera")
+
+    private let clock: TestClock
+    private let state = Mutex(State())
+
+    init(_ clock: TestClock) { self.clock = clock }
+
+    /// What was wanted each time that one was to be opened.
+    var wanted: [SourceKeeper.Wanted] { state.withLock { $0.opened.map(\.wanted) } }
+    /// When that was, seconds.
+    var times: [Double] { state.withLock { $0.opened.map(\.time) } }
+    /// Times that it was told that one is to be closed.
+    var closings: Int { state.withLock { $0.closings } }
+    /// What was told of the reasons.
+    var failures: [Problem] { state.withLock { $0.failures } }
+
+    func add(_ script: Script) { state.withLock { $0.left.append(.success(script)) } }
+    func add(_ problem: Problem) { state.withLock { $0.left.append(.failure(problem)) } }
+
+    func open(_ wanted: SourceKeeper.Wanted) throws -> any FrameSource & ~Copyable {
+        let now = clock.seconds
+        let script = try state.withLock { state -> Result<Script, Problem> in
+            state.opened.append((wanted, now))
+            return state.left.isEmpty ? .failure(Self.absence) : state.left.removeFirst()
+        }.get()
+        return try FakeSource(script)
+    }
+
+    func noteClosing() { state.withLock { $0.closings += 1 } }
+    func note(_ problem: Problem) { state.withLock { $0.failures.append(problem) } }
+}
+
+/// A frame loop with all that it needs, and what it told of itself.
+final class Stage {
+    /// Of sources and sinks.
+    static let layout = FrameLayout(width: 64, height: 48, format: .i420)
+
+    let clock: TestClock
+    let board: Board
+    let cards = Cards(Stage.layout)
+    let album = Album()
+    let preview: Preview
+    let cameras: Cameras
+    private let keeper: SourceKeeper
+    private(set) var hangups = 0
+    private(set) var readies = 0
+    private(set) var turns = 0
+    private(set) var said: [String] = []
+
+    init(_ change: (inout Settings) -> Void = { _ in }) throws {
+        var settings = Settings()
+        settings.source = "camera"
+        change(&settings)
+        let clock = try TestClock()
+        let board = try Board(settings)
+        let cameras = Cameras(clock)
+        (self.clock, self.board, self.cameras) = (clock, board, cameras)
+        preview = Preview(layout: Self.layout) { board.bell.ring() }
+        keeper = try SourceKeeper(wake: board.bell, clock: try clock.follower()) { wanted in
+            try cameras.open(wanted)
+        } closing: {
+            cameras.noteClosing()
+        } failed: { problem in
+            cameras.note(problem)
+        }
+    }
+
+    deinit { keeper.close() }
+
+    /// Does something so many seconds after the beginning, on the loop's thread, while it waits.
+    func at(_ seconds: Double, _ act: @escaping @Sendable () -> Void) {
+        clock.at(TestClock.start + UInt64(seconds * 1e9), act)
+    }
+
+    /// Ends the loop so many seconds after the beginning.
+    func end(at seconds: Double) {
+        let board = board
+        at(seconds) { board.end() }
+    }
+
+    /// A camera that the keeper opens when those before it were opened.
+    func camera(_ steps: [Script.Step]) -> Script {
+        let script = Script(clock, steps, isLive: true)
+        cameras.add(script)
+        return script
+    }
+
+    /// A file of these grays, at so many frames a second, ended behind the last.
+    func file(_ grays: [UInt8], rate: Double = 30) -> Script {
+        let steps: [Script.Step] = grays.enumerated().map { .gray($0.element, at: Double($0.offset) / rate) }
+        return Script(clock, steps, isLive: false, rate: rate)
+    }
+
+    static func source(_ script: Script) throws -> any FrameSource & ~Copyable { try FakeSource(script) }
+
+    private static func sink(_ log: Published) -> any FrameSink & ~Copyable { FakeSink(log) }
+
+    func sink(keepsFrames: Bool = false) -> Published { Published(clock, keepsFrames: keepsFrames) }
+
+    /// Of a card as it is shown now, all luma samples.
+    func sum(of card: Cards.Kind) throws -> Int {
+        var sum = 0
+        try cards.with(card) { sum = Published.sum(of: $0) }
+        return sum
+    }
+
+    /// - Parameter landmarks: with the data for real faces, which takes time to load.
+    static func tracker(landmarks: Bool = false) throws -> Tracker {
+        let catalogue = try Catalogue(folder: Fixtures.inPackage("Cascades"))
+        let data = landmarks ? LandmarkModel.debianPath : "/nonexistent.dat"
+        return Tracker(try Looker(catalogue: catalogue, landmarks: data, cache: "\(Fixtures.cache)/guise"))
+    }
+
+    /// Runs a loop to its end, which is in an hour at the latest.
+    /// - Parameters:
+    ///   - source: nil: the keeper's.
+    ///   - rate: of the output, frames a second.
+    ///   - landmarks: for real faces.
+    func run(
+        _ logs: [Published], source: consuming (any FrameSource & ~Copyable)? = nil, masks: [Mask] = [],
+        rate: Double = 30, isPaced: Bool = false, landmarks: Bool = false
+    ) throws {
+        end(at: 3600)
+        var pipeline = Pipeline(
+            tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
+        pipeline.preview = preview
+        let outputs = logs.map { Output(Self.sink($0), canvas: nil) }
+        let signals = try Signals()
+        var loop = FrameLoop(
+            signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
+            FrameLoop.Surroundings(
+                clock: clock.pollClock, board: board, keeper: keeper, cards: cards, album: album, preview: preview,
+                hangup: { self.hangups += 1 }, ready: { self.readies += 1 }, alive: { self.turns += 1 },
+                say: { self.said.append($0) }))
+        clock.settle()
+        try loop.run(&pipeline)
+    }
+}
+
+extension ScratchFolder {
+    /// A folder of masks, with one that makes the picture brighter by 55, wherever faces are.
+    /// - Parameter more: other keys of it.
+    func makeBrightMask(_ name: String = "bright", _ more: String = "") throws {
+        try write(
+            """
+            {"version": 1, \(more)"layers": [{"kind": "effect", "way": "adjust", "brightness": 0.5}]}
+            """, "Masks/\(name)/mask.json")
+    }
+
+    /// That mask, loaded.
+    func brightMask(_ layout: FrameLayout, _ more: String = "") throws -> Mask {
+        try makeBrightMask("bright", more)
+        return try Wardrobe(places: [path("Masks")]).load("bright", for: ArtTarget(layout))
+    }
+}

@@ -1,0 +1,405 @@
+import Capture
+import Compose
+import Control
+import Foundation
+import Frames
+import Glibc
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Page
+@testable import guise
+
+/// The loop by a clock of its own, with a source, sinks and cameras that do as they are told. Times are seconds since
+/// it began.
+@Suite(.ownThread) struct FrameLoopTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    // MARK: - files
+
+    @Test(arguments: [false, true])
+    func `each frame of a file comes out once and in order, and the loop ends with the file`(
+        hasDescriptor: Bool
+    ) throws {
+        let stage = try Stage()
+        let steps: [Script.Step] = [
+            .gray(60, at: 0), .nothing, .gray(90, at: 0.1), .gray(120, at: 0.2), .nothing, .gray(150, at: 0.3),
+        ]
+        let file = Script(stage.clock, steps, isLive: false, hasDescriptor: hasDescriptor)
+        let (first, second) = (stage.sink(keepsFrames: true), stage.sink(keepsFrames: true))
+        try stage.run([first, second], source: Stage.source(file))
+        #expect(first.grays == [60, 90, 120, 150] && second.grays == first.grays)
+        #expect(first.shots.count == 4, "nothing else is in the file")
+        #expect(stage.readies == 1 && stage.board.lastPulse.frames == 4)
+        #expect(file.seen.closed == 1 && stage.cameras.wanted.isEmpty)
+    }
+
+    @Test func `a paced file is published at its own times`() throws {
+        let stage = try Stage()
+        let times = [0, 0.1, 0.25, 0.5, 2]
+        let steps = times.enumerated().map { Script.Step.gray(UInt8(60 + $0.offset), at: $0.element) }
+        let log = stage.sink()
+        try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: false, rate: 10)), isPaced: true)
+        #expect(log.shots.map(\.time) == times)
+        #expect(log.grays == [60, 61, 62, 63, 64])
+    }
+
+    @Test func `a paced file that was held up goes on at its pace and does not hurry`() throws {
+        let stage = try Stage()
+        // Who writes the second frame is busy for three seconds.
+        let clock = stage.clock
+        let log = Published(clock) { count in if count == 2 { clock.pass(seconds: 3) } }
+        try stage.run([log], source: Stage.source(stage.file([60, 61, 62, 63], rate: 10)), isPaced: true)
+        try #require(log.grays == [60, 61, 62, 63])
+        let times = log.shots.map(\.time)
+        #expect(times[0] == 0 && times[1] == 0.1)
+        #expect((3.1...3.2).contains(times[2]) && (0.09...0.11).contains(times[3] - times[2]), "\(times)")
+    }
+
+    @Test func `a signal ends the wait for a paced file's next frame`() throws {
+        let stage = try Stage()
+        let steps: [Script.Step] = [.gray(60, at: 0), .gray(61, at: 10)]
+        let log = stage.sink()
+        stage.at(5) { pthread_kill(pthread_self(), SIGTERM) }
+        try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: false, rate: 10)), isPaced: true)
+        #expect(log.grays == [60])
+        #expect((5...5.2).contains(stage.clock.seconds))
+    }
+
+    // MARK: - cameras
+
+    @Test func `a late camera's last picture is given again after a quarter of a second`() throws {
+        let stage = try Stage()
+        let camera = stage.camera([.gray(100, at: 0.1), .gray(130, at: 1.2)])
+        let log = stage.sink()
+        stage.end(at: 1.4)
+        try stage.run([log])
+        let shots = log.shots.filter { $0.gray != nil }
+        try #require(shots.compactMap(\.gray) == [100, 100, 100, 100, 100, 130])
+        let gaps = zip(shots.dropLast(), shots.dropLast().dropFirst()).map { $1.time - $0.time }
+        #expect(gaps.allSatisfy { $0 >= 0.25 && $0 < 0.26 }, "\(gaps)")
+        #expect(shots[0].time == 0.1 && shots[5].time == 1.2)
+        #expect(camera.seen.opened == 1 && camera.seen.closed == 1 && stage.cameras.failures.isEmpty)
+        #expect(stage.board.lastPulse.camera == .open && stage.board.lastPulse.frames == 2)
+    }
+
+    @Test func `a camera that is silent for ten seconds is lost, which a card tells, and is tried again`() throws {
+        let stage = try Stage()
+        stage.cards.draw(.problem, "No picture", "")
+        let card = try stage.sum(of: .problem)
+        #expect(try card != stage.sum(of: .idle))
+        let camera = stage.camera([.gray(100, at: 0.1)])
+        let log = stage.sink()
+        stage.end(at: 11)
+        try stage.run([log])
+        let last = try #require(log.shots.lastIndex { $0.gray != nil })
+        let lost = try #require(log.shots.dropFirst(last + 1).first)
+        #expect(lost.sum == card && (10.1...10.5).contains(lost.time), "\(lost)")
+        #expect(log.shots.dropFirst(last + 1).allSatisfy { $0.gray == nil })
+        #expect(camera.seen.closed == 1 && stage.cameras.closings == 1)
+        #expect(stage.cameras.failures.first?.what.contains("has given no frame for 10 s") == true)
+        // It is asked for again half a second later.
+        #expect(stage.cameras.failures.count == 2 && stage.cameras.failures.last == Cameras.absence)
+        let times = stage.cameras.times
+        #expect(times.count == 2 && times[1] - lost.time > 0.499, "\(times)")
+        #expect(stage.said.contains { $0.hasPrefix("no picture") })
+    }
+
+    @Test func `a camera that fails is closed, and opened again after a pause`() throws {
+        let stage = try Stage()
+        let unplugged = Problem(.gone, "it was unplugged")
+        let first = stage.camera(Script.frames(9, gray: 100) + [.failure(unplugged, at: 0.31)])
+        let second = stage.camera(Script.frames(30, gray: 150))
+        let log = stage.sink()
+        stage.end(at: 1.5)
+        try stage.run([log])
+        #expect(stage.cameras.failures == [unplugged])
+        #expect(first.seen.closed == 1 && second.seen.opened == 1)
+        let again = try #require(log.shots.first { $0.gray == 150 })
+        #expect((0.81...0.9).contains(again.time), "\(again.time)")
+        #expect(log.shots(from: 0.31, to: again.time).allSatisfy { $0.gray == nil })
+    }
+
+    @Test func `where there is no camera a card says so, and one that comes is taken`() throws {
+        let stage = try Stage()
+        stage.cards.draw(.problem, "No picture", "")
+        let card = try stage.sum(of: .problem)
+        for _ in 0..<3 { stage.cameras.add(Cameras.absence) }
+        let camera = stage.camera(Script.frames(30, gray: 100))
+        let log = stage.sink()
+        stage.end(at: 3)
+        try stage.run([log])
+        #expect(log.shots.contains { $0.sum == card })
+        // After half a second, another half and a second.
+        #expect(stage.cameras.times == [0, 0.5, 1, 2])
+        #expect(stage.cameras.failures == [Cameras.absence] && camera.seen.opened == 1)
+        #expect(try #require(log.shots.first { $0.gray != nil }).time > 2)
+    }
+
+    @Test func `a pause shows a card and gives the camera back, and resume takes it again`() throws {
+        let stage = try Stage()
+        stage.cards.draw(.paused, "Paused", "")
+        let card = try stage.sum(of: .paused)
+        let first = stage.camera(Script.frames(90, gray: 100))
+        let second = stage.camera(Script.frames(90, gray: 150))
+        let log = stage.sink()
+        let board = stage.board
+        stage.at(0.51) { board.change { $0.isPaused = true } }
+        let closed = Atomic<Int>(0)
+        stage.at(1.5) { closed.store(first.seen.closed, ordering: .relaxed) }
+        stage.at(1.51) { board.change { $0.isPaused = false } }
+        stage.end(at: 2.5)
+        try stage.run([log])
+        #expect(closed.load(ordering: .relaxed) == 1, "it is closed while it is paused")
+        let paused = log.shots(from: 0.511, to: 1.51)
+        #expect((8...11).contains(paused.count) && paused.allSatisfy { $0.sum == card })
+        #expect(Set(log.shots(from: 0, to: 0.51).compactMap(\.gray)) == [100])
+        #expect(Set(log.shots(from: 1.51).compactMap(\.gray)) == [150])
+        #expect(first.seen.opened == 1 && second.seen.opened == 1 && stage.cameras.failures.isEmpty)
+        #expect(stage.cameras.times == [0, 1.51])
+    }
+
+    @Test func `a freeze gives the last picture again, and what the camera gives meanwhile is never seen`() throws {
+        let stage = try Stage()
+        let camera = stage.camera(Script.frames(60, gray: 60, by: 2))
+        let log = stage.sink()
+        let board = stage.board
+        stage.at(0.51) { board.change { $0.isFrozen = true } }
+        stage.at(1.51) { board.change { $0.isFrozen = false } }
+        stage.end(at: 1.9)
+        try stage.run([log])
+        let frozen = log.shots(from: 0.51, to: 1.51)
+        // The fifteenth came at half a second.
+        #expect(frozen.count >= 9 && frozen.allSatisfy { $0.gray == 88 })
+        let grays = log.shots(from: 1.51).compactMap(\.gray)
+        // The forty-sixth is the next.
+        #expect(grays.first == 150 && grays == grays.sorted())
+        #expect(camera.seen.opened == 1)
+    }
+
+    @Test func `where nobody watches the camera is closed after five seconds, and is opened for who does`() throws {
+        let stage = try Stage()
+        let first = stage.camera(Script.frames(600, gray: 100))
+        let second = stage.camera(Script.frames(90, gray: 150))
+        let log = stage.sink()
+        log.watch(true)
+        stage.at(1.01) { log.watch(false) }
+        stage.at(10.01) { log.watch(true) }
+        stage.end(at: 11)
+        try stage.run([log])
+        let last = try #require(log.shots.last { $0.gray == 100 })
+        #expect((5.9...6.1).contains(last.time), "\(last.time)")
+        #expect(first.seen.closed == 1 && stage.cameras.failures.isEmpty)
+        // Twice a second are enough for nobody.
+        let cards = log.shots(from: last.time, to: 10)
+        let gaps = zip(cards.dropFirst(), cards.dropFirst(2)).map { $1.time - $0.time }
+        #expect(gaps.count >= 5 && gaps.allSatisfy { $0 >= 0.5 && $0 < 0.52 }, "\(gaps)")
+        #expect(cards.allSatisfy { $0.gray == nil })
+        let again = try #require(log.shots.first { $0.gray == 150 })
+        #expect(again.time > 10.01 && again.time < 10.4 && second.seen.opened == 1)
+        #expect(stage.said.contains { $0.hasPrefix("nobody watches") })
+    }
+
+    @Test func `where the camera is always wanted it stays open though nobody watches`() throws {
+        let stage = try Stage { $0.when = .always }
+        let camera = stage.camera(Script.frames(300, gray: 100))
+        let log = stage.sink()
+        log.watch(false)
+        stage.end(at: 9)
+        try stage.run([log])
+        #expect(log.grays.count > 250 && stage.cameras.closings == 0 && camera.seen.opened == 1)
+    }
+
+    @Test func `a frame that comes faster than the output goes is let go, and counted`() throws {
+        let stage = try Stage()
+        let steps: [Script.Step] = [
+            .gray(100, at: 0.1), .gray(110, at: 0.12), .gray(120, at: 0.14), .gray(130, at: 0.16), .end(at: 0.3),
+        ]
+        let log = stage.sink()
+        try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: true)))
+        // A thirtieth of a second lies between two, and three quarters of it are waited for.
+        #expect(log.grays == [100, 120])
+        #expect(stage.board.lastPulse.early == 2 && stage.board.lastPulse.frames == 2)
+    }
+
+    // MARK: - sinks
+
+    @Test func `a file that cannot be written any more is dropped, and the others go on`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(30, gray: 100))
+        let (file, live) = (stage.sink(keepsFrames: true), stage.sink())
+        file.fail(after: 5, with: Problem(.gone, "the disk is full"))
+        stage.end(at: 0.9)
+        try stage.run([file, live])
+        #expect(file.shots.count == 5)
+        #expect(live.grays.count >= 25)
+    }
+
+    @Test(arguments: [false, true])
+    func `what others watch ends the loop where it fails, and so does the only purpose of a file`(isKept: Bool) throws {
+        let stage = try Stage()
+        let gone = Problem(.gone, "the virtual camera is gone")
+        _ = stage.camera(Script.frames(30, gray: 100))
+        let log = stage.sink(keepsFrames: !isKept)
+        log.fail(after: 3, with: gone)
+        let thrown = problem {
+            if isKept {
+                try stage.run([log])
+            } else {
+                try stage.run([log], source: Stage.source(stage.file([60, 61, 62, 63, 64])))
+            }
+        }
+        #expect(thrown == gone && log.shots.count == 3)
+    }
+
+    // MARK: - what may be seen
+
+    @Test func `where faces are hidden and none is found no frame is ever published, but a card`() throws {
+        let stage = try Stage { $0.onLostFace = .cover }
+        stage.cards.draw(.hidden, "One moment", "")
+        let card = try stage.sum(of: .hidden)
+        #expect(try card != stage.sum(of: .idle))
+        let log = stage.sink()
+        try stage.run([log], source: Stage.source(stage.file([60, 90, 120, 150])))
+        #expect(log.shots.map(\.sum) == [card, card, card, card])
+    }
+
+    @Test func `a late frame that may not be seen is not given again either`() throws {
+        let stage = try Stage { $0.onLostFace = .cover }
+        stage.cards.draw(.hidden, "One moment", "")
+        let card = try stage.sum(of: .hidden)
+        _ = stage.camera(Script.frames(3, gray: 100))
+        let log = stage.sink()
+        let board = stage.board
+        stage.at(1) { board.change { $0.isFrozen = true } }
+        stage.end(at: 2)
+        try stage.run([log])
+        let shots = log.shots(from: 0.03)
+        #expect(log.grays.isEmpty && shots.count > 8 && shots.allSatisfy { $0.sum == card })
+    }
+
+    @Test(.needsSample) func `a face is not seen before all was searched once, and then it is`() throws {
+        let stage = try Stage { $0.onLostFace = .cover }
+        stage.cards.draw(.hidden, "One moment", "")
+        let card = try stage.sum(of: .hidden)
+        let board = stage.board
+        let log = Published(stage.clock) { count in if count == 90 { board.end() } }
+        try stage.run([log], source: Self.sample(), landmarks: true)
+        #expect(log.shots.first?.sum == card)
+        #expect(log.shots.contains { $0.sum != card }, "it is found within three seconds")
+    }
+
+    private static func sample() throws -> any FrameSource & ~Copyable {
+        try Sample(path: Fixtures.sample, width: 640, height: 360)
+    }
+
+    // MARK: - who else asks for something
+
+    @Test func `a hangup is passed on, and a signal to end is obeyed`() throws {
+        let stage = try Stage()
+        let camera = stage.camera(Script.frames(60, gray: 100))
+        let log = stage.sink()
+        for time in [0.21, 0.41] { stage.at(time) { pthread_kill(pthread_self(), SIGHUP) } }
+        stage.at(0.71) { pthread_kill(pthread_self(), SIGTERM) }
+        try stage.run([log])
+        #expect(stage.hangups == 2)
+        #expect(stage.clock.seconds == 0.71 && log.grays.count == 21)
+        #expect(camera.seen.closed == 1)
+    }
+
+    @Test func `an order gets the next frame, each the same one, and is refused while there is a pause`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(30, gray: 60, by: 4))
+        let log = stage.sink()
+        let (board, replies) = (stage.board, Replies())
+        let (one, two) = (scratch.path("one.png"), scratch.path("two.png"))
+        stage.at(0.31) { for path in [one, two] { board.order(replies.order(path)) } }
+        stage.at(0.61) { board.change { $0.isPaused = true } }
+        let late = scratch.path("late.png")
+        stage.at(0.81) { board.order(replies.order(late)) }
+        stage.end(at: 1.2)
+        try stage.run([log])
+        waits { replies.count == 3 }
+        let next = try #require(log.shots(from: 0.31).first?.gray)
+        for path in [one, two] {
+            let answer = try replies.answer(to: path).get()
+            #expect(answer["path"]?.string == path)
+            let picture = try scratch.picture(path)
+            let gray = (Double(next) - 16) * 255 / 219
+            #expect(abs(Double(picture.bytes[0]) - gray) < 2.5, "\(picture.bytes[0]) is not \(gray)")
+        }
+        let refused = refusal(try replies.answer(to: late))
+        #expect(refused?.code == .notNow && refused?.message.contains("paused") == true)
+        #expect(scratch.names() == ["one.png", "two.png"])
+        #expect(stage.album.path(of: "one.png") == one && stage.album.path(of: "late.png") == nil)
+    }
+
+    private func refusal(_ result: Result<JSON, any Error>) -> Refusal? {
+        if case .failure(let error) = result { Refusal(error) } else { nil }
+    }
+
+    /// What was answered to orders.
+    private final class Replies: Sendable {
+        private let results = Mutex<[(path: String, result: Result<JSON, any Error>)]>([])
+
+        var count: Int { results.withLock { $0.count } }
+
+        func order(_ path: String) -> Album.Order {
+            Album.Order(
+                path: path, texts: [], note: nil,
+                reply: { result in self.results.withLock { $0.append((path, result)) } })
+        }
+
+        func answer(to path: String) throws -> Result<JSON, any Error> {
+            let all = results.withLock { $0 }
+            return try #require(all.first { $0.path == path }).result
+        }
+    }
+
+    @Test func `who looks at the page gets what is published, and what it was before`() async throws {
+        let stage = try Stage()
+        var look = Preview.Look()
+        let after = Preview.Viewer(stage.preview, look)
+        look.picture = .before
+        let before = Preview.Viewer(stage.preview, look)
+        let mask = try scratch.brightMask(Stage.layout)
+        let log = stage.sink()
+        log.watch(false)
+        try stage.run([log], source: Stage.source(stage.file([100])), masks: [mask])
+        #expect(log.grays == [155] && stage.board.lastPulse.isWatched)
+        var (first, second) = (0, 0)
+        let (dressed, bare) = (try await after.next(after: &first), try await before.next(after: &second))
+        for (name, jpeg, gray) in [("after", dressed, 155.0), ("before", bare, 100.0)] {
+            try scratch.write(Data(jpeg), "\(name).jpg")
+            let picture = try scratch.picture(scratch.path("\(name).jpg"))
+            #expect(abs(Double(picture.bytes[0]) - (gray - 16) * 255 / 219) < 3, "\(name)")
+        }
+    }
+
+    @Test func `a change of the settings holds from the next frame on`() throws {
+        let stage = try Stage()
+        _ = stage.camera(Script.frames(30, gray: 100))
+        let log = stage.sink()
+        let board = stage.board
+        stage.at(0.51) { board.change { $0.source = "/dev/video7" } }
+        stage.end(at: 0.9)
+        try stage.run([log])
+        #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])
+        // There is none of that name.
+        #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
+    }
+
+    @Test(arguments: [false, true])
+    func `a warm frame asks for no memory`(isPaced: Bool) throws {
+        let stage = try Stage()
+        let log = stage.sink()
+        let file = stage.file([UInt8](repeating: 100, count: 90))
+        try stage.run([log], source: Stage.source(file), isPaced: isPaced)
+        let counts = log.shots.map(\.allocations)
+        let asked = zip(counts, counts.dropFirst()).map { $1 - $0 }.dropFirst(30)
+        #expect(asked.count == 59 && asked.allSatisfy { $0 == 0 }, "\(Array(asked))")
+    }
+}

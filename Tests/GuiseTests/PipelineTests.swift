@@ -1,0 +1,272 @@
+import Capture
+import Compose
+import Foundation
+import Frames
+import TestSupport
+import Testing
+import Track
+
+@testable import Page
+@testable import guise
+
+/// A frame's way from the source's picture to the dressed one.
+@Suite(.ownThread) struct PipelineTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    private static let canvas = FrameLayout(width: 64, height: 48, format: .i420)
+
+    private func pipeline(
+        _ masks: [Mask] = [], output: FrameLayout = PipelineTests.canvas, landmarks: Bool = false
+    ) throws -> Pipeline {
+        Pipeline(tracker: try Stage.tracker(landmarks: landmarks), masks: masks, output: output)
+    }
+
+    private func flat(_ gray: UInt8, _ layout: FrameLayout = PipelineTests.canvas) -> Frame {
+        var frame = Frame(layout)
+        frame.fill(y: gray, u: 128, v: 128)
+        return frame
+    }
+
+    /// Dark at the left and bright at the right.
+    private func halves(_ layout: FrameLayout = PipelineTests.canvas) -> Frame {
+        var planes = Frame(FrameLayout(width: layout.width, height: layout.height, format: .gray, range: layout.range))
+        var bytes = planes.mutableBytes
+        for y in 0..<layout.height {
+            for x in 0..<layout.width { bytes[y * layout.width + x] = x < layout.width / 2 ? 60 : 200 }
+        }
+        var frame = Frame(layout)
+        convert(planes.view, into: &frame)
+        return frame
+    }
+
+    private func luma(_ frame: borrowing Frame, _ x: Int, _ y: Int) -> Int {
+        let view = frame.view
+        let luma = view.luma
+        return Int(luma.samples[y * luma.rowStride + x * luma.pixelStride])
+    }
+
+    private func moment(_ number: Int) -> FrameTime { FrameTime(number: number, seconds: Double(number) / 30) }
+
+    // MARK: - layouts
+
+    @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])
+    func `each of a source's layouts becomes the output's`(from: PixelFormat, to: PixelFormat) throws {
+        let output = FrameLayout(width: 64, height: 48, format: to)
+        var pipeline = try pipeline(output: output)
+        for (width, height) in [(64, 48), (128, 96), (33, 25)] {
+            let frame = flat(100, FrameLayout(width: width, height: height, format: from))
+            try pipeline.dress(frame.view, at: moment(0))
+            let layout = pipeline.canvas.frame.layout
+            #expect(layout == output)
+            let middle = luma(pipeline.canvas.frame, 32, 24)
+            #expect(abs(middle - 100) <= 1, "\(width)x\(height): \(middle)")
+        }
+    }
+
+    @Test func `a picture of another shape lies between black bars, and a full range becomes the output's`() throws {
+        var pipeline = try pipeline()
+        let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
+        try pipeline.dress(square.view, at: moment(0))
+        let seen = [2, 10, 32, 53, 61].map { luma(pipeline.canvas.frame, $0, 24) }
+        // 200 of 255 is 188 between 16 and 235.
+        #expect(zip(seen, [16, 188, 188, 188, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
+    }
+
+    @Test func `frames may change their size and format at any time`() throws {
+        var pipeline = try pipeline()
+        let layouts = [
+            Self.canvas, FrameLayout(width: 320, height: 240, format: .yuyv),
+            FrameLayout(width: 66, height: 50, format: .i422, range: .full), Self.canvas,
+            FrameLayout(width: 48, height: 64, format: .nv12),
+        ]
+        for (number, layout) in layouts.enumerated() {
+            let frame = flat(UInt8(80 + number * 20), layout)
+            try pipeline.dress(frame.view, at: moment(number))
+            let middle = luma(pipeline.canvas.frame, 32, 24)
+            let wanted = layout.range == .full ? 16 + (80 + number * 20) * 219 / 255 : 80 + number * 20
+            #expect(abs(middle - wanted) <= 1, "\(layout): \(middle)")
+        }
+    }
+
+    // MARK: - how it is shown
+
+    @Test func `a mirrored picture is shown and searched so from the next frame on`() throws {
+        var pipeline = try pipeline()
+        let frame = halves()
+        try pipeline.dress(frame.view, at: moment(0))
+        let plain = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        let searched = pipeline.tracker.hasSearchedAll
+        #expect(plain == [60, 200] && searched)
+        var framing = Framing()
+        framing.isMirrored = true
+        pipeline.change(framing)
+        let isSearched = pipeline.tracker.hasSearchedAll
+        #expect(!isSearched, "everybody is elsewhere then")
+        try pipeline.dress(frame.view, at: moment(1))
+        let mirrored = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        let isSearchedAgain = pipeline.tracker.hasSearchedAll
+        #expect(mirrored == [200, 60] && isSearchedAgain)
+        pipeline.change(Framing())
+        try pipeline.dress(frame.view, at: moment(2))
+        let back = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        #expect(back == plain)
+    }
+
+    @Test func `a picture that is turned stands upright between bars`() throws {
+        var pipeline = try pipeline()
+        let frame = halves()
+        var framing = Framing()
+        framing.turn = .quarter
+        pipeline.change(framing)
+        try pipeline.dress(frame.view, at: moment(0))
+        // The left is on top now, 36 pixels wide.
+        let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.canvas.frame, $0.0, $0.1) }
+        #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
+    }
+
+    @Test func `a crop shows a part, and nobody is searched anew for it`() throws {
+        var pipeline = try pipeline()
+        let frame = halves()
+        try pipeline.dress(frame.view, at: moment(0))
+        var framing = Framing()
+        // All but a little of the dark half is cut off, and as much at the top.
+        framing.crop = [0.4375, 0.4375, 0, 0]
+        pipeline.change(framing)
+        let isSearched = pipeline.tracker.hasSearchedAll
+        #expect(isSearched)
+        try pipeline.dress(frame.view, at: moment(1))
+        let seen = [2, 12, 32, 60].map { luma(pipeline.canvas.frame, $0, 24) }
+        #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
+        // The same once more changes nothing.
+        pipeline.change(framing)
+        try pipeline.dress(frame.view, at: moment(2))
+        let again = [2, 12, 32, 60].map { luma(pipeline.canvas.frame, $0, 24) }
+        #expect(again == seen)
+    }
+
+    // MARK: - masks
+
+    /// - Parameter bell: rung when the room has news.
+    private func room(_ wishes: [Wish], _ bell: Bell) throws -> DressingRoom {
+        try scratch.makeBrightMask()
+        try scratch.makeBrightMask("other")
+        let room = try DressingRoom(
+            places: [scratch.path("Masks")], target: ArtTarget(Self.canvas), wishes: wishes, tell: { _ in })
+        room.open(waking: bell)
+        return room
+    }
+
+    private func listen(_ bell: Bell) {
+        _ = PollClock.system.waits(for: bell.descriptor, milliseconds: -1)
+        bell.hear()
+    }
+
+    @Test func `masks are put on and taken off between frames`() throws {
+        let bell = try Bell()
+        let room = try room([], bell)
+        defer { room.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let frame = flat(60)
+        var seen: [Int] = []
+        let steps: [[String]] = [[], ["bright"], ["bright", "other"], []]
+        for (number, names) in steps.enumerated() {
+            if number > 0 {
+                room.wear(names.map { Wish($0) })
+                listen(bell)
+                let hasNews = pipeline.hasNews
+                #expect(hasNews)
+            }
+            try pipeline.dress(frame.view, at: moment(number))
+            let hasNews = pipeline.hasNews
+            #expect(!hasNews)
+            seen.append(luma(pipeline.canvas.frame, 32, 24))
+        }
+        #expect(seen == [60, 115, 170, 60])
+    }
+
+    @Test func `the last frame is dressed anew, once there was one and as long as no face is hidden`() throws {
+        let bell = try Bell()
+        let room = try room([], bell)
+        defer { room.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let frame = flat(60)
+        let early = try pipeline.redress(frame.view, at: moment(0))
+        #expect(!early, "nobody was looked for yet")
+        try pipeline.dress(frame.view, at: moment(0))
+        room.wear([Wish("bright")])
+        listen(bell)
+        let isSeen = try pipeline.redress(frame.view, at: moment(0))
+        let bright = luma(pipeline.canvas.frame, 32, 24)
+        #expect(isSeen && bright == 115)
+        pipeline.onLostFace = .cover
+        let isHidden = try !pipeline.redress(frame.view, at: moment(0))
+        #expect(isHidden)
+        pipeline.onLostFace = nil
+        pipeline.restart()
+        let isAnothers = try !pipeline.redress(frame.view, at: moment(0))
+        #expect(isAnothers, "the next frame is another source's")
+    }
+
+    @Test func `a mask that comes to hide faces hides the frame that it is put on`() throws {
+        try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
+        let bell = try Bell()
+        let room = try room([], bell)
+        defer { room.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let frame = flat(60)
+        try pipeline.dress(frame.view, at: moment(0))
+        let before = pipeline.mayBeSeen
+        room.wear([Wish("hiding")])
+        listen(bell)
+        let isSeen = try pipeline.redress(frame.view, at: moment(0))
+        let after = pipeline.mayBeSeen
+        #expect(before && !isSeen && !after)
+        // Whatever the mask says.
+        pipeline.onLostFace = .show
+        try pipeline.dress(frame.view, at: moment(1))
+        let shown = pipeline.mayBeSeen
+        #expect(shown)
+    }
+
+    @Test(.needsSample) func `with a mask that hides faces nothing is seen before all was searched`() throws {
+        let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
+        var pipeline = try pipeline([mask], landmarks: true)
+        var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
+        var (seen, searched): ([Bool], [Bool]) = ([], [])
+        for _ in 0..<90 {
+            _ = try sample.withFrame { view, time in try pipeline.dress(view, at: time) }
+            seen.append(pipeline.mayBeSeen)
+            searched.append(pipeline.tracker.hasSearchedAll)
+        }
+        #expect(!seen[0] && !searched[0])
+        #expect(seen.contains(true) && zip(seen, searched).allSatisfy { !$0 || $1 })
+    }
+
+    // MARK: - the preview
+
+    @Test func `who looks at the picture before it is dressed gets it so`() async throws {
+        let mask = try scratch.brightMask(Self.canvas)
+        var pipeline = try pipeline([mask])
+        let preview = Preview(layout: Self.canvas) {}
+        pipeline.preview = preview
+        let frame = flat(60)
+        try pipeline.dress(frame.view, at: moment(0))
+        var look = Preview.Look()
+        look.picture = .before
+        let viewer = Preview.Viewer(preview, look)
+        try pipeline.dress(frame.view, at: moment(1))
+        let dressed = luma(pipeline.canvas.frame, 32, 24)
+        #expect(dressed == 115)
+        var number = 0
+        let jpeg = try await viewer.next(after: &number)
+        #expect(number == 1, "it was taken since somebody looks")
+        try scratch.write(Data(jpeg), "before.jpg")
+        let picture = try scratch.picture(scratch.path("before.jpg"))
+        // 60 in limited range (ITU-R BT.601).
+        let level: Double = 44.0 * 255 / 219
+        #expect(abs(Double(picture.bytes[0]) - level) < 3)
+        let isForOthers = preview.wants(.after, at: .max)
+        #expect(!isForOthers, "nobody looks at that")
+    }
+}
