@@ -17,8 +17,6 @@ import time
 GUISE, SEEN, WIDTH, HEIGHT, PICTURES = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
 NAME = "Guise Camera"
 ROUNDS = 2
-# Seconds: an emulated machine takes a minute to start a browser.
-PATIENCE = 600
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>camera</title><video muted playsinline></video><script>
 const say = (what, body) => fetch('/' + what, {method: 'POST', body})
@@ -67,10 +65,10 @@ def camera():
 
 
 def wait_for(state):
-    end = time.monotonic() + 60
-    while (now := camera()) != state and time.monotonic() < end:
+    """However long it takes: vmrun ends what takes too long."""
+    while camera() != state:
         time.sleep(0.5)
-    say("the camera is", now)
+    say("the camera is", state)
 
 
 def yuyv(rgba):
@@ -128,8 +126,7 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as profile:
     address = f"http://127.0.0.1:{server.server_port}/"
     command = ["chromium", *options.split(), f"--user-data-dir={profile}", address]
     browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    in_time = ended.wait(PATIENCE)
+    ended.wait()
     browser.terminate()
     browser.wait()
 seen.close()
-sys.exit(0 if in_time else f"the browser was not done within {PATIENCE} s")
