@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// A running guise and those who tell it what to do: by commands, by the socket, by its configuration.
-    @Suite(.serialized, .needsSample, .needsReleaseBuild) struct ControlTests {
+    @Suite(.serialized, .needsSample, .needsReleaseBuild) final class ControlTests {
         private let guise: RunningGuise
         private static let shared = Result { try RunningGuise(RunningGuise.sample + ["--sink", "null"]) }
 
@@ -13,6 +13,8 @@ extension EndToEnd {
             guise = try Self.shared.get()
             try guise.reset()
         }
+
+        deinit { guise.rest() }
 
         @Test func `masks come and go by commands`() throws {
             #expect(try guise.guise("show", "santa-hat").out == "worn: santa-hat\n")

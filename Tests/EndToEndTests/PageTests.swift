@@ -7,7 +7,7 @@ import Testing
 
 extension EndToEnd {
     /// The page of the built program: who comes in, what it shows, and that it is another client of the same requests.
-    @Suite(.serialized, .needsSample, .needsReleaseBuild) struct PageTests {
+    @Suite(.serialized, .needsSample, .needsReleaseBuild) final class PageTests {
         /// A guise with a page, and a visitor who was let in.
         private final class Stage: @unchecked Sendable {
             let guise: RunningGuise
@@ -47,6 +47,8 @@ extension EndToEnd {
             stage = try Self.shared.get()
             try stage.guise.reset()
         }
+
+        deinit { stage.guise.rest() }
 
         @Test func `the page is found, and shows faces with and without masks`() throws {
             let second = try stage.scratch.guise("page", "--no-open")

@@ -95,6 +95,9 @@ public final class RunningGuise: @unchecked Sendable {
         try #require(waits { try $0["state"]?.string == "running" && worn.isEmpty })
     }
 
+    /// Costs next to nothing until the next `reset`: tests that share it may wait for their turn.
+    public func rest() { _ = try? ask("pause") }
+
     /// Ends it and waits for its end.
     @discardableResult
     public func end() throws -> Program.Outcome {
