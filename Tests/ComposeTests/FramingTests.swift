@@ -237,7 +237,8 @@ import TestSupport
     }
 
     @Test func `whatever faces do, what is shown has its shape, lies within the part, and never jumps`() {
-        var lot = SystemRandomNumberGenerator()
+        // The same numbers in each run: what fails is found again.
+        var lot = Seeded(state: 7)
         for round in 0..<50 {
             let part = PixelRect(x: 128, y: 36, width: 1024, height: 648)
             var zoom = FaceZoom(in: part, most: 3)
@@ -251,11 +252,25 @@ import TestSupport
                     isThere ? [face(place, height: .random(in: 5...900, using: &lot))] : [], at: time)
                 #expect(shown.x >= 128 && shown.y >= 36, "\(round): \(shown)")
                 #expect(shown.x + shown.width <= 1152.01 && shown.y + shown.height <= 684.01, "\(round): \(shown)")
-                #expect(abs(shown.width / shown.height - 1024.0 / 648) < 0.001)
+                // A quarter of a percent: the smallest part shown is a few hundred pixels wide.
+                #expect(abs(shown.width / shown.height - 1024.0 / 648) < 0.004)
                 widest = max(widest, (shown.center - last.center).length)
                 last = shown
             }
             #expect(widest < 120, "\(widest) px in one frame")
         }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+private struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
     }
 }
