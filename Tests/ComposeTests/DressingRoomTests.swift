@@ -46,8 +46,7 @@ private final class Said: Sendable {
     private func next(_ room: DressingRoom, _ seen: inout Int) -> [Mask] {
         while true {
             if let masks = room.news(since: &seen) { return masks }
-            var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
-            unsafe poll(&polled, 1, -1)
+            _ = PollClock.system.waits(for: bell.descriptor, milliseconds: -1)
             bell.hear()
         }
     }

@@ -12,8 +12,12 @@ import Testing
         try Configuration(text: Array(text.utf8), file: "c.json")
     }
 
+    private func packageFile(_ name: String) throws -> String {
+        try String(contentsOfFile: Fixtures.inPackage(name), encoding: .utf8)
+    }
+
     @Test func `the file at the top level holds every key, and says what holds without it`() throws {
-        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        let text = try packageFile("config.json")
         #expect(try read(text) == Configuration())
         // The message for an unknown key lists those that are known, in the order in which they are read.
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -28,7 +32,7 @@ import Testing
     }
 
     @Test func `what holds is written with every key, and read as the same`() throws {
-        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
+        let text = try packageFile("config.json")
         let standard = try JSON(Array(text.utf8), file: "config.json")
         func keys(_ json: JSON) -> [String] {
             guard case .object(let members) = json.value else { return [] }
@@ -50,8 +54,8 @@ import Testing
     }
 
     @Test func `the README explains every key`() throws {
-        let text = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
-        let readme = try String(contentsOfFile: Fixtures.inPackage("README.md"), encoding: .utf8)
+        let text = try packageFile("config.json")
+        let readme = try packageFile("README.md")
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         for (key, value) in all {
             for name in (value as? [String: Any])?.keys.map({ "\(key).\($0)" }) ?? [key] {

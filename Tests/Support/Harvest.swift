@@ -1,6 +1,5 @@
 import Capture
 import Frames
-import Glibc
 import Testing
 
 /// Frames that came, and how the source ended.
@@ -22,9 +21,8 @@ public func harvest(_ source: inout Clip, limit: Int = 1000) throws -> Harvest {
         case .frame: continue
         case .end: return harvest
         case .nothing:
-            var waiting = pollfd(fd: source.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&waiting, 1, -1)
-            try #require(ready == 1, "the decoder gives something")
+            let isReady = PollClock.system.waits(for: source.descriptor ?? -1, milliseconds: -1)
+            try #require(isReady, "the decoder gives something")
         }
     }
     return harvest
