@@ -21,10 +21,9 @@ extension EndToEnd {
             static func start(
                 _ source: [String], port: Int = 0, in scratch: ScratchFolder? = nil
             ) throws -> RunningGuise {
-                // As large as snapshots and recordings are by default, and half as fast.
                 try RunningGuise(
                     source + ["--sink", "page"],
-                    config: #"{"page": {"port": \#(port)}, "masks": [], "output": {"rate": 15}}"#, in: scratch,
+                    config: #"{"page": {"port": \#(port)}, "masks": [], \#(RunningGuise.smallOutput)}"#, in: scratch,
                     isPublishing: false)
             }
 
@@ -125,9 +124,9 @@ extension EndToEnd {
                     return before == shown
                 })
             try stage.browser.click("#snapshot")
-            try #require(stage.browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 1280"))
+            try #require(stage.browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
             let path = try #require(stage.files("Pictures/Guise").first { $0.hasSuffix(".png") })
-            #expect(try stage.guise.scratch.measure(path) == "1280x720 1")
+            #expect(try stage.guise.scratch.measure(path) == "640x360 1")
             try stage.guise.scratch.shell("ffmpeg -v error -y -i '\(path)' -vf scale=64:36:flags=area small.png")
             let taken = try stage.guise.scratch.picture(stage.guise.scratch.path("small.png"))
             let apart = difference(shown, taken.bytes.map { Double($0) })
@@ -152,7 +151,7 @@ extension EndToEnd {
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
             let path = try #require(stage.files("Videos/Guise").first { $0.hasSuffix(".mp4") })
             let parts = try stage.guise.scratch.measure(path).split(separator: " ")
-            #expect(parts.first == "1280x720" && (Int(parts.last ?? "") ?? 0) > 20, "\(parts)")
+            #expect(parts.first == "640x360" && (Int(parts.last ?? "") ?? 0) > 20, "\(parts)")
             #expect(try stage.guise.status()["recording"]?.value == .null)
         }
 

@@ -20,7 +20,7 @@ extension EndToEnd {
                 guise = try RunningGuise(
                     ["--no-open"], command: "page",
                     config:
-                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "output": {"rate": 10}}"#,
+                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], \#(RunningGuise.smallOutput)}"#,
                     in: given)
                 try #require(guise.running.waits(for: "?token="), "\(guise.running.said)")
                 let match = guise.running.said.firstMatch(of: /http:\/\/\S+token=[0-9a-f]+/)
@@ -86,9 +86,9 @@ extension EndToEnd {
                 return Double(count) / Double(picture.width)
             }
             _ = try stage.scratch.guise("wear", "polaroid")
-            #expect(stage.guise.waits { _ in white(try picture("picture=after&width=1280")) > 0.95 })
-            let (dressed, bare) = (try picture("picture=after&width=1280"), try picture("picture=before&width=1280"))
-            #expect((bare.width, bare.height) == (1280, 720))
+            #expect(stage.guise.waits { _ in white(try picture("picture=after&width=640")) > 0.95 })
+            let (dressed, bare) = (try picture("picture=after&width=640"), try picture("picture=before&width=640"))
+            #expect((bare.width, bare.height) == (640, 360))
             #expect(white(dressed) > 0.95 && white(bare) < 0.9)
         }
 
@@ -162,11 +162,11 @@ extension EndToEnd {
             let worn = try JSON(Array((texts["Guise"] ?? "").utf8), file: "tEXt")["masks"]?.elements.first
             #expect(worn?["name"]?.string == "name-tag")
             #expect(worn?["choices"]?["text"]?.string == "Ada Łovelace")
-            #expect(try stage.scratch.measure(path) == "1280x720 1")
+            #expect(try stage.scratch.measure(path) == "640x360 1")
             let note = try String(contentsOf: stage.scratch.url.appending(path: "me.txt"), encoding: .utf8)
             #expect(note.contains("name-tag: opacity 1, text Ada Łovelace"), "\(note)")
             #expect(try stage.curl("/album/me.png", to: "again.png") == 200)
-            #expect(try stage.scratch.measure(stage.scratch.path("again.png")) == "1280x720 1")
+            #expect(try stage.scratch.measure(stage.scratch.path("again.png")) == "640x360 1")
             #expect(try stage.curl("/album/me.txt", to: "again.txt") == 404)
         }
 
