@@ -160,12 +160,15 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
-    public mutating func searchWhole(_ luma: borrowing LumaView) {
+    /// - Parameter smallest: side of the smallest face to look for, pixels; most of a search's time goes into the
+    ///   smallest ones. Nil: `faces.smallest` of the settings.
+    public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float? = nil) {
         prepare(luma)
         forgetAll()
+        let smallest = max(self.smallest(luma), smallest ?? 0)
         for size in Self.photoSizes {
             let all = Sweep(
-                width: luma.width, height: luma.height, smallest: size * smallest(luma), rolls: Self.photoRolls)
+                width: luma.width, height: luma.height, smallest: size * smallest, rolls: Self.photoRolls)
             for region in all.regions {
                 eye.sightings(luma, in: region)
                 for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }

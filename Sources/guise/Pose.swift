@@ -32,14 +32,17 @@ struct Pose: ~Copyable {
         time: Double = 0
     ) {
         let cell = Self.cut(picture, face, view, Self.layout(side: side))
-        faces = Self.faces(in: cell, &tracker)
+        faces = Self.faces(in: cell, atLeast: 1.4 * Float(side) / view.width, &tracker)
         self.time = time
         self.picture = cell
     }
 
     /// The one that the picture was cut out for: who stands beside, or seems to, has a picture of their own.
-    private static func faces(in picture: borrowing Frame, _ tracker: inout Tracker) -> [Face] {
-        tracker.searchWhole(picture.view.luma)
+    /// - Parameter smallest: pixels; boxes are twice as wide as the eyes are apart.
+    private static func faces(
+        in picture: borrowing Frame, atLeast smallest: Float, _ tracker: inout Tracker
+    ) -> [Face] {
+        tracker.searchWhole(picture.view.luma, smallest: smallest)
         let middle = Point(Float(picture.layout.width), Float(picture.layout.height)) / 2
         let face = tracker.faces.min { ($0.head.origin - middle).length < ($1.head.origin - middle).length }
         return face.map { [$0] } ?? []

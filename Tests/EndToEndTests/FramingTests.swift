@@ -15,7 +15,7 @@ extension EndToEnd {
             let path = scratch.path("clip.mkv")
             if !Fixtures.exists(path) {
                 try scratch.shell(
-                    "ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 1 -r 30 -pix_fmt yuv444p -c:v ffv1 '\(path)'")
+                    "ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 1 -r 10 -pix_fmt yuv444p -c:v ffv1 '\(path)'")
             }
             return path
         }

@@ -5,7 +5,10 @@ import Testing
 extension EndToEnd {
     @Suite(.needsSample) struct Photos {
         let scratch: ScratchFolder
-        init() throws { scratch = try ScratchFolder() }
+        init() throws {
+            scratch = try ScratchFolder()
+            try scratch.lookForLargeFaces()
+        }
 
         /// A cut of the sample, "width:height:x:y".
         private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {

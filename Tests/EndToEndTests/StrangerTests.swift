@@ -6,7 +6,10 @@ extension EndToEnd {
     /// Packs from strangers: whatever is in them, it is told in a line, and the others work.
     @Suite struct Strangers {
         let scratch: ScratchFolder
-        init() throws { scratch = try ScratchFolder() }
+        init() throws {
+            scratch = try ScratchFolder()
+            try scratch.lookForLargeFaces()
+        }
 
         private func folder(_ name: String) -> String { "config/guise/Masks/\(name)" }
 

@@ -115,9 +115,9 @@ struct PaintTests {
     }
 
     @Test func `rich paint allocates nothing`() {
-        let stamp = Stamp(width: 300, height: 300, pixels: makeColors(width: 300, height: 300, range: .limited))
-        var frame = Frame(FrameLayout(width: 640, height: 480, format: .yuyv))
-        let map = Affine(scale: 1.1, angle: 0.1, origin: Point(200, 100))
+        let stamp = Stamp(width: 100, height: 100, pixels: makeColors(width: 100, height: 100, range: .limited))
+        var frame = Frame(FrameLayout(width: 320, height: 240, format: .yuyv))
+        let map = Affine(scale: 1.1, angle: 0.1, origin: Point(100, 50))
         for paint in [Paint()] + paints {
             blend(stamp, by: map, paint, onto: &frame)
             let before = callocations_count()
