@@ -19,8 +19,9 @@ public struct Wish: Equatable, Sendable {
 }
 
 /// Loads masks beside the frame loop: reads, decodes and draws their art on a thread of its own, and hands over whole
-/// masks, which the loop puts on between two frames. Watches the folders of what is worn: an edit shows at once, and a
-/// broken one leaves the last good mask on, and is told once.
+/// masks, which the loop puts on between two frames. What cannot be worn whole changes nothing: a mask that hides a face
+/// never goes for one that is not there. Watches the folders of what is worn: an edit shows at once, and a broken one
+/// leaves the last good mask on, and is told once.
 ///
 /// The loop's part, `news`, is one atomic load while nothing is new; it neither waits nor allocates then.
 public final class DressingRoom: Sendable {
@@ -44,11 +45,11 @@ public final class DressingRoom: Sendable {
     /// An editor's save is over when nothing changed for so many milliseconds.
     private static let quiet: CInt = 100
 
-    /// Loads all that is wished for, and returns when it is there. One that is broken is told and left out.
+    /// Loads all that is wished for, and returns when it is there.
     /// - Parameters:
     ///   - places: folders of mask folders; where two hold the same name, the first has it.
     ///   - tell: says one line to the user; called by the room's thread too.
-    /// - Throws: `Problem` where nothing that is wished for can be worn.
+    /// - Throws: `Problem` where one that is wished for cannot be worn.
     public init(
         places: [String], target: ArtTarget, wishes: [Wish], tell: @escaping @Sendable (String) -> Void
     ) throws {
@@ -56,7 +57,7 @@ public final class DressingRoom: Sendable {
         bell = try Bell()
         var rails = Rails(places: places, target: target)
         let lines = rails.fulfil(wishes)
-        if rails.masks.isEmpty, let first = rails.first { throw first }
+        if let problem = rails.unworn { throw problem }
         lines.forEach(tell)
         shelf = Mutex(Shelf(wishes: wishes, fresh: rails.masks))
         self.rails = Mutex(rails)
@@ -64,7 +65,8 @@ public final class DressingRoom: Sendable {
 
     // MARK: - for those who choose
 
-    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded.
+    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded. Where one of
+    /// them cannot be, that is told, and what was worn before is wished for again.
     public func wear(_ wishes: [Wish]) {
         shelf.withLock { $0.wishes = wishes }
         bell.ring()
@@ -138,7 +140,16 @@ public final class DressingRoom: Sendable {
                 folders = now
             }
             let before = rails.masks
-            let lines = rails.fulfil(wishes)
+            // Beside what is worn, which stays where one cannot be.
+            var fresh = rails
+            let lines = fresh.fulfil(wishes)
+            if let problem = fresh.unworn {
+                let worn = rails.wishes
+                shelf.withLock { if $0.wishes == wishes { $0.wishes = worn } }
+                tell("\(problem) (what is worn stays on)")
+                continue
+            }
+            rails = fresh
             let masks = rails.masks
             let isSame = before.elementsEqual(masks) {
                 ($0.edition, $0.opacity, $0.turn) == ($1.edition, $1.opacity, $1.turn)
@@ -186,8 +197,10 @@ struct Rails: Sendable {
     /// In the order in which they are drawn.
     var masks: [Mask] { rails.compactMap(\.mask) }
 
-    /// What is wrong with the first that has something wrong.
-    var first: (any Error)? { rails.lazy.compactMap(\.problem).first }
+    var wishes: [Wish] { rails.map(\.wish) }
+
+    /// What is wrong with the first that could never be loaded; nil: all are worn, if only as they were.
+    var unworn: (any Error)? { rails.first { $0.mask == nil }?.problem }
 
     /// Loads what is wished for, and not there or no longer as it was.
     /// - Returns: what the user should know, and has not been told.

@@ -19,9 +19,11 @@ struct ConfigurationText: Sendable {
         value = try Configuration(json, file: file ?? "the configuration")
     }
 
-    /// What holds for this session.
+    /// What holds for this session: the file that is named, else the user's, else the installed one, else the defaults.
+    /// - Throws: `Problem` also where the user's file is there and cannot be read: the defaults might show a face that it
+    ///   says to hide.
     static func load(named path: String?, places: Places) throws -> ConfigurationText {
-        guard let file = path ?? places.configurations.first(where: isReadable) else {
+        guard let file = path ?? places.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)
         }
         return try ConfigurationText(text: try contents(of: file), file: file)

@@ -125,18 +125,13 @@ final class Daemon: Answering {
         case .only(let name): return try wear([name])
         case .next: return try step(1)
         case .previous: return try step(-1)
-        case .clear: return put(on: [])
+        case .clear: return try put(on: [])
         case .wear(let names): return try wear(names)
         case .random: return try wearByChance()
         case .surprise: return try surprise()
         case .set(let mask?, let key, let value): return try set(mask, key, value)
         case .set(nil, let key, let value):
-            let notes = adopt(
-                try configuration.withLock { text in
-                    let old = text.value
-                    text = try text.setting(key, value)
-                    return (old, text.value)
-                })
+            let notes = try adopt { try $0.setting(key, value) }
             return JSON(["key": JSON(key), "value": value, "notes": JSON(notes)])
         case .pause: return change { $0.isPaused = true }
         case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
@@ -185,7 +180,7 @@ final class Daemon: Answering {
         guard room.wishes.contains(where: { $0.mask == name }) || session.wardrobe.names.contains(name) else {
             throw unknown(name)
         }
-        return put(on: body(room.wishes))
+        return try put(on: body(room.wishes))
     }
 
     private func unknown(_ name: String) -> Refusal {
@@ -196,7 +191,17 @@ final class Daemon: Answering {
         return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
-    private func put(on wishes: [Wish]) -> JSON {
+    /// - Throws: `Refusal` where one of them is not there, or its description cannot be read: nothing is to change then.
+    private func check(_ wishes: [Wish]) throws {
+        let worn = Set(room.wishes.map(\.mask))
+        for wish in wishes where !worn.contains(wish.mask) && !labels.contains(where: { $0.name == wish.mask }) {
+            guard session.wardrobe.names.contains(wish.mask) else { throw unknown(wish.mask) }
+            throw Refusal(.failed, "the mask '\(wish.mask)' cannot be read; `guise masks` says what is wrong with it")
+        }
+    }
+
+    private func put(on wishes: [Wish]) throws -> JSON {
+        try check(wishes)
         room.wear(wishes)
         return JSON(["masks": JSON(wishes.map(Self.json))])
     }
@@ -213,15 +218,15 @@ final class Daemon: Answering {
             shared.turn = nil
             wishes.append(shared)
         }
-        return put(on: wishes)
+        return try put(on: wishes)
     }
 
     private func wearByChance() throws -> JSON {
         let worn = Set(room.wishes.map(\.mask))
-        guard let name = session.wardrobe.names.filter({ !worn.contains($0) }).randomElement() else {
+        guard let name = labels.map(\.name).filter({ !worn.contains($0) }).randomElement() else {
             throw Refusal(.notNow, "there is no other mask; `guise masks` says where they would be")
         }
-        return put(on: [Wish(name)])
+        return try put(on: [Wish(name)])
     }
 
     /// People who come one after the other wear different masks; the next round begins with the first again.
@@ -232,7 +237,7 @@ final class Daemon: Answering {
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
         guard !names.isEmpty else { throw Refusal(.notNow, "there is no mask that one may wear alone") }
-        return put(
+        return try put(
             on: names.enumerated().map { number, name in
                 var wish = Wish(name)
                 wish.turn = Turn(number, of: names.count)
@@ -245,11 +250,11 @@ final class Daemon: Answering {
 
     /// Wears the mask beside the one that is worn, alone; in the order of names, round and round.
     private func step(_ way: Int) throws -> JSON {
-        let names = session.wardrobe.names
+        let names = labels.map(\.name)
         guard !names.isEmpty else { throw Refusal(.notNow, "there are no masks at all; `guise masks` says where") }
         let last = room.wishes.last.flatMap { names.firstIndex(of: $0.mask) }
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
-        return put(on: [Wish(names[next])])
+        return try put(on: [Wish(names[next])])
     }
 
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {
@@ -263,7 +268,7 @@ final class Daemon: Answering {
                 throw Refusal(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
             }
             wishes[place].opacity = Float(number)
-            return put(on: wishes)
+            return try put(on: wishes)
         }
         let choices = labels.first { $0.name == mask }?.choices ?? [:]
         guard let choice = choices[key] else {
@@ -278,7 +283,7 @@ final class Daemon: Answering {
             throw Refusal(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
         wishes[place].choices[key] = text
-        return put(on: wishes)
+        return try put(on: wishes)
     }
 
     /// Of all masks. Read again where one of their files is another: clients may ask often.
@@ -387,18 +392,19 @@ final class Daemon: Answering {
         let path = configuration.withLock { $0.file }
         guard let path else { return ["there is no configuration file: the defaults hold"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-        return adopt(
-            configuration.withLock { text in
-                let old = text.value
-                text = fresh
-                return (old, fresh.value)
-            })
+        return try adopt { _ in fresh }
     }
 
     /// Makes a configuration hold, as far as that can be while frames flow.
     /// - Returns: what the user should know.
-    private func adopt(_ change: (old: Configuration, new: Configuration)) -> [String] {
-        let (old, new) = change
+    /// - Throws: what `change` throws, and `Refusal` where masks that it names cannot be worn: then all stays as it was.
+    private func adopt(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
+        let (old, new) = try configuration.withLock { text in
+            let (old, fresh) = (text.value, try change(text))
+            if fresh.value.masks != old.masks { try check(fresh.value.masks) }
+            text = fresh
+            return (old, fresh.value)
+        }
         guard new != old else { return [] }
         if new.masks != old.masks { room.wear(new.masks) }
         board.change { settings in

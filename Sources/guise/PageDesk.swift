@@ -13,6 +13,7 @@ final class PageDesk: PageHost {
     let album: Album
     private let session: Session
     private let room: DressingRoom
+    private let board: Board
     private let thumbnails: Thumbnails
     private let booth: PhotoBooth
     private let control = Mutex<ControlServer?>(nil)
@@ -21,8 +22,9 @@ final class PageDesk: PageHost {
     /// The camera may have to be opened first.
     private static let patience = Duration.seconds(5)
 
-    init(_ session: Session, _ room: DressingRoom, _ preview: Preview, _ album: Album) {
-        (self.session, self.room, self.preview, self.album) = (session, room, preview, album)
+    init(_ session: Session, _ board: Board, _ room: DressingRoom, _ preview: Preview, _ album: Album) {
+        (self.session, self.board, self.room) = (session, board, room)
+        (self.preview, self.album) = (preview, album)
         thumbnails = Thumbnails(session)
         booth = PhotoBooth(session)
     }
@@ -65,7 +67,9 @@ final class PageDesk: PageHost {
         return try await thumbnails.keep(portrait)
     }
 
-    func dress(photo: [UInt8]) async throws -> DressedPhoto { try await booth.dress(photo, room.wishes) }
+    func dress(photo: [UInt8]) async throws -> DressedPhoto {
+        try await booth.dress(photo, room.wishes, board.now.onLostFace)
+    }
 
     func path(inAlbum name: String) -> String? { album.path(of: name) }
 

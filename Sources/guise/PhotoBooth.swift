@@ -19,8 +19,9 @@ final class PhotoBooth: Sendable {
 
     init(_ session: Session) { self.session = session }
 
-    /// - Throws: `PageRefusal` for what is no photo or too large.
-    func dress(_ photo: [UInt8], _ wishes: [Wish]) async throws -> DressedPhoto {
+    /// - Parameter onLostFace: as `Pipeline` takes it.
+    /// - Throws: `PageRefusal` for what is no photo or too large, and for one in which no face is found that is to be hidden.
+    func dress(_ photo: [UInt8], _ wishes: [Wish], _ onLostFace: LostFace?) async throws -> DressedPhoto {
         guard let header = PhotoHeader(photo) else {
             throw PageRefusal(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
         }
@@ -30,14 +31,14 @@ final class PhotoBooth: Sendable {
                 "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
-        let dressed = try await worker.run { [self] in try draw(photo, wishes) }
+        let dressed = try await worker.run { [self] in try draw(photo, wishes, onLostFace) }
         guard let dressed else {
             throw PageRefusal(409, "not-now", "other photos are being dressed; ask again when they are done")
         }
         return dressed
     }
 
-    private func draw(_ photo: [UInt8], _ wishes: [Wish]) throws -> DressedPhoto {
+    private func draw(_ photo: [UInt8], _ wishes: [Wish], _ onLostFace: LostFace?) throws -> DressedPhoto {
         let descriptor = try Self.file(of: photo)
         defer { close(descriptor) }
         let path = "/proc/self/fd/\(descriptor)"
@@ -48,7 +49,11 @@ final class PhotoBooth: Sendable {
                 let room = try DressingRoom(
                     places: session.places.masks, target: ArtTarget(layout), wishes: wishes, tell: { _ in })
                 var pipeline = Pipeline(tracker: try session.tracker(), masks: room.masks, output: layout)
+                pipeline.onLostFace = onLostFace
                 try pipeline.dress(view, at: FrameTime(number: 0, seconds: 0), .whole)
+                guard !pipeline.isCovering || !pipeline.tracker.faces.isEmpty else {
+                    throw PageRefusal(422, "unusable", "no face that could be hidden was found in the photo")
+                }
                 var encoder = try JPEGEncoder(layout: layout, maxWidth: layout.width, quality: Self.quality)
                 guard let jpeg = encoder.encode(pipeline.canvas.frame) else {
                     throw Problem(.system, "could not make a JPEG of the photo")

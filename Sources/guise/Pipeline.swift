@@ -30,7 +30,7 @@ struct Pipeline: ~Copyable {
     /// What is done about lost faces, whatever masks say; nil: as they say.
     var onLostFace: LostFace?
     /// Whether faces are to be hidden, those too that are lost or not found yet.
-    private var isCovering: Bool { (onLostFace ?? dresser.onLostFace) == .cover }
+    var isCovering: Bool { (onLostFace ?? dresser.onLostFace) == .cover }
     /// Where the picture is shown before it is dressed; nil: nowhere.
     var preview: Preview?
     /// The faces of the last frame, for those who look at the preview with marks.

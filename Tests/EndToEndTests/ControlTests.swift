@@ -199,12 +199,15 @@ extension EndToEnd {
             // Without the mask, the same pictures show a face that this test would find.
             #expect(try facesSeen(wearing: "polaroid", scratch) > 20)
             #expect(try facesSeen(wearing: "pixelate", scratch) == 0)
+            #expect(try facesSeen(wearing: "pixelate", scratch, byApply: true) == 0)
         }
 
         /// The frames of what is published in which a bare face is found.
-        private func facesSeen(wearing mask: String, _ scratch: ScratchFolder) throws -> Int {
-            let outcome = try scratch.guise("run", "--source", "gone.mkv", "--sink", "out.mkv", "--mask", mask)
+        private func facesSeen(wearing mask: String, _ scratch: ScratchFolder, byApply: Bool = false) throws -> Int {
+            let words = byApply ? ["apply", "gone.mkv", "-o"] : ["run", "--source", "gone.mkv", "--sink"]
+            let outcome = try Program.run(words + ["out.mkv", "--mask", mask], in: scratch)
             try #require(outcome.code == 0, "\(outcome)")
+            if byApply { #expect(outcome.errors.contains("of 90 frames were covered whole"), "\(outcome)") }
             let frames = try Tracked.lines(scratch.guise("track", "out.mkv", "--json").out)
             #expect(frames.count == 90)
             return frames.count { $0.faces.contains { $0.state == "tracked" } }

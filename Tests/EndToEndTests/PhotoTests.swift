@@ -100,6 +100,16 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a photo in which no face can be hidden is not written, unless that is wanted`() throws {
+            let corner = try cut("120:120:392:392")
+            let outcome = try scratch.guise("apply", corner, "-o", "out.png", "--mask", "pixelate")
+            #expect(outcome.code == 1 && outcome.errors.contains("--allow-uncovered"), "\(outcome)")
+            #expect(scratch.names() == ["config", "cut.png"], "\(scratch.names())")
+            let wanted = try scratch.guise(
+                "apply", corner, "-o", "out.png", "--mask", "pixelate", "--allow-uncovered")
+            #expect(wanted.code == 0 && Fixtures.exists(scratch.path("out.png")), "\(wanted)")
+        }
+
         @Test func `a photo of 8000 x 6000 is dressed like a small one`() throws {
             let filter = "scale=6000:6000,pad=8000:6000"
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf \(filter) big.jpg")

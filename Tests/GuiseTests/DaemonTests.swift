@@ -52,7 +52,7 @@ import Testing
             settings.source = source
             board = try Board(settings)
             room = try session.dressingRoom([], for: canvas)
-            desk = PageDesk(session, room, Preview(layout: canvas) {}, Album())
+            desk = PageDesk(session, board, room, Preview(layout: canvas) {}, Album())
             daemon = try Daemon(
                 session, board, room, desk, outputs: ["nowhere"], canvas: canvas, session.read)
         }
@@ -463,6 +463,26 @@ import Testing
         #expect(house.refusal(.reload)?.code == .failed)
         let after = try house.values.text
         #expect(after == before && house.board.now.faces.most == 3 && house.room.wishes == [Wish("ab-grey")])
+    }
+
+    @Test(arguments: [
+        ("aab-nowhere", "no mask 'aab-nowhere'"), ("broken", "cannot be read; `guise masks`"),
+    ])
+    func `masks that cannot be worn change nothing, however they are asked for`(name: String, words: String) throws {
+        let house = try House()
+        try house.scratch.write("{", "config/guise/Masks/broken/mask.json")
+        _ = try house.ask(.wear(["ab-grey"]))
+        let before = try house.values.text
+        let masks = JSON([JSON("ab-grey"), JSON(name)])
+        for verb in [Verb.set(mask: nil, key: "masks", value: masks), .show(name), .only(name), .wear([name])] {
+            let refusal = try #require(house.refusal(verb), "\(verb)")
+            #expect(refusal.message.contains(words), "\(verb): \(refusal)")
+        }
+        try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"most\": 2}}")
+        let refusal = try #require(house.refusal(.reload))
+        #expect(refusal.message.contains(words), "\(refusal)")
+        let after = try house.values.text
+        #expect(after == before && house.room.wishes == [Wish("ab-grey")] && house.board.now.faces.most == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {

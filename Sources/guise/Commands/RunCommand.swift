@@ -106,7 +106,7 @@ struct RunCommand: ParsableCommand {
         let cards = Cards(canvas)
         let preview = Preview(layout: canvas) { board.bell.ring() }
         pipeline.preview = preview
-        let desk = PageDesk(session, room, preview, Album())
+        let desk = PageDesk(session, board, room, preview, Album())
         var descriptions = outputs.map(\.description)
         if hasPage {
             let (address, place) = try desk.open(port: settings.port)
