@@ -219,7 +219,7 @@ import Testing
         var open = 0
         for _ in 0..<1000 {
             _ = try client.ask(JSON(["request": "status"]), within: patience)
-            open = connections(to: place.socket)
+            open = try connections(to: place.socket)
             if open == 1 { break }
         }
         #expect(open == 1, "\(open) connections are open, and one client is there")
@@ -276,8 +276,9 @@ private func readAll(_ descriptor: Int32) -> String {
 }
 
 /// The server's ends of connections to a socket that are open.
-private func connections(to path: String) -> Int {
-    let table = (try? String(contentsOfFile: "/proc/net/unix", encoding: .utf8)) ?? ""
+private func connections(to path: String) throws -> Int {
+    // Other programs' names in it need not be UTF-8.
+    let table = String(decoding: try contents(of: "/proc/net/unix"), as: UTF8.self)
     // Num, RefCount, Protocol, Flags, Type, St, Inode, Path of proc_net_unix(5); a connection is in state 03.
     return table.split(separator: "\n").count { line in
         let fields = line.split(separator: " ")
