@@ -160,15 +160,17 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
-    /// - Parameter smallest: side of the smallest face to look for, pixels; most of a search's time goes into the
-    ///   smallest ones. Nil: `faces.smallest` of the settings.
-    public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float? = nil) {
+    /// - Parameter smallest: side of the smallest face to look for, in pixels; `faces.smallest` of the settings is the
+    ///   lower limit. Most of the time goes into the smallest sizes.
+    public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float = 0) {
         prepare(luma)
         forgetAll()
-        let smallest = max(self.smallest(luma), smallest ?? 0)
+        // A size that the full search looks for too, so that larger faces are found alike.
+        var first = self.smallest(luma)
+        while first * Sweep.levelFactor <= smallest { first *= Sweep.levelFactor }
         for size in Self.photoSizes {
             let all = Sweep(
-                width: luma.width, height: luma.height, smallest: size * smallest, rolls: Self.photoRolls)
+                width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
             for region in all.regions {
                 eye.sightings(luma, in: region)
                 for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }

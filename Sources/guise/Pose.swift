@@ -32,17 +32,23 @@ struct Pose: ~Copyable {
         time: Double = 0
     ) {
         let cell = Self.cut(picture, face, view, Self.layout(side: side))
-        faces = Self.faces(in: cell, atLeast: 1.4 * Float(side) / view.width, &tracker)
+        faces = Self.faces(in: cell, atLeast: Self.smallestBox * Float(side) / view.width, &tracker)
         self.time = time
         self.picture = cell
     }
 
+    /// The smallest box to look for, in eye distances. A face's box is about 2 wide, and the smallest step of sizes is
+    /// searched upright only: the face must lie above `Sweep.levelFactor` times this, at any of `Tracker.photoSizes`.
+    private static let smallestBox: Float = 0.9
+
     /// The one that the picture was cut out for: who stands beside, or seems to, has a picture of their own.
-    /// - Parameter smallest: pixels; boxes are twice as wide as the eyes are apart.
+    /// - Parameter smallest: side of the smallest box to look for, in pixels.
     private static func faces(
         in picture: borrowing Frame, atLeast smallest: Float, _ tracker: inout Tracker
     ) -> [Face] {
         tracker.searchWhole(picture.view.luma, smallest: smallest)
+        // Turned far, a face may be found only by a part of it.
+        if tracker.faces.isEmpty { tracker.searchWhole(picture.view.luma) }
         let middle = Point(Float(picture.layout.width), Float(picture.layout.height)) / 2
         let face = tracker.faces.min { ($0.head.origin - middle).length < ($1.head.origin - middle).length }
         return face.map { [$0] } ?? []
