@@ -8,6 +8,13 @@ public enum Card {
     /// Lines below the title; what is left over is cut off.
     private static let mostLines = 5
 
+    /// A frame with the card, without words if they can't be drawn. As slow as `draw`.
+    public static func frame(title: String, text: String, _ layout: FrameLayout) -> Frame {
+        var frame = Frame(layout)
+        try? draw(title: title, text: text, into: &frame)
+        return frame
+    }
+
     /// Draws it over the whole frame. Takes some milliseconds, and a process of its own: not for the frame loop.
     /// - Parameters:
     ///   - title: a few words.

@@ -32,10 +32,7 @@ final class Cards: Sendable {
     }
 
     func draw(_ kind: Kind, _ title: String, _ text: String) {
-        var frame = Frame(layout)
-        // Without words where they cannot be drawn: a card is shown in any case.
-        try? Card.draw(title: title, text: text, into: &frame)
-        var fresh: Frame? = consume frame
+        var fresh: Frame? = Card.frame(title: title, text: text, layout)
         frames[kind.rawValue].withLock { old in
             if let new = fresh.take() { old = new }
         }

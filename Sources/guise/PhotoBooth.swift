@@ -20,7 +20,7 @@ final class PhotoBooth: Sendable {
     init(_ session: Session) { self.session = session }
 
     /// - Parameter onLostFace: as `Pipeline` takes it.
-    /// - Throws: `PageRefusal` for what is no photo or too large, and for one in which no face is found that is to be hidden.
+    /// - Throws: `PageRefusal` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
     func dress(_ photo: [UInt8], _ wishes: [Wish], _ onLostFace: LostFace?) async throws -> DressedPhoto {
         guard let header = PhotoHeader(photo) else {
             throw PageRefusal(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
@@ -51,7 +51,7 @@ final class PhotoBooth: Sendable {
                 var pipeline = Pipeline(tracker: try session.tracker(), masks: room.masks, output: layout)
                 pipeline.onLostFace = onLostFace
                 try pipeline.dress(view, at: FrameTime(number: 0, seconds: 0), .whole)
-                guard !pipeline.isCovering || !pipeline.tracker.faces.isEmpty else {
+                guard pipeline.mayBeSeen else {
                     throw PageRefusal(422, "unusable", "no face that could be hidden was found in the photo")
                 }
                 var encoder = try JPEGEncoder(layout: layout, maxWidth: layout.width, quality: Self.quality)

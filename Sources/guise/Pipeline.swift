@@ -35,7 +35,8 @@ struct Pipeline: ~Copyable {
     var preview: Preview?
     /// The faces of the last frame, for those who look at the preview with marks.
     private(set) var marks: [FaceMark] = []
-    /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide.
+    /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide. A photo in which no face
+    /// was found is such a frame.
     private(set) var mayBeSeen = true
     /// Where other masks come from while frames go by; nil: they stay.
     private let room: DressingRoom?
@@ -156,11 +157,13 @@ struct Pipeline: ~Copyable {
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         let placement = fitter?.map ?? .identity
         let isCovered = isCovering
-        if isCovered { cover.look(view.luma, faces: tracker.faces) }
+        let isFollowed = isCovered && search != .whole
+        if isFollowed { cover.look(view.luma, faces: tracker.faces) }
         canvas.mayLag = search == .prompt && !isCovered
         dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
-        mayBeSeen = true
-        if isCovered {
+        // In a photo nothing moves, and all of it was searched.
+        mayBeSeen = !isCovered || !tracker.faces.isEmpty
+        if isFollowed {
             mayBeSeen = cover.cover(
                 &canvas, faces: tracker.faces, placement: placement, hasSearchedAll: tracker.hasSearchedAll,
                 at: time.seconds)

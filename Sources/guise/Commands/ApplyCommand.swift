@@ -16,7 +16,7 @@ struct ApplyCommand: ParsableCommand {
     @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
     var masks: [String] = []
 
-    @Flag(help: "Write a photo in which no face is found as it is, though a mask is to hide faces.")
+    @Flag(help: "Write a photo unchanged if no face is found, even if a mask must hide faces.")
     var allowUncovered = false
 
     func run() throws {
@@ -29,19 +29,21 @@ struct ApplyCommand: ParsableCommand {
         pipeline.onLostFace = session.configuration.onLostFace
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input)
-        let placeholder = pipeline.isCovering ? Self.placeholder(clip.layout) : nil
+        let placeholder =
+            pipeline.isCovering
+            ? Card.frame(
+                title: "Covered", text: "A face that was not found may be in this picture.", clip.layout) : nil
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
             let arrival = try clip.withFrame { view, time in
                 try pipeline.dress(view, at: time, isPhoto ? .whole : .following)
                 faces += pipeline.tracker.faces.count
                 frames += 1
-                if isPhoto, pipeline.isCovering, faces == 0, !allowUncovered {
+                if isPhoto, !pipeline.mayBeSeen, !allowUncovered {
                     throw Problem(
                         .unusable, "no face that could be hidden was found in \(input); \(output) was not written",
-                        cure: "look whether one is in it; --allow-uncovered writes it as it is")
+                        cure: "check the photo, or pass --allow-uncovered to write it unchanged")
                 }
-                // A photo was searched whole; in a clip somebody may be there who was not found yet, or was lost.
                 switch placeholder {
                 case .some(let placeholder) where !isPhoto && !pipeline.mayBeSeen:
                     withheld += 1
@@ -61,14 +63,5 @@ struct ApplyCommand: ParsableCommand {
             tell("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")
         }
         if faces == 0 { tell("guise: no face was found in \(input); \(output) is as it was") }
-    }
-
-    /// In place of a frame in which a face may be bare.
-    private static func placeholder(_ layout: FrameLayout) -> Frame {
-        var frame = Frame(layout)
-        frame.fillAsCard()
-        // Without words where they cannot be drawn.
-        try? Card.draw(title: "Covered", text: "A face that was not found may be in this picture.", into: &frame)
-        return frame
     }
 }
