@@ -191,10 +191,11 @@ final class Daemon: Answering {
         return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
-    /// - Throws: `Refusal` where one of them is not there, or its description cannot be read: nothing is to change then.
+    /// Checks that masks can be put on: those that are worn already, and those whose description can be read.
+    /// - Throws: `Refusal` for the first that does not exist or cannot be read.
     private func check(_ wishes: [Wish]) throws {
-        let worn = Set(room.wishes.map(\.mask))
-        for wish in wishes where !worn.contains(wish.mask) && !labels.contains(where: { $0.name == wish.mask }) {
+        let wearable = Set(room.wishes.map(\.mask) + labels.map(\.name))
+        for wish in wishes where !wearable.contains(wish.mask) {
             guard session.wardrobe.names.contains(wish.mask) else { throw unknown(wish.mask) }
             throw Refusal(.failed, "the mask '\(wish.mask)' cannot be read; `guise masks` says what is wrong with it")
         }
@@ -207,14 +208,11 @@ final class Daemon: Answering {
     }
 
     private func wear(_ names: [String]) throws -> JSON {
-        let (worn, known) = (room.wishes, session.wardrobe.names)
+        let worn = room.wishes
         var wishes: [Wish] = []
         for name in names where !wishes.contains(where: { $0.mask == name }) {
-            guard let wish = worn.first(where: { $0.mask == name }) ?? (known.contains(name) ? Wish(name) : nil) else {
-                throw unknown(name)
-            }
             // Those who are worn by name are everybody's.
-            var shared = wish
+            var shared = worn.first { $0.mask == name } ?? Wish(name)
             shared.turn = nil
             wishes.append(shared)
         }
@@ -397,7 +395,7 @@ final class Daemon: Answering {
 
     /// Makes a configuration hold, as far as that can be while frames flow.
     /// - Returns: what the user should know.
-    /// - Throws: what `change` throws, and `Refusal` where masks that it names cannot be worn: then all stays as it was.
+    /// - Throws: what `change` throws, and what `check` does for its masks; nothing has changed then.
     private func adopt(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
         let (old, new) = try configuration.withLock { text in
             let (old, fresh) = (text.value, try change(text))
