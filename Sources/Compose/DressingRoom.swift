@@ -19,9 +19,9 @@ public struct Wish: Equatable, Sendable {
 }
 
 /// Loads masks beside the frame loop: reads, decodes and draws their art on a thread of its own, and hands over whole
-/// masks, which the loop puts on between two frames. What cannot be worn whole changes nothing: a mask that hides a face
-/// never goes for one that is not there. Watches the folders of what is worn: an edit shows at once, and a broken one
-/// leaves the last good mask on, and is told once.
+/// masks, which the loop puts on between two frames. If one of the requested masks can't be loaded, nothing changes, so that
+/// a mistake never takes off a mask that hides a face. Watches the folders of the masks in use: an edit shows at once; an
+/// invalid one is reported once and leaves the last valid mask on.
 ///
 /// The loop's part, `news`, is one atomic load while nothing is new; it neither waits nor allocates then.
 public final class DressingRoom: Sendable {
@@ -49,7 +49,7 @@ public final class DressingRoom: Sendable {
     /// - Parameters:
     ///   - places: folders of mask folders; where two hold the same name, the first has it.
     ///   - tell: says one line to the user; called by the room's thread too.
-    /// - Throws: `Problem` where one that is wished for cannot be worn.
+    /// - Throws: `Problem` if one of the masks can't be loaded.
     public init(
         places: [String], target: ArtTarget, wishes: [Wish], tell: @escaping @Sendable (String) -> Void
     ) throws {
@@ -65,8 +65,8 @@ public final class DressingRoom: Sendable {
 
     // MARK: - for those who choose
 
-    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded. Where one of
-    /// them cannot be, that is told, and what was worn before is wished for again.
+    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded. If
+    /// one of them can't be loaded, that is reported, and `wishes` returns to the current masks.
     public func wear(_ wishes: [Wish]) {
         shelf.withLock { $0.wishes = wishes }
         bell.ring()
@@ -140,7 +140,7 @@ public final class DressingRoom: Sendable {
                 folders = now
             }
             let before = rails.masks
-            // Beside what is worn, which stays where one cannot be.
+            // On a copy: the current masks stay if one can't be loaded.
             var fresh = rails
             let lines = fresh.fulfil(wishes)
             if let problem = fresh.unworn {
@@ -199,7 +199,7 @@ struct Rails: Sendable {
 
     var wishes: [Wish] { rails.map(\.wish) }
 
-    /// What is wrong with the first that could never be loaded; nil: all are worn, if only as they were.
+    /// The error of the first mask that could never be loaded; nil if all are on, at least in an older version.
     var unworn: (any Error)? { rails.first { $0.mask == nil }?.problem }
 
     /// Loads what is wished for, and not there or no longer as it was.

@@ -57,8 +57,7 @@ public func message(of error: CInt) -> String {
 /// True where that file is there and may be read.
 public func isReadable(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
-/// Whether something is there, or may be: a link that leads nowhere counts, and so does what lies in a folder that may not
-/// be looked into.
+/// Whether something may be at a path: dangling links count, and so do files in a folder without search permission.
 public func mayExist(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)

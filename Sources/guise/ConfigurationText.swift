@@ -19,9 +19,8 @@ struct ConfigurationText: Sendable {
         value = try Configuration(json, file: file ?? "the configuration")
     }
 
-    /// What holds for this session: the file that is named, else the user's, else the installed one, else the defaults.
-    /// - Throws: `Problem` also where the user's file is there and cannot be read: the defaults might show a face that it
-    ///   says to hide.
+    /// Loads this session's configuration: the named file, else the user's, else the installed one, else the defaults.
+    /// - Throws: `Problem` if the first that exists can't be read: the defaults might show a face that it hides.
     static func load(named path: String?, places: Places) throws -> ConfigurationText {
         guard let file = path ?? places.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)

@@ -43,8 +43,8 @@ public final class ScratchFolder {
     @discardableResult
     public func write(_ text: String, _ name: String) throws -> String { try write(Data(text.utf8), name) }
 
-    /// Lets programs that the test starts look for large faces only, as the sample's is: a search of the whole picture
-    /// then takes a quarter of the time, most of which goes into the smallest sizes.
+    /// Configures programs started by the test to look for large faces only, such as the sample's: searching a photo then
+    /// takes about a quarter of the time.
     public func lookForLargeFaces() throws {
         try write(#"{"faces": {"smallest": 0.1}}"#, "config/guise/config.json")
     }
