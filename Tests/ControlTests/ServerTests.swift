@@ -206,9 +206,9 @@ import Testing
         for descriptor in clients { close(descriptor) }
     }
 
-    @Test func `half a thousand clients come, ask and go without an end`() throws {
+    @Test func `clients that come, ask and go without an end leave nothing open`() throws {
         let place = try Place()
-        for round in 0..<500 {
+        for round in 0..<150 {
             let descriptor = try place.raw()
             write(descriptor, round % 3 == 0 ? "{\"requ" : "{\"request\": \"toggle\", \"mask\": \"\(round)\"}\n")
             if round % 2 == 0, round % 3 != 0 { _ = read(descriptor, lines: 1) }

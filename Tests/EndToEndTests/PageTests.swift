@@ -20,7 +20,7 @@ extension EndToEnd {
                 guise = try RunningGuise(
                     ["--no-open"], command: "page",
                     config:
-                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], \#(RunningGuise.smallOutput)}"#,
+                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "faces": {"smallest": 0.1}, \#(RunningGuise.smallOutput)}"#,
                     in: given)
                 try #require(guise.running.waits(for: "?token="), "\(guise.running.said)")
                 let match = guise.running.said.firstMatch(of: /http:\/\/\S+token=[0-9a-f]+/)

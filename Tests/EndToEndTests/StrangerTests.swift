@@ -129,7 +129,7 @@ extension EndToEnd {
                 ])
         }
 
-        @Test func `a drawing that never ends, or asks for all memory, is given up`() throws {
+        @Test func `a drawing that never ends, or is too deep or too large, is given up`() throws {
             let morphology = String(repeating: "<feMorphology operator='dilate' radius='40'/>", count: 8)
             try draw(
                 "endless",
@@ -141,14 +141,6 @@ extension EndToEnd {
                 "endless",
                 "{\"version\": 1, \"layers\": [\(Self.sprite.replacing("\"eyeDistance\": 100", with: "\"eyeDistance\": 1"))]}"
             )
-            var uses = "<g id='u0'><rect width='1' height='1'/></g>"
-            for i in 1...7 {
-                uses += "<g id='u\(i)'>\(String(repeating: "<use xlink:href='#u\(i - 1)'/>", count: 10))</g>"
-            }
-            try draw("uses", svg(uses))
-            var entities = "<!ENTITY a0 'ha'>"
-            for i in 1...9 { entities += "<!ENTITY a\(i) '\(String(repeating: "&a\(i - 1);", count: 10))'>" }
-            try draw("laughs", "<!DOCTYPE svg [\(entities)]>" + svg("<text>&a9;</text>"))
             try draw(
                 "deep", svg(String(repeating: "<g>", count: 5000) + String(repeating: "</g>", count: 5000)))
             try draw("large", svg(String(repeating: " ", count: 5 << 20)))
@@ -162,9 +154,7 @@ extension EndToEnd {
             }
             try expect(
                 [
-                    // Too many references or too much time: a slow processor is at the second bound first.
-                    "endless": "drawing it takes more than 4 s", "uses": "uses/art.svg: ", "laughs": "art.svg",
-                    "deep": "depth", "large": "more than 4 MB",
+                    "endless": "drawing it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
                 ])
             // No drawing goes on behind our back.
             #expect(try artists() == [])

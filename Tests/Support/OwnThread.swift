@@ -16,7 +16,8 @@ public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        await Self.gate.enter()
+        // The tests of a serialized suite come one after the other: they go first, or the last of them would run alone.
+        await Self.gate.enter(isFirst: test.traits.contains { $0 is ParallelizationTrait })
         let result: Result<Void, any Error>
         let thread = ThreadExecutor()
         do {
@@ -45,14 +46,14 @@ private final class Gate: Sendable {
 
     init(width: Int) { state = Mutex(State(places: width)) }
 
-    func enter() async {
+    func enter(isFirst: Bool) async {
         await withCheckedContinuation { continuation in
             let isIn = state.withLock { state in
                 if state.places > 0 {
                     state.places -= 1
                     return true
                 }
-                state.waiting.append(continuation)
+                state.waiting.insert(continuation, at: isFirst ? 0 : state.waiting.count)
                 return false
             }
             if isIn { continuation.resume() }

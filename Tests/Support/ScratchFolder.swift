@@ -104,19 +104,16 @@ public final class ScratchFolder {
         ).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// The first picture of a file.
-    public func picture(_ path: String) throws -> Picture {
-        let size = try shell(
-            "ffprobe -v error -select_streams v -show_entries stream=width,height -of csv=p=0 '\(path)'"
-        )
-        .split(whereSeparator: { !$0.isNumber }).compactMap { Int($0) }
-        try #require(size.count == 2, "\(path) has a size")
-        let raw = "picture-\(UUID().uuidString.prefix(8)).rgb"
-        try shell("ffmpeg -v error -nostdin -i '\(path)' -frames:v 1 -pix_fmt rgb24 -f rawvideo '\(raw)'")
+    /// A picture of a file, as ffmpeg decodes it.
+    /// - Parameters:
+    ///   - options: ffmpeg's, such as a filter.
+    ///   - isLast: the last picture; otherwise the first.
+    public func picture(_ path: String, _ options: String = "", isLast: Bool = false) throws -> Picture {
+        let raw = "picture-\(UUID().uuidString.prefix(8)).ppm"
+        let count = isLast ? "" : "-frames:v 1"
+        try shell("ffmpeg -v error -nostdin -i '\(path)' \(options) \(count) -pix_fmt rgb24 -update 1 '\(raw)'")
         defer { try? FileManager.default.removeItem(atPath: self.path(raw)) }
-        let bytes = [UInt8](try read(raw))
-        try #require(bytes.count == size[0] * size[1] * 3, "\(path) decodes")
-        return Picture(width: size[0], height: size[1], bytes: bytes)
+        return try #require(Picture(ppm: [UInt8](try read(raw))), "\(path) decodes")
     }
 }
 
@@ -128,6 +125,16 @@ public struct Picture {
 
     public init(width: Int, height: Int, bytes: [UInt8]) {
         (self.width, self.height, self.bytes) = (width, height, bytes)
+    }
+
+    /// A portable pixmap: "P6", width, height and 255 between white space, then the samples.
+    init?(ppm: [UInt8]) {
+        let head = ppm.prefix(64).split(separator: UInt8(ascii: "\n"), maxSplits: 3).prefix(3)
+        let words = head.flatMap { $0.split(separator: UInt8(ascii: " ")) }.map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 4, words[0] == "P6", words[3] == "255", let width = Int(words[1]),
+            let height = Int(words[2]), let start = head.last?.endIndex, ppm.count == start + 1 + width * height * 3
+        else { return nil }
+        self.init(width: width, height: height, bytes: Array(ppm[(start + 1)...]))
     }
 
     /// Pixels that differ, and the box round them.
