@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// The local page as people meet it: a running guise, looked at and clicked on in a real browser.
-    @Suite(.serialized, .needsSample, .needsReleaseBuild, .needsBrowser) struct BrowserTests {
+    @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild, .needsBrowser) struct BrowserTests {
         /// The page of a running guise, open in the browser that all of these tests share.
         private final class Stage {
             let guise: RunningGuise

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// A running guise and those who tell it what to do: by commands, by the socket, by its configuration.
-    @Suite(.serialized, .needsSample, .needsReleaseBuild) final class ControlTests {
+    @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class ControlTests {
         private let guise: RunningGuise
         private static let shared = Result { try RunningGuise(RunningGuise.sample + ["--sink", "null"]) }
 

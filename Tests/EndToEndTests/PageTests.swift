@@ -7,7 +7,7 @@ import Testing
 
 extension EndToEnd {
     /// The page of the built program: who comes in, what it shows, and that it is another client of the same requests.
-    @Suite(.serialized, .needsSample, .needsReleaseBuild) final class PageTests {
+    @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class PageTests {
         /// A guise with a page, and a visitor who was let in.
         private final class Stage: @unchecked Sendable {
             let guise: RunningGuise

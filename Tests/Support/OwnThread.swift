@@ -16,8 +16,7 @@ public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        // The tests of a serialized suite come one after the other: they go first, or the last of them would run alone.
-        await Self.gate.enter(isFirst: test.traits.contains { $0 is ParallelizationTrait })
+        await Self.gate.enter(isFirst: test.traits.contains { $0 is GoesFirst })
         let result: Result<Void, any Error>
         let thread = ThreadExecutor()
         do {
@@ -28,6 +27,14 @@ public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
         Self.gate.leave()
         try result.get()
     }
+}
+
+/// The suite's tests pass those that wait for a thread.
+public struct GoesFirst: SuiteTrait { public var isRecursive: Bool { true } }
+
+extension Trait where Self == GoesFirst {
+    /// Its tests come one after the other and would otherwise be the last to run, alone.
+    public static var goesFirst: Self { GoesFirst() }
 }
 
 extension Trait where Self == OwnThread {
