@@ -30,7 +30,7 @@ public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 }
 
 /// The suite's tests pass those that wait for a thread.
-public struct GoesFirst: SuiteTrait { public var isRecursive: Bool { true } }
+public struct GoesFirst: SuiteTrait, TestTrait { public var isRecursive: Bool { true } }
 
 extension Trait where Self == GoesFirst {
     /// Its tests come one after the other and would otherwise be the last to run, alone.
