@@ -6,7 +6,7 @@ import Testing
 /// sockets, and Swift's few cooperative threads stay free for the servers that they wait for.
 public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     /// More than there are cores, for such tests mostly wait.
-    private static let gate = Gate(width: 6)
+    private static let gate = Gate(width: 8)
 
     public var isRecursive: Bool { true }
 
