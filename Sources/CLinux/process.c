@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,6 +84,15 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
         close(errors[0]);
     }
     return result;
+}
+
+int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds) {
+    const struct rlimit space = {memory, memory};
+    // Both alike: SIGKILL, for ffmpeg takes SIGXCPU, which comes first otherwise, as a wish to end in order.
+    const struct rlimit time = {seconds, seconds};
+    if (memory && prlimit(pid, RLIMIT_AS, &space, NULL) < 0) return -errno;
+    if (seconds && prlimit(pid, RLIMIT_CPU, &time, NULL) < 0) return -errno;
+    return 0;
 }
 
 ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {

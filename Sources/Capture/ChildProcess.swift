@@ -1,6 +1,7 @@
 import CLinux
 import Frames
 import Glibc
+import Synchronization
 
 /// A program at the other end of a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: what is
 /// left of it is killed and reaped at the end, so that no zombie stays behind.
@@ -26,6 +27,14 @@ import Glibc
         case signal(Int)
     }
 
+    /// What a child may use. Where it needs more, it fails or is killed.
+    public struct Limits: Sendable {
+        /// Bytes of address space.
+        public var memory: Int
+        /// Seconds of processor time; nil: any.
+        public var seconds: Int?
+    }
+
     /// Our end of the pipe; readable or writable as the direction says.
     public let pipe: CInt
     private let name: String
@@ -36,19 +45,46 @@ import Glibc
     /// The end of what the child said on standard error.
     private var said: [UInt8] = []
 
+    /// Children that were started and not reaped yet.
+    private struct Running {
+        var processes: Set<pid_t> = []
+        var isOver = false
+    }
+    private static let running = Mutex(Running())
+
+    /// Kills all children and lets none start any more: for a program that must end though they do not.
+    public static func endAll() {
+        running.withLock { running in
+            running.isOver = true
+            for pid in running.processes { Glibc.kill(pid, SIGKILL) }
+        }
+    }
+
+    /// No more children start.
+    public static var isOver: Bool { running.withLock { $0.isOver } }
+
     /// Enough for the last words of ffmpeg; what is older is forgotten.
     private static let remembered = 4096
 
     /// Starts `arguments[0]`, found in PATH.
-    /// - Parameter input: a descriptor that becomes the child's standard input when we read from it; nil: nothing.
+    /// - Parameters:
+    ///   - input: a descriptor that becomes the child's standard input when we read from it; nil: nothing.
+    ///   - limits: what the child may use; nil: anything.
     /// - Throws: `missing` where the program is not installed, else `system`.
-    public init(_ arguments: [String], _ direction: Direction, input: CInt? = nil) throws(Problem) {
+    public init(
+        _ arguments: [String], _ direction: Direction, input: CInt? = nil, limits: Limits? = nil
+    ) throws(Problem) {
         let name = arguments.first ?? ""
         var child = clinux_child()
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe strings.forEach { unsafe free($0) } }
         let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
-        let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
+        let result = Self.running.withLock { running in
+            guard !running.isOver else { return -ECANCELED }
+            let result = unsafe clinux_child_start(pointers, direction == .writing ? 1 : 0, input ?? -1, &child)
+            if result == 0 { running.processes.insert(child.pid) }
+            return result
+        }
         guard result == 0 else {
             if -result == ENOENT {
                 throw Problem(
@@ -57,6 +93,8 @@ import Glibc
             throw Problem(.system, "cannot start \(name): \(message(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
+        // One that has ended already needs no limits.
+        if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.seconds ?? 0)) }
     }
 
     deinit {
@@ -64,7 +102,16 @@ import Glibc
         close(errors)
         if exit == nil {
             Glibc.kill(pid, SIGKILL)
-            _ = clinux_child_wait(pid)
+            _ = reap()
+        }
+    }
+
+    /// Waits for the child's end, and forgets its number before another process can get it.
+    private func reap() -> CInt {
+        clinux_child_await(pid)
+        return Self.running.withLock { running in
+            running.processes.remove(pid)
+            return clinux_child_wait(pid)
         }
     }
 
@@ -124,18 +171,20 @@ import Glibc
         }
     }
 
-    /// The last line that the child said; nil where it said nothing.
-    public var lastLine: String? {
-        let text = String(decoding: said, as: UTF8.self)
-        return text.split(whereSeparator: \.isNewline).last.map(String.init)
+    /// The lines that the child said on standard error, the last ones where it said much.
+    var lines: [String] {
+        String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
+
+    /// The last line that the child said; nil where it said nothing.
+    public var lastLine: String? { lines.last }
 
     /// Closes the pipe and waits for the child to end by itself.
     public mutating func finish() -> Exit {
         if let exit { return exit }
         if pipeIsOpen { close(pipe) }
         pipeIsOpen = false
-        let code = Int(clinux_child_wait(pid))
+        let code = Int(reap())
         listen()
         let exit: Exit = code >= 256 ? .signal(code - 256) : .status(code)
         self.exit = exit
@@ -144,9 +193,9 @@ import Glibc
 
     /// Runs a program to its end and gives what it wrote, at most 64 KiB.
     static func output(
-        of arguments: [String], input: CInt
-    ) throws(Problem) -> (text: String, exit: Exit, lastLine: String?) {
-        var child = try ChildProcess(arguments, .reading, input: input)
+        of arguments: [String], input: CInt, limits: Limits? = nil
+    ) throws(Problem) -> (text: String, exit: Exit, lines: [String]) {
+        var child = try ChildProcess(arguments, .reading, input: input, limits: limits)
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var count = 0
         reading: while count < bytes.count {
@@ -158,7 +207,7 @@ import Glibc
             }
         }
         let exit = child.finish()
-        return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lastLine)
+        return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 
     /// Waits until there is something to read.

@@ -32,11 +32,13 @@ public struct Clip: FrameSource, ~Copyable {
     private var numberInRun = 0
 
     /// Opens and probes the file, and starts to decode.
-    /// - Parameter loop: starts again at the end, for ever; a photo is given again and again.
+    /// - Parameters:
+    ///   - loop: starts again at the end, for ever; a photo is given again and again.
+    ///   - bounds: what the file may ask of its decoders.
     /// - Throws: `missing`, `forbidden` or `unusable`, naming the file; `missing` where ffmpeg is not installed.
-    public init(path: String, loop: Bool = false) throws(Problem) {
-        let file = try MediaFile(path: path)
-        let decoder = try ChildProcess(file.decoder, .reading, input: file.descriptor)
+    public init(path: String, loop: Bool = false, within bounds: MediaBounds = .named) throws(Problem) {
+        let file = try MediaFile(path: path, within: bounds)
+        let decoder = try file.decode()
         let layout = FrameLayout(
             width: file.width, height: file.height, format: file.isPhoto ? .i444 : .i420,
             range: file.isPhoto ? .full : .limited)
@@ -116,7 +118,7 @@ public struct Clip: FrameSource, ~Copyable {
     /// keeps it from starting is told at the run's end, if it still does.
     private mutating func prepare() {
         guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
-        upcoming = try? ChildProcess(file.decoder, .reading, input: file.descriptor)
+        upcoming = try? file.decode()
     }
 
     private mutating func finishDecoder() -> (exit: ChildProcess.Exit, lastLine: String?)? {
@@ -145,7 +147,7 @@ public struct Clip: FrameSource, ~Copyable {
         if let lastLine { warning = "\(file.path) is damaged, \(numberInRun) frames could be read: \(lastLine)" }
         guard loop else { return .end }
         (runLength, numberInRun) = (numberInRun, 0)
-        let next = try upcoming.take() ?? ChildProcess(file.decoder, .reading, input: file.descriptor)
+        let next = try upcoming.take() ?? file.decode()
         descriptor = next.pipe
         decoder = consume next
         return .nothing
@@ -154,8 +156,10 @@ public struct Clip: FrameSource, ~Copyable {
 
 extension Clip {
     /// Lends the first picture of a photo or clip, once it is decoded.
-    public static func firstPicture(of path: String, _ body: (borrowing FrameView) throws -> Void) throws {
-        var clip = try Clip(path: path)
+    public static func firstPicture(
+        of path: String, within bounds: MediaBounds = .named, _ body: (borrowing FrameView) throws -> Void
+    ) throws {
+        var clip = try Clip(path: path, within: bounds)
         while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }
     }
 }

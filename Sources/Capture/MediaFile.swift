@@ -1,6 +1,29 @@
 import Frames
 import Glibc
 
+/// How much a picture or clip may ask of its decoders, which run as children with these limits: files lie about what they
+/// hold, and hold what takes long.
+public struct MediaBounds: Sendable {
+    /// Of one picture.
+    var pixels: Int
+    /// Bytes of address space for each decoder.
+    var memory: Int
+    /// Processor time for finding out what the file is, seconds.
+    var probing: Int
+    /// Processor time for decoding a photo, seconds.
+    var decoding: Int
+    /// The time for photos holds for clips too.
+    var isBriefForClips: Bool
+
+    /// For files that the user names: a photo of 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
+    public static let named = MediaBounds(
+        pixels: 1 << 27, memory: 6 << 30, probing: 20, decoding: 40, isBriefForClips: false)
+    /// For photos that come over the page: more pixels than phones send by default, and little enough time that one
+    /// photo does not keep the next waiting for more than 5 s.
+    public static let received = MediaBounds(
+        pixels: 40_000_000, memory: 2 << 30, probing: 2, decoding: 3, isBriefForClips: true)
+}
+
 /// What a picture or clip on disk is, as ffprobe sees it, and how to decode it. Owns the open file.
 struct MediaFile: ~Copyable {
     let path: String
@@ -22,16 +45,17 @@ struct MediaFile: ~Copyable {
 
     /// Beyond this on a side nothing is a camera's picture, and memory runs short.
     static let largestSide = 16384
-    /// 402 MB as YUV 4:4:4.
-    static let mostPixels = 1 << 27
 
-    /// The name under which ffmpeg finds its standard input as a file that it can seek in. No other file, and nothing
-    /// on the network, can be reached from what the file says (playlists do).
-    static let inputArguments = ["-protocol_whitelist", "file", "-i", "file:/dev/stdin"]
+    private let bounds: MediaBounds
+
+    /// The name under which ffmpeg finds its standard input as a file that it can seek in.
+    private var inputArguments: [String] {
+        ["-max_pixels", "\(bounds.pixels)"] + plainMedia + ["-i", "file:/dev/stdin"]
+    }
 
     /// - Throws: `missing`, `forbidden` or `unusable`, naming the file.
-    init(path: String) throws(Problem) {
-        self.path = path
+    init(path: String, within bounds: MediaBounds) throws(Problem) {
+        (self.path, self.bounds) = (path, bounds)
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.problem(path, errno) }
         try checkKind()
@@ -69,11 +93,12 @@ struct MediaFile: ~Copyable {
         let entries =
             "format=format_name,duration:stream=codec_name,width,height,avg_frame_rate,r_frame_rate,color_space,nb_read_packets"
             + ":stream_side_data=rotation:frame_tags=Orientation"
-        let (text, exit, lastLine) = try ChildProcess.output(
+        let (text, exit, lines) = try ChildProcess.output(
             of: [
                 "ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_frames",
                 "-read_intervals", "%+#2", "-show_entries", entries, "-of", "default=noprint_wrappers=1",
-            ] + Self.inputArguments, input: descriptor)
+            ] + inputArguments, input: descriptor,
+            limits: ChildProcess.Limits(memory: bounds.memory, seconds: bounds.probing))
         var facts: [Substring: Substring] = [:]
         for line in text.split(separator: "\n") {
             let pair = line.split(separator: "=", maxSplits: 1)
@@ -85,7 +110,18 @@ struct MediaFile: ~Copyable {
             if exit == .status(0), facts["format_name"] != nil {
                 throw Problem(.unusable, "cannot read \(path): there are no pictures in it", cure: "name a clip")
             }
-            let reason = lastLine.map { ": \(Self.plain($0))" } ?? ""
+            if case .signal = exit {
+                throw Problem(
+                    .unusable, "cannot read \(path): it takes longer to read than any plain picture or clip (\(exit))",
+                    cure: "the file is damaged or made to do harm: take another copy")
+            }
+            if lines.contains(where: { $0.contains("not on whitelist") }) {
+                throw Problem(
+                    .unusable,
+                    "cannot read \(path): it is no plain picture or clip; lists of other files are not followed",
+                    cure: "name a picture (JPEG, PNG) or a clip (MP4, MKV)")
+            }
+            let reason = lines.last.map { ": \(Self.plain($0))" } ?? ""
             throw Problem(
                 .unusable, "cannot read \(path): it is no picture and no clip that ffmpeg knows\(reason)",
                 cure: "name a picture (JPEG, PNG) or a clip (MP4, MKV)")
@@ -110,10 +146,11 @@ struct MediaFile: ~Copyable {
         guard width > 0, height > 0 else {
             throw Problem(.unusable, "cannot read \(path): its pictures have no size", cure: "name another file")
         }
-        guard max(width, height) <= Self.largestSide, width * height <= Self.mostPixels else {
+        guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
             throw Problem(
                 .unusable, "cannot read \(path): \(width)x\(height) is too large",
-                cure: "make it smaller than \(Self.largestSide) pixels on each side")
+                cure: "make it smaller than \(Self.largestSide) pixels on each side and "
+                    + "\(bounds.pixels / 1_000_000) million in all")
         }
     }
 
@@ -148,10 +185,18 @@ struct MediaFile: ~Copyable {
     }
 
     /// The arguments that decode the file to raw frames on standard output.
-    var decoder: [String] {
-        ["ffmpeg", "-v", "error", "-nostdin"] + (isPhoto ? ["-noautorotate"] : []) + Self.inputArguments
+    private var decoderArguments: [String] {
+        ["ffmpeg", "-v", "error", "-nostdin"] + (isPhoto ? ["-noautorotate"] : []) + inputArguments
             + ["-map", "0:v:0", "-vf", filters, "-fps_mode", "passthrough", "-f", "rawvideo"]
             + (isPhoto ? ["-frames:v", "1"] : []) + ["pipe:1"]
+    }
+
+    /// Starts a decoder that writes raw frames.
+    func decode() throws(Problem) -> ChildProcess {
+        let seconds = isPhoto || bounds.isBriefForClips ? bounds.decoding : nil
+        return try ChildProcess(
+            decoderArguments, .reading, input: descriptor,
+            limits: ChildProcess.Limits(memory: bounds.memory, seconds: seconds))
     }
 
     /// "30000/1001" as a number; nil for "0/0" and nonsense.
@@ -167,6 +212,23 @@ struct MediaFile: ~Copyable {
         line.replacing("file:/dev/stdin: ", with: "")
     }
 }
+
+/// ffmpeg's options before an input that let it read plain pictures and clips alone. Playlists and descriptions of
+/// sessions name other files and hosts, whatever their own name ends with.
+public let plainMedia = [
+    "-protocol_whitelist", "file", "-format_whitelist", plainFormats.joined(separator: ","),
+]
+
+/// Containers and streams that hold their own pictures and sound, as ffmpeg's demuxers name them.
+private let plainFormats =
+    [
+        "mov", "matroska", "avi", "mpegts", "mpeg", "mpegvideo", "m4v", "h264", "hevc", "obu", "ivf", "dv", "flv",
+        "asf",
+        "ogg", "gif", "apng", "mjpeg", "nut", "yuv4mpegpipe", "mxf", "rm", "wtv",
+    ]
+    + [
+        "bmp", "gif", "j2k", "jpeg", "jpegls", "jpegxl", "pam", "pbm", "pgm", "png", "ppm", "qoi", "tiff", "webp",
+    ].map { "\($0)_pipe" }
 
 extension Substring {
     fileprivate var trimmed: Substring { self.drop { $0 == " " } }

@@ -165,6 +165,7 @@ public struct FaceCover: ~Copyable {
         canvas.effects.mosaic.measure(
             canvas.frame, origin: .zero, side: Float(tile), columns: layout.width / tile + 1,
             rows: layout.height / tile + 1)
+        canvas.effects.mosaic.quantise()
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         let (moved, missing) = (moved, missing)

@@ -115,6 +115,51 @@ public struct FileMark: Equatable, Sendable {
     }
 }
 
+/// Writes a file that only this user may read. It grows under a name that nobody can guess, and takes its own at the end.
+/// - Parameter overwrites: a file that exists is replaced.
+/// - Throws: `system` if the folder cannot be written, or the file exists and must not be replaced.
+public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = false) throws(Problem) {
+    let part = path + "." + unguessable() + ".part"
+    func problem() -> Problem {
+        Problem(
+            .system, "cannot write \(path): \(message(of: errno))",
+            cure: "is the disk full? see with df, or name another place")
+    }
+    let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw problem() }
+    var written = 0
+    while written < bytes.count {
+        let count = unsafe bytes.withUnsafeBufferPointer {
+            unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
+        }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { break }
+        written += count
+    }
+    guard written == bytes.count, overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) else {
+        let failure = problem()
+        close(descriptor)
+        _ = unsafe unlink(part)
+        throw failure
+    }
+    close(descriptor)
+}
+
+/// Renames a file.
+/// - Returns: false where that could not be done; `errno` says why: the new name is taken, for example.
+public func renameToNew(_ file: String, _ name: String) -> Bool {
+    if unsafe link(file, name) == 0 { return unsafe unlink(file) == 0 }
+    // Some file systems know no second name.
+    guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno), !mayExist(name) else { return false }
+    return unsafe rename(file, name) == 0
+}
+
+/// 16 hexadecimal digits of the system's random numbers, for names that nobody can guess.
+public func unguessable() -> String {
+    let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+}
+
 /// Makes a folder for this user alone, or finds it made.
 /// - Throws: `system` where there is none, and none can be made, that belongs to this user and is no link: some parents
 ///   belong to all.

@@ -6,6 +6,8 @@ public struct Problem: Error, Equatable, Sendable {
     public enum Kind: String, Sendable {
         /// A device, file, package or program is not there.
         case missing
+        /// There is one already, and it was not to be replaced.
+        case exists
         /// Somebody else holds it.
         case busy
         /// The user may not use it.

@@ -69,8 +69,8 @@ public final class PageServer: Sendable {
     /// The same with the token: for this user alone.
     public var address: String { "\(place)?token=\(token.text)" }
 
-    /// Seconds for an answer to begin: a large photo takes some.
-    private static let patience = 60.0
+    /// Seconds for an answer to begin: a large photo takes some, and gives way to frames on a machine that has much to do.
+    private static let patience = 300.0
     /// Between two tries to listen.
     private static let pause = Duration.seconds(1)
 }

@@ -5,9 +5,10 @@ import Synchronization
 
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
 ///
-/// The file's ending says what it becomes. It grows under a name of its own ("clip.part.mp4" beside "clip.mp4") and
-/// takes its real name in `finish`, so that a run that fails never leaves half a file, nor harms an older one. A recording,
-/// which cannot be made again, is kept as far as it came.
+/// The file's ending says what it becomes. It grows under a name of its own beside it, which nobody can guess
+/// ("clip.0123456789abcdef.part.mp4"), and takes its real name in `finish`, so that a run that fails never leaves half a
+/// file, nor harms another one. A recording, which cannot be made again, is kept as far as it came. What exists is
+/// replaced only where the caller says so.
 /// Unlike live sinks, `publish` waits while the encoder is busy.
 public struct FileSink: FrameSink, ~Copyable {
     /// "out.mp4, 1280x720".
@@ -21,6 +22,8 @@ public struct FileSink: FrameSink, ~Copyable {
     private static let growing = Mutex<Set<String>>([])
     private let kind: Kind
     private let isRecording: Bool
+    private let mode: mode_t
+    private let overwrites: Bool
     private var encoder: ChildProcess
     private var frames = 0
     private var isFinished = false
@@ -31,31 +34,36 @@ public struct FileSink: FrameSink, ~Copyable {
     ///   - rate: frames per second.
     ///   - audioFrom: a file whose sound goes along with a clip, as it is; nil: silent.
     ///   - isRecording: what was written is kept though the encoder fails.
-    /// - Throws: `invalid` for an ending that is not known, `missing`, `forbidden` or `unusable` where the file cannot
-    ///   be written, `missing` where ffmpeg is not installed.
+    ///   - isPrivate: only this user may read the file.
+    ///   - overwrites: a file that exists is replaced once this one is whole.
+    /// - Throws: `invalid` for an ending that is not known, `exists` for a file that may not be replaced, `missing`,
+    ///   `forbidden` or `unusable` where the file cannot be written, `missing` where ffmpeg is not installed.
     public init(
-        path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false
+        path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false,
+        isPrivate: Bool = false, overwrites: Bool = false
     ) throws(Problem) {
         guard let kind = Kind(path: path) else {
             throw Problem(
                 .invalid, "cannot write \(path): the ending does not say what it is",
                 cure: "end it with one of \(Kind.known)")
         }
-        let part = kind.part(of: path)
-        guard Self.growing.withLock({ $0.insert(part).inserted }) else {
+        let part = kind.beside(path, "part")
+        guard Self.growing.withLock({ $0.insert(path).inserted }) else {
             throw Problem(
                 .busy, "cannot write \(path): it is being written already", cure: "wait, or name another file")
         }
         do throws(Problem) {
-            try Self.tryOut(path, part)
+            try Self.check(path, overwrites)
+            try Self.make(part, for: path, isPrivate ? 0o600 : 0o666)
             encoder = try Self.encoder(
                 kind.input(layout, rate: rate) + (kind.isPhoto ? [] : kind.sound(from: audioFrom))
                     + kind.output(inPieces: isRecording), part)
         } catch {
-            Self.growing.withLock { _ = $0.remove(part) }
+            Self.growing.withLock { _ = $0.remove(path) }
             throw error
         }
         (self.path, self.part, self.kind, self.layout, self.isRecording) = (path, part, kind, layout, isRecording)
+        (mode, self.overwrites) = (isPrivate ? 0o600 : 0o666, overwrites)
         description = "\(path), \(layout.width)x\(layout.height)"
     }
 
@@ -74,7 +82,7 @@ public struct FileSink: FrameSink, ~Copyable {
             encoder.kill()
             _ = unsafe unlink(part)
         }
-        Self.growing.withLock { _ = $0.remove(part) }
+        Self.growing.withLock { _ = $0.remove(path) }
     }
 
     /// True.
@@ -108,10 +116,7 @@ public struct FileSink: FrameSink, ~Copyable {
             let problem = failure()
             throw isRecording ? salvage(problem) : problem
         }
-        guard unsafe rename(part, path) == 0 else {
-            throw Problem(.system, "cannot rename \(part) to \(path): \(message(of: errno))")
-        }
-        isFinished = true
+        if let problem = place() { throw problem }
         // Pieces play, too: whatever ends this before its time, the recording is there.
         if isRecording, kind.comesInPieces { seal(path) }
     }
@@ -121,18 +126,38 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Returns: the same, with what became of the file.
     public consuming func salvage(_ problem: Problem) -> Problem {
         _ = encoder.finish()
-        guard seal(part) || Self.plays(part), unsafe rename(part, path) == 0 else {
+        // A program that must end leaves it as it is.
+        guard seal(part) || Self.plays(part) || ChildProcess.isOver else {
             return Problem(problem.kind, "\(problem.what); nothing of it can be kept", cure: problem.cure)
         }
-        isFinished = true
+        if let another = place() {
+            return Problem(problem.kind, "\(problem.what); \(another.what)", cure: another.cure)
+        }
         return Problem(problem.kind, "\(problem.what); what was written until then is kept", cure: problem.cure)
+    }
+
+    /// Gives the whole file its name.
+    /// - Returns: why it could not have that name, and where it is; nil: it has it.
+    private mutating func place() -> Problem? {
+        if overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) {
+            isFinished = true
+            return nil
+        }
+        let code = errno
+        let other = freePath(for: path)
+        isFinished = renameToNew(part, other)
+        return Problem(
+            .system, "cannot name the file \(path): \(message(of: code))",
+            cure: isFinished ? "it is kept as \(other)" : "name a file in another folder")
     }
 
     /// Puts a file's pieces together, so that players find their way in it.
     /// - Returns: false where that could not be done, for want of room mostly; the file is as it was.
     @discardableResult
     private func seal(_ file: String) -> Bool {
-        let whole = kind.whole(of: path)
+        let whole = kind.beside(path, "whole")
+        // ffmpeg would follow a link.
+        guard (try? Self.make(whole, for: path, mode)) != nil else { return false }
         let arguments =
             ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
             + ["-map", "0:v", "-c", "copy"]
@@ -165,13 +190,24 @@ public struct FileSink: FrameSink, ~Copyable {
             cure: "is the disk full? see with df, or name another place")
     }
 
-    /// Finds out at once what ffmpeg would say late and less clearly.
-    private static func tryOut(_ path: String, _ part: String) throws(Problem) {
+    /// What must not be there when a file is begun.
+    private static func check(_ path: String, _ overwrites: Bool) throws(Problem) {
         var status = stat()
-        if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            throw Problem(.unusable, "cannot write \(path): it is there and no plain file", cure: "name another file")
+        guard unsafe lstat(path, &status) == 0 else { return }
+        guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+            throw Problem(.unusable, "cannot write \(path): it exists and is not a file", cure: "name another file")
         }
-        let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard overwrites else {
+            throw Problem(
+                .exists, "cannot write \(path): it exists", cure: "name another file, or pass --overwrite to replace it"
+            )
+        }
+    }
+
+    /// Makes an empty file that was not there: no pipe is waited for, and no link followed. It finds out at once what
+    /// ffmpeg would say late and less clearly.
+    private static func make(_ file: String, for path: String, _ mode: mode_t) throws(Problem) {
+        let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
@@ -183,6 +219,19 @@ public struct FileSink: FrameSink, ~Copyable {
             }
         }
         close(descriptor)
+    }
+}
+
+/// A path at which there is nothing: the given one, or "clip 2.mp4" beside "clip.mp4", and so on.
+public func freePath(for path: String) -> String {
+    guard mayExist(path) else { return path }
+    let start = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+    let end = path[start...].lastIndex(of: ".") ?? path.endIndex
+    var number = 2
+    while true {
+        let other = "\(path[..<end]) \(number)\(path[end...])"
+        if !mayExist(other) { return other }
+        number += 1
     }
 }
 
@@ -201,11 +250,10 @@ private enum Kind: String, CaseIterable {
         self.init(rawValue: name[dot...].dropFirst().lowercased())
     }
 
-    /// "clip.part.mp4" for "clip.mp4".
-    func part(of path: String) -> String { "\(path.dropLast(rawValue.count))part.\(rawValue)" }
-
-    /// "clip.whole.mp4" for "clip.mp4".
-    func whole(of path: String) -> String { "\(path.dropLast(rawValue.count))whole.\(rawValue)" }
+    /// A new name beside a file: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
+    func beside(_ path: String, _ what: String) -> String {
+        "\(path.dropLast(rawValue.count))\(unguessable()).\(what).\(rawValue)"
+    }
 
     /// Cannot be read before its end is written, unless it is written in pieces.
     var comesInPieces: Bool { self == .mp4 || self == .mov }
@@ -239,7 +287,7 @@ private enum Kind: String, CaseIterable {
     /// A second input, whose sound is copied.
     func sound(from path: String?) -> [String] {
         guard let path, self != .gif, self != .y4m, self != .yuv else { return [] }
-        return ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy"]
+        return plainMedia + ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy"]
     }
 
     /// The encoder and its options.

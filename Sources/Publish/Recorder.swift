@@ -55,7 +55,7 @@ public final class Recorder: Sendable {
         self.rate = rate
         self.failed = failed
         self.now = now
-        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true))
+        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
         shelf = Mutex(Shelf(frames: InlineArray { _ in Frame(layout) }))
         let thread = Thread { [self] in
             work(layout)

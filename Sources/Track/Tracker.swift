@@ -116,6 +116,10 @@ public struct Tracker: ~Copyable {
         settings = new
     }
 
+    private var cut = SceneCut()
+    /// The last frame shows another scene than the one before it: nobody is where they were.
+    public private(set) var isCut = false
+
     /// Forgets all faces and where was looked: the next frame shows everything elsewhere.
     public mutating func restart() { (sweep, lastTime, putOff) = (nil, nil, nil) }
 
@@ -138,6 +142,8 @@ public struct Tracker: ~Copyable {
     ///   - seconds: the frame's time; must grow from frame to frame.
     ///   - isPrompt: the search for more faces beside known ones is put off, for `searchOn`: known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, isPrompt: Bool = false) {
+        isCut = cut.take(luma)
+        if isCut { restart() }
         prepare(luma)
         for i in tracks.indices {
             var track = tracks[i]

@@ -54,8 +54,8 @@ final class Album: Sendable {
                         try Self.add(order.texts, to: order.path)
                         var answer = JSON(["path": JSON(order.path), "album": JSON(add(order.path))])
                         if let note = order.note {
-                            let path = Self.notePath(of: order.path)
-                            try Self.write(Array(note.utf8), to: path)
+                            let path = freePath(for: Self.notePath(of: order.path))
+                            try writeOwnFile(Array(note.utf8), to: path)
                             answer = answer.with("note", JSON(path))
                         }
                         return answer
@@ -74,7 +74,7 @@ final class Album: Sendable {
         func write(to path: String) throws { try Self.write(frame, to: path) }
 
         private static func write(_ frame: borrowing Frame, to path: String) throws {
-            var file = try FileSink(path: path, layout: frame.layout)
+            var file = try FileSink(path: path, layout: frame.layout, isPrivate: true)
             try file.publish(frame.view)
             try file.finish(card: frame.view)
         }
@@ -85,20 +85,12 @@ final class Album: Sendable {
         guard path.lowercased().hasSuffix(".png"), !texts.isEmpty, let png = try? contents(of: path),
             let more = PNGText.adding(texts, to: png)
         else { return }
-        try write(more, to: path)
+        try writeOwnFile(more, to: path, overwrites: true)
     }
 
     /// "a.txt" for "a.png".
     private static func notePath(of path: String) -> String {
         (path.lastIndex(of: ".").map { String(path[..<$0]) } ?? path) + ".txt"
-    }
-
-    private static func write(_ bytes: [UInt8], to path: String) throws {
-        do { try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
-            throw Problem(
-                .system, "could not write \(path): \(error.localizedDescription)",
-                cure: "is the disk full? see with df, or name another place")
-        }
     }
 
     /// The last name that was given, and how often: its file may not be there yet.

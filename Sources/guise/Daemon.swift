@@ -77,7 +77,7 @@ final class Daemon: Answering {
                 }
                 board.order(
                     Album.Order(
-                        path: try path ?? Album.newPath(in: "Pictures", "png"), texts: pictureTexts,
+                        path: try path.map(freePath) ?? Album.newPath(in: "Pictures", "png"), texts: pictureTexts,
                         note: hasNote ? note : nil, reply: reply))
             } catch { reply(.failure(error)) }
         case .stopRecording:
@@ -141,7 +141,7 @@ final class Daemon: Answering {
             guard board.now.recorder?.progress.problem != nil || board.now.recorder == nil else {
                 throw Refusal(.notNow, "a recording is running already; `guise record stop` ends it")
             }
-            let path = try path ?? Album.newPath(in: "Videos", "mp4")
+            let path = try path.map(freePath) ?? Album.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
             let recorder = try Recorder(path: path, layout: canvas, rate: rate) { [weak self] problem in
                 self?.say("the recording has ended: \(problem)")
@@ -480,6 +480,8 @@ final class Daemon: Answering {
         guard board.now.isSourceKept else {
             throw Refusal(.notNow, "the source is a file, which stays; start again with another --source")
         }
+        // What is neither a camera nor named is a picture or a clip, and nothing else.
+        if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
         let source = name == "auto" ? "camera" : found?.path ?? name
         board.change { $0.source = source }
         // So that `save` keeps it.

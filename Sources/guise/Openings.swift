@@ -34,8 +34,11 @@ extension Session {
     /// - Parameters:
     ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is no sink of frames: it takes copies.
     ///   - layout: what the other sinks get, or would get from this one.
+    ///   - overwrites: a file that exists is replaced.
     /// - Throws: `Problem` with the cure.
-    func openSink(_ spec: String, _ layout: FrameLayout, rate: Double) throws -> any FrameSink & ~Copyable {
+    func openSink(
+        _ spec: String, _ layout: FrameLayout, rate: Double, overwrites: Bool
+    ) throws -> any FrameSink & ~Copyable {
         switch spec {
         case "loopback":
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
@@ -44,7 +47,7 @@ extension Session {
         case "null":
             return NullSink(layout: layout)
         default:
-            return try FileSink(path: spec, layout: layout, rate: rate)
+            return try FileSink(path: spec, layout: layout, rate: rate, overwrites: overwrites)
         }
     }
 

@@ -44,7 +44,7 @@ final class PhotoBooth: Sendable {
         let path = "/proc/self/fd/\(descriptor)"
         do {
             var drawn: DressedPhoto?
-            try Clip.firstPicture(of: path) { view in
+            try Clip.firstPicture(of: path, within: .received) { view in
                 let layout = view.layout
                 let room = try DressingRoom(
                     places: session.places.masks, target: ArtTarget(layout), wishes: wishes, tell: { _ in })

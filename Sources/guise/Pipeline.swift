@@ -142,6 +142,7 @@ struct Pipeline: ~Copyable {
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
+        if search != .again, tracker.isCut { cover.reset() }
         isNew = false
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.

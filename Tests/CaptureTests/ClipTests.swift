@@ -164,6 +164,58 @@ import Testing
         #expect(problem { _ = try Clip(path: tall) }?.what.contains("too large") == true)
     }
 
+    @Test func `a list of other files is no clip, whatever it is called`() throws {
+        let other = try scratch.testPicture("other.mp4", frames: 5, "-pix_fmt yuv420p")
+        let lists = [
+            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.5,\nfile://\(other)\n#EXT-X-ENDLIST\n",
+            "ffconcat version 1.0\nfile '\(other)'\n",
+            "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n",
+            """
+            <?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT1S"
+            profiles="urn:mpeg:dash:profile:isoff-main:2011"><Period><AdaptationSet mimeType="video/mp4">
+            <Representation id="1" bandwidth="9" width="64" height="48"><BaseURL>file://\(other)</BaseURL><SegmentList>
+            <SegmentURL media="file://\(other)"/></SegmentList></Representation></AdaptationSet></Period></MPD>
+            """,
+        ]
+        for list in lists {
+            let path = try scratch.write(list, "list.mp4")
+            let problem = problem { _ = try Clip(path: path) }
+            #expect(problem?.kind == .unusable && problem?.what.contains("no plain picture") == true, "\(list)")
+        }
+    }
+
+    @Test func `what asks for more memory, time or pixels than it may have is refused`() throws {
+        // A text that is long once it is inflated, and a picture that is larger than its first header says.
+        try scratch.shell(
+            """
+            python3 - <<'END'
+            import struct, zlib
+            def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+            png = open('\(try scratch.testPicture("small.png"))', 'rb').read()
+            packer = zlib.compressobj(9)
+            long = b''.join(packer.compress(bytes(1 << 20)) for _ in range(700)) + packer.flush()
+            open('bomb.png', 'wb').write(png[:33] + chunk(b'zTXt', b'Comment\\0\\0' + long) + png[33:])
+            END
+            ffmpeg -v error -f lavfi -i color=red:s=7000x6500 -frames:v 1 -c:v libwebp -lossless 1 large.webp
+            python3 - <<'END'
+            webp = open('large.webp', 'rb').read()
+            head = b'VP8X' + (10).to_bytes(4, 'little') + bytes(4) + (15).to_bytes(3, 'little') * 2
+            open('liar.webp', 'wb').write(webp[:4] + (len(webp) - 8 + len(head)).to_bytes(4, 'little') + b'WEBP' + head + webp[12:])
+            END
+            """)
+        for name in ["bomb.png", "liar.webp"] {
+            let problem = problem { try Clip.firstPicture(of: scratch.path(name), within: .received) { _ in } }
+            #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
+        }
+        // The time of a decoder is its own: nobody else's work counts.
+        var bounds = MediaBounds.received
+        bounds.decoding = 1
+        let long = try scratch.testPicture("long.mkv", size: "1280x720", frames: 1000, "-c:v mjpeg")
+        var clip = try Clip(path: long, within: bounds)
+        let problem = problem { _ = try harvest(&clip) }
+        #expect(problem?.what.contains("killed by signal 9") == true, "\(String(describing: problem))")
+    }
+
     @Test func `a truncated clip gives its sound frames and a warning`() throws {
         _ = try scratch.testPicture("a.mkv", size: "320x240", frames: 40, "-c:v mjpeg")
         let whole = try scratch.read("a.mkv")

@@ -167,6 +167,9 @@ extension EndToEnd {
                 ffmpeg -v error -f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg -f avi whole.avi
                 head -c 9000 whole.avi > cut.avi
                 """)
+            // A file that is neither a picture nor a clip is refused at once, and what was used stays.
+            let refused = try guise.guise("use", scratch.path("here.json"))
+            #expect(refused.code == 1 && refused.errors.contains("here.json"), "\(refused)")
             try guise.ask("use", ["device": JSON(scratch.path("cut.avi"))])
             #expect(guise.waits { $0["source"]?.string?.contains("cut.avi") == true })
             // It came to the damage more than once, for the clip has fewer frames.

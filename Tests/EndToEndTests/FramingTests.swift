@@ -31,7 +31,8 @@ extension EndToEnd {
         ) throws -> (bare: Picture, mask: (count: Int, left: Int, top: Int, right: Int, bottom: Int)) {
             let pictures = try ["", "\"\(mask)\""].map { masks in
                 let config = try scratch.write("{\"masks\": [\(masks)], \"view\": \(view)}", "view.json")
-                let outcome = try scratch.guise("run", "--source", clip, "--sink", "out.mkv", "--config", config)
+                let outcome = try scratch.guise(
+                    "run", "--source", clip, "--sink", "out.mkv", "--overwrite", "--config", config)
                 try #require(outcome.code == 0, "\(outcome)")
                 return try last(scratch.path("out.mkv"))
             }

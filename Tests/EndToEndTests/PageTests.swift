@@ -22,9 +22,7 @@ extension EndToEnd {
                     config:
                         #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "faces": {"smallest": 0.1}, \#(RunningGuise.smallOutput)}"#,
                     in: given)
-                try #require(guise.running.waits(for: "?token="), "\(guise.running.said)")
-                let match = guise.running.said.firstMatch(of: /http:\/\/\S+token=[0-9a-f]+/)
-                address = try #require(match.map { String($0.0) })
+                address = try #require(try guise.ask("page")["address"]?.string)
                 try scratch.shell("curl -s -c jar -o entry '\(address)'")
             }
 
@@ -165,9 +163,17 @@ extension EndToEnd {
             #expect(try stage.scratch.measure(path) == "640x360 1")
             let note = try String(contentsOf: stage.scratch.url.appending(path: "me.txt"), encoding: .utf8)
             #expect(note.contains("name-tag: opacity 1, text Ada Łovelace"), "\(note)")
+            #expect(try stage.scratch.shell("stat -c %a me.png me.txt") == "600\n600\n")
             #expect(try stage.curl("/album/me.png", to: "again.png") == 200)
             #expect(try stage.scratch.measure(stage.scratch.path("again.png")) == "640x360 1")
             #expect(try stage.curl("/album/me.txt", to: "again.txt") == 404)
+            // What is there already stays, and so does its note.
+            let before = try stage.scratch.read("me.png")
+            let again = try stage.scratch.guise("snapshot", path, "--note")
+            #expect(again.code == 0 && again.out.contains("me 2.png"), "\(again)")
+            #expect(try stage.scratch.read("me.png") == before)
+            #expect(
+                stage.scratch.names().filter { $0.hasPrefix("me") } == ["me 2.png", "me 2.txt", "me.png", "me.txt"])
         }
 
         @Test func `a recording whose encoder is killed is told, plays, and does not keep the next from beginning`()
@@ -178,7 +184,8 @@ extension EndToEnd {
             // Two pieces of a second each are written, which takes a slow encoder its time.
             #expect(
                 stage.guise.waits { _ in
-                    let part = stage.scratch.path("clip.part.mp4")
+                    let parts = stage.scratch.names().filter { $0.hasPrefix("clip.") && $0.hasSuffix(".part.mp4") }
+                    let part = stage.scratch.path(try #require(parts.first))
                     let count = try stage.scratch.shell("grep -ao moof '\(part)' | wc -l")
                     return Int(count.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0 >= 2
                 })

@@ -74,7 +74,8 @@ extension EndToEnd {
         @Test func `two masks are both worn`() throws {
             func count(_ masks: String...) throws -> Int {
                 let options = masks.flatMap { ["--mask", $0] }
-                let outcome = try Program.run(["apply", Fixtures.sample, "-o", "out.png"] + options, in: scratch)
+                let outcome = try Program.run(
+                    ["apply", Fixtures.sample, "--overwrite", "-o", "out.png"] + options, in: scratch)
                 try #require(outcome.code == 0, "\(outcome)")
                 return try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
                     .count

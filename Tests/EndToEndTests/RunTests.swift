@@ -30,14 +30,31 @@ extension EndToEnd {
             #expect(try scratch.shell("ls").contains(".part.") == false)
         }
 
+        @Test(arguments: [["--sink", "null"], ["--sink", "null", "--sink", "side.mkv"]])
+        func `it ends though an encoder hangs, and what was recorded stays`(sinks: [String]) throws {
+            let guise = try RunningGuise(["--source", "sample"] + sinks, in: scratch)
+            #expect(try guise.guise("record", "start", scratch.path("clip.mkv")).code == 0)
+            #expect(guise.waits { $0["recording"]?["frames"]?.number ?? 0 > 5 })
+            try scratch.shell("kill -STOP $(pgrep -P \(guise.running.pid) -x ffmpeg)")
+            // Without a limit it waits for ever.
+            guise.running.send(signal: SIGTERM)
+            _ = guise.running.wait()
+            #expect(!scratch.names().contains { $0.contains(".part.") }, "\(scratch.names())")
+            #expect(scratch.names().contains("clip.mkv"))
+        }
+
         @Test(.needsNoVideoDevices)
         func `without camera and loopback it shows the sample on a page, and says how to get the rest`() throws {
             let config = try scratch.write("{\"page\": {\"port\": 0}}", "c.json")
+            try scratch.makeRuntimeFolder()
             let running = try Running(["run", "--config", config], in: scratch)
             try #require(running.waits(for: "http://127.0.0.1:"), "\(running.said)")
             #expect(running.said.contains("--source FILE") && running.said.contains("sudo modprobe v4l2loopback"))
             let port = try #require(servedPort(running.said))
-            let token = try #require(running.said.firstMatch(of: /token=([0-9a-f]{64})/)?.1)
+            // What it says may go to a file; the way in is for those who ask.
+            #expect(!running.said.contains("token="), "\(running.said)")
+            let told = try scratch.guise("page", "--no-open")
+            let token = try #require(told.out.firstMatch(of: /token=([0-9a-f]{64})/)?.1)
             let cookie = "Cookie: guise-\(port)=\(token)"
             let address = "http://127.0.0.1:\(port)/stream"
             try scratch.shell(

@@ -243,6 +243,25 @@ import Track
         #expect(seen.contains(true) && zip(seen, searched).allSatisfy { !$0 || $1 })
     }
 
+    @Test(.needsSample) func `in the first frame of another scene nobody is where they were`() throws {
+        let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
+        var pipeline = try pipeline([mask], landmarks: true)
+        var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
+        var last = FrameTime(number: 0, seconds: 0)
+        for _ in 0..<60 {
+            _ = try sample.withFrame { view, time in
+                try pipeline.dress(view, at: time)
+                last = time
+            }
+        }
+        let (before, isSeen) = (pipeline.tracker.faces.count, pipeline.mayBeSeen)
+        try #require(before == 1 && isSeen)
+        let other = halves(sample.layout)
+        try pipeline.dress(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
+        let (after, isSeenStill) = (pipeline.tracker.faces.count, pipeline.mayBeSeen)
+        #expect(after == 0 && !isSeenStill)
+    }
+
     // MARK: - the preview
 
     @Test func `who looks at the picture before it is dressed gets it so`() async throws {

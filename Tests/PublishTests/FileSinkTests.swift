@@ -19,8 +19,11 @@ import Testing
         return frame
     }
 
-    private func write(_ name: String, _ frame: borrowing Frame, count: Int, audioFrom: String? = nil) throws {
-        var sink = try FileSink(path: scratch.path(name), layout: frame.layout, rate: 10, audioFrom: audioFrom)
+    private func write(
+        _ name: String, _ frame: borrowing Frame, count: Int, audioFrom: String? = nil, overwrites: Bool = false
+    ) throws {
+        var sink = try FileSink(
+            path: scratch.path(name), layout: frame.layout, rate: 10, audioFrom: audioFrom, overwrites: overwrites)
         for _ in 0..<count { try sink.publish(frame.view) }
         try sink.finish(card: frame.view)
     }
@@ -104,11 +107,62 @@ import Testing
     @Test func `a sink given up leaves nothing and keeps the older file`() throws {
         let path = try scratch.write(Data("older".utf8), "a.mp4")
         do {
-            var sink = try FileSink(path: path, layout: frame(.i420).layout)
+            var sink = try FileSink(path: path, layout: frame(.i420).layout, overwrites: true)
             try sink.publish(frame(.i420).view)
         }
         #expect(scratch.names() == ["a.mp4"])
         #expect(try scratch.read("a.mp4") == Data("older".utf8))
+    }
+
+    @Test func `what is beside a file is neither waited for, followed nor harmed`() throws {
+        try scratch.shell("mkfifo a.part.mp4; echo mine > b; echo yours > b.part.mp4; ln -s b a.whole.mp4")
+        let red = frame(.i420)
+        for name in ["a.mp4", "b.mp4"] {
+            try write(name, red, count: 5)
+            #expect(try scratch.measure(scratch.path(name)) == "48x32 5")
+        }
+        #expect(try scratch.shell("cat b b.part.mp4") == "mine\nyours\n")
+        #expect(scratch.names() == ["a.mp4", "a.part.mp4", "a.whole.mp4", "b", "b.mp4", "b.part.mp4"])
+    }
+
+    @Test func `what exists is replaced only where that is asked for, and a link is never followed`() throws {
+        try scratch.shell("echo mine > b; ln -s b c.mp4; ln -s nowhere d.mp4; echo older > e.mp4")
+        let red = frame(.i420)
+        for name in ["c.mp4", "d.mp4", "e.mp4"] {
+            let problem = problem { try write(name, red, count: 1) }
+            #expect(problem?.kind == .exists && problem?.cure.contains("--overwrite") == true, "\(name)")
+        }
+        #expect(try scratch.shell("cat e.mp4") == "older\n")
+        for name in ["c.mp4", "d.mp4", "e.mp4"] {
+            try write(name, red, count: 5, overwrites: true)
+            #expect(try scratch.measure(scratch.path(name)) == "48x32 5", "\(name)")
+        }
+        // The link itself gave way, and nothing was written where it led.
+        #expect(try scratch.shell("cat b") == "mine\n")
+        #expect(scratch.names() == ["b", "c.mp4", "d.mp4", "e.mp4"])
+    }
+
+    @Test func `a file whose name another has taken meanwhile is kept beside it`() throws {
+        let red = frame(.i420)
+        var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
+        for _ in 0..<5 { try sink.publish(red.view) }
+        _ = try scratch.write("theirs", "a.mp4")
+        let outcome = finishing(sink, red)
+        let problem = try #require(outcome)
+        #expect(problem.cure.contains(scratch.path("a 2.mp4")), "\(problem)")
+        #expect(try scratch.read("a.mp4") == Data("theirs".utf8))
+        #expect(try scratch.measure(scratch.path("a 2.mp4")) == "48x32 5")
+    }
+
+    @Test func `a free path is the given one, or the next number`() throws {
+        let path = scratch.path("clip.v1.mp4")
+        #expect(freePath(for: path) == path)
+        for number in 2...3 {
+            try scratch.shell("ln -s nowhere '\(freePath(for: path))'")
+            #expect(freePath(for: path) == scratch.path("clip.v1 \(number).mp4"))
+        }
+        try scratch.shell("touch 'no ending'")
+        #expect(freePath(for: scratch.path("no ending")) == scratch.path("no ending 2"))
     }
 
     @Test func `an encoder that is killed is told and does not kill us`() throws {

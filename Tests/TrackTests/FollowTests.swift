@@ -137,11 +137,17 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     @Test(arguments: ["wall", "blobs"])
     func `a face that disappears is carried on for the hold time, and then gone`(instead: String) throws {
         let scene = try scene()
-        let grey = [UInt8](repeating: 120, count: Self.width * Self.height)
-        let empty =
-            instead == "wall"
-            ? Gray(width: Self.width, height: Self.height, pixels: grey)
-            : Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
+        let blobs = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
+        // The room stays: another one would be a cut.
+        var empty = Gray(width: Self.width, height: Self.height, pixels: [])
+        for y in 0..<Self.height {
+            let first = (Self.margin + Self.corner.y + y) * scene.width + Self.margin + Self.corner.x
+            empty.pixels += scene.pixels[first..<first + Self.width]
+            guard (10..<200).contains(y) else { continue }
+            for x in 95..<225 {
+                empty.pixels[y * Self.width + x] = instead == "wall" ? 120 : blobs.pixels[y * Self.width + x]
+            }
+        }
         var tracker = try makeTracker()
         let still = 15
         for frame in 0..<still { _ = show(&tracker, scene, frame: frame) }
@@ -163,6 +169,18 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         for frame in still + 15..<still + 35 where instead == "wall" { _ = show(&tracker, scene, frame: frame) }
         guard instead == "wall" else { return }
         #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
+    }
+
+    @Test func `in another scene nobody is carried on, and who is there is found`() throws {
+        let scene = try scene()
+        let other = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
+        var tracker = try makeTracker()
+        for frame in 0..<15 { _ = show(&tracker, scene, frame: frame) }
+        let face = try #require(tracker.faces.first)
+        other.view { tracker.update($0, at: 15.0 / 30) }
+        #expect(tracker.isCut && tracker.faces.isEmpty)
+        for frame in 16..<40 { _ = show(&tracker, scene, frame: frame) }
+        #expect(!tracker.isCut && tracker.faces.count == 1 && tracker.faces.first?.id != face.id)
     }
 
     @Test func `a frame of another size, or whose time stands still or goes back, is survived`() throws {

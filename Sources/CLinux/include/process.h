@@ -18,6 +18,10 @@ struct clinux_child {
 /// becomes the standard input of a child that we read from; -1: /dev/null. Returns 0 or -errno.
 int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child);
 
+/// Bounds what a child that was just started may use: bytes of address space, and seconds of processor time, 0: any.
+/// Returns 0 or -errno.
+int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds);
+
 /// write() that answers a closed pipe with -EPIPE and no signal. Retries EINTR. Returns the bytes written or -errno.
 ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size);
 /// read(), retried on EINTR. Returns the bytes read, 0 at the end, or -errno.

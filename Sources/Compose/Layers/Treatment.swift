@@ -15,14 +15,16 @@ struct Treatment: Layer {
 
     let way: Way
     let shape: Shape
-    /// Of pixelate: a cell's side; of blur: the standard deviation. Eye distances.
+    /// Of pixelate: a cell's side; of blur: the standard deviation. Eye distances; no less than `mostCells` allow.
     let size: Float
     /// Of block, as a word of a `Stamp`.
     let color: UInt32
 
-    /// Cells of an eye's distance / 3 leave an eye a cell and a half, too little to know anyone by; blur with this
-    /// deviation leaves as little.
-    private static let finest = (pixelate: 1.0 / 3, blur: 0.35)
+    /// Cells along the longer side of a head, at most. Eyes, nose and mouth then share cells with what is beside them. The
+    /// fewer and coarser, the less is left for networks that are trained to tell people apart by mosaics of them
+    /// (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur whose standard
+    /// deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of what alternates from cell to cell: a level at most.
+    private static let mostCells: Float = 6
     /// Soft edges fade from the first to the second of these outlines, as parts of the head's. The first lies beyond it,
     /// since alpha is drawn bilinearly between cells.
     private static let (full, none): (Float, Float) = (1.1, 1.35)
@@ -61,12 +63,13 @@ struct Treatment: Layer {
     /// Cells are counted from the head's middle and grow with it, so that each shows the same part of the face from frame
     /// to frame: what moves under a fixed grid could be put together again from many frames.
     private func pixelate(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
-        let side = max(Self.smallestCell, eyes * max(size, Float(Self.finest.pixelate)))
+        let side = max(Self.smallestCell, eyes * size, Self.coarseness(of: outline))
         let half = outline.halfSize / side
         let (across, down) = (Self.whole(half.x), Self.whole(half.y))
         let origin = outline.center - Point(Float(across), Float(down)) * side
         canvas.effects.mosaic.measure(
             canvas.frame, origin: origin, side: side, columns: 2 * across, rows: 2 * down)
+        canvas.effects.mosaic.quantise()
         if shape == .ellipse {
             canvas.effects.mosaic.fade { column, row in
                 let corner = origin + Point(Float(column), Float(row)) * side
@@ -82,12 +85,17 @@ struct Treatment: Layer {
         canvas.effects.mosaic.fill(&canvas.frame)
     }
 
+    /// The finest cell, pixels.
+    private static func coarseness(of outline: HeadOutline) -> Float {
+        2 * max(outline.halfSize.x, outline.halfSize.y) / mostCells
+    }
+
     /// Cells on each side of the middle.
     private static func whole(_ count: Float) -> Int { max(1, min(200, Int(min(count, 200).rounded(.up)))) }
 
     /// Means of small cells, blurred by three boxes, drawn large again.
     private func blur(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
-        let sigma = eyes * max(size, Float(Self.finest.blur))
+        let sigma = max(eyes * size, Self.coarseness(of: outline))
         // Three boxes of radius r have a variance of r (r + 1) cells squared.
         let radius = 3
         let side = max(2, sigma / Float(radius * (radius + 1)).squareRoot())

@@ -175,6 +175,19 @@ public struct Mosaic: ~Copyable {
         }
     }
 
+    /// Rounds the cells' values to multiples of 8, so that small differences between cells, from which trained networks
+    /// put faces together again, are gone.
+    public mutating func quantise() {
+        for i in 0..<columns * rows {
+            let word = words[i]
+            var rounded = word & 0xff00_0000
+            for channel in 0..<3 as Range<UInt32> {
+                rounded |= (min((word >> (8 * channel) & 255) + 4, 255) & 0xf8) << (8 * channel)
+            }
+            words[i] = rounded
+        }
+    }
+
     /// The cells row by row, to be read.
     public var cells: Span<UInt32> {
         @_lifetime(borrow self) get { words.span }

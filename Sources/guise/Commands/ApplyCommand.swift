@@ -19,6 +19,9 @@ struct ApplyCommand: ParsableCommand {
     @Flag(help: "Write a photo unchanged if no face is found, even if a mask must hide faces.")
     var allowUncovered = false
 
+    @Flag(help: "Replace the output file if it exists.")
+    var overwrite = false
+
     func run() throws {
         let session = try Session()
         var clip = try Clip(path: input)
@@ -28,7 +31,8 @@ struct ApplyCommand: ParsableCommand {
         var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: clip.layout)
         pipeline.onLostFace = session.configuration.onLostFace
         var sink = try FileSink(
-            path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input)
+            path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
+            overwrites: overwrite)
         let placeholder =
             pipeline.isCovering
             ? Card.frame(

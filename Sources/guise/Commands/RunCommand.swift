@@ -25,11 +25,13 @@ struct RunCommand: ParsableCommand {
     var realtime = false
     @Flag(help: "Begin a file again at its end.")
     var loop = false
+    @Flag(help: "Replace files that exist.")
+    var overwrite = false
 
     func run() throws {
         try Self.serve(
             Session(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
-            isLooped: loop, page: .asChosen)
+            isLooped: loop, overwrites: overwrite, page: .asChosen)
     }
 
     /// Whether the page is begun with the daemon, and opened.
@@ -46,9 +48,10 @@ struct RunCommand: ParsableCommand {
     /// - Parameters:
     ///   - source: nil: the configuration's.
     ///   - sinks: none: the configuration's; the same with `masks`.
+    ///   - overwrites: files that exist are replaced.
     static func serve(
         _ session: Session, source: String? = nil, sinks: [String] = [], masks: [String] = [], isRealtime: Bool = false,
-        isLooped: Bool = false, page: PageUse
+        isLooped: Bool = false, overwrites: Bool = false, page: PageUse
     ) throws {
         let settings = session.configuration
         let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
@@ -89,7 +92,8 @@ struct RunCommand: ParsableCommand {
         }
         var outputs: [Output] = []
         for spec in sinkSpecs.filter({ $0 != "page" }).sorted(by: { Self.isDevice($0) && !Self.isDevice($1) }) {
-            let output = Output(try session.openSink(spec, canvas, rate: rate), canvas: outputs.isEmpty ? nil : canvas)
+            let sink = try session.openSink(spec, canvas, rate: rate, overwrites: overwrites)
+            let output = Output(sink, canvas: outputs.isEmpty ? nil : canvas)
             if outputs.isEmpty { canvas = output.layout }
             outputs.append(output)
             tell("\(title) -> \(output.description)")
@@ -111,8 +115,9 @@ struct RunCommand: ParsableCommand {
         if hasPage {
             let (address, place) = try desk.open(port: settings.port)
             descriptions.append("page \(place)")
-            // A log may be read by others; a person is shown the way in.
-            tell("\(title) -> page \(isJournal ? place : address)")
+            // Files and journals may be read by others; only a person at a terminal is shown the way in.
+            tell("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? address : place)")
+            if page == .printed { print(address) }
             let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
             if isSeen { Browser.open(address) }
         }
@@ -146,6 +151,7 @@ struct RunCommand: ParsableCommand {
         }
         let isPaced = !isLiveSource && isRealtime
         let service = Service()
+        let descriptor = signals.descriptor
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Surroundings(
@@ -156,8 +162,10 @@ struct RunCommand: ParsableCommand {
             desk.close()
             server?.close()
         }
+        if sinkSpecs.contains(where: Self.isFile) { Self.watch(signals: descriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         service.stopping()
+        Self.endChildren()
         // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
@@ -166,6 +174,29 @@ struct RunCommand: ParsableCommand {
         try? board.now.recorder?.finish()
         try outcome.get()
         try ending.get()
+    }
+
+    /// Encoders get so long to end their files, seconds: a service manager, and who logs out, wait for 2.
+    private static let patience = 1.5
+
+    /// Kills children that have not ended in time.
+    private static func endChildren() {
+        Thread.detachNewThread {
+            Thread.sleep(forTimeInterval: patience)
+            ChildProcess.endAll()
+        }
+    }
+
+    /// Sees signals that the loop does not, while it waits for the encoder of a file.
+    private static func watch(signals: CInt) {
+        Thread.detachNewThread {
+            while true {
+                var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
+                guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
+                Thread.sleep(forTimeInterval: patience)
+                if unsafe poll(&waiting, 1, 0) > 0 { ChildProcess.endAll() }
+            }
+        }
     }
 
     /// Where there is no place for a socket, guise runs without; where another one listens, not at all.

@@ -1,0 +1,67 @@
+import Frames
+
+/// Notices in which frame another scene begins: a cut in a clip, another camera, a lid that is opened.
+///
+/// Two frames in a row look alike however people move and whatever the light does; of two scenes that is not so. Each frame
+/// is reduced to a coarse grid of means, and compared with the one before by correlation, which does not see brightness
+/// and contrast.
+struct SceneCut: ~Copyable {
+    private static let columns = 24
+    private static let rows = 14
+    /// Samples of a cell, across and down.
+    private static let samples = 3
+    /// Frames in a row correlate by more than this, cuts by less.
+    private static let alike: Float = 0.6
+    /// Levels of the grid's standard deviation below which there is nothing to compare: a dark or plain picture.
+    private static let plain: Float = 2
+
+    private var last = [Float](repeating: 0, count: columns * rows)
+    private var fresh = [Float](repeating: 0, count: columns * rows)
+    private var size = (width: 0, height: 0)
+
+    init() {}
+
+    /// Forgets the frame before: the next one is no cut.
+    mutating func reset() { size = (0, 0) }
+
+    /// Takes the next frame.
+    /// - Returns: whether it shows another scene than the one before; false for the first frame of a size.
+    mutating func take(_ luma: borrowing LumaView) -> Bool {
+        guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return false }
+        swap(&last, &fresh)
+        measure(luma)
+        let isFirst = size != (luma.width, luma.height)
+        size = (luma.width, luma.height)
+        guard !isFirst else { return false }
+        let count = Float(fresh.count)
+        var (a, b) = (Float(0), Float(0))
+        for i in fresh.indices { (a, b) = (a + last[i], b + fresh[i]) }
+        let (meanBefore, mean) = (a / count, b / count)
+        var (before, now, both) = (Float(0), Float(0), Float(0))
+        for i in fresh.indices {
+            let (x, y) = (last[i] - meanBefore, fresh[i] - mean)
+            (before, now, both) = (before + x * x, now + y * y, both + x * y)
+        }
+        // Where one of them is plain, it is a cut if the other is not.
+        let plain = Self.plain * Self.plain * count
+        guard before > plain, now > plain else { return (before > plain) != (now > plain) }
+        return both < Self.alike * (before * now).squareRoot()
+    }
+
+    private mutating func measure(_ luma: borrowing LumaView) {
+        let (cell, down) = (luma.width / Self.columns, luma.height / Self.rows)
+        for row in 0..<Self.rows {
+            for column in 0..<Self.columns {
+                var sum = 0
+                for y in 0..<Self.samples {
+                    let line = (row * down + (2 * y + 1) * down / (2 * Self.samples)) * luma.rowStride
+                    for x in 0..<Self.samples {
+                        let at = column * cell + (2 * x + 1) * cell / (2 * Self.samples)
+                        sum += Int(luma.samples[line + at * luma.pixelStride])
+                    }
+                }
+                fresh[row * Self.columns + column] = Float(sum) / Float(Self.samples * Self.samples)
+            }
+        }
+    }
+}

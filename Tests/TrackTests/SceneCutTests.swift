@@ -1,0 +1,81 @@
+import Frames
+import Testing
+
+@testable import Track
+
+struct SceneCutTests {
+    /// Blobs and a slope that differ from seed to seed.
+    /// - Parameters:
+    ///   - shift: pixels by which everything lies further to the right.
+    ///   - gain: contrast, about a grey of 110.
+    private func scene(
+        _ seed: Int, width: Int = 320, height: Int = 180, shift: Int = 0, gain: Float = 1, offset: Float = 0
+    ) -> Frame {
+        var frame = Frame(FrameLayout(width: width, height: height, format: .gray))
+        let blobs = (0..<5).map { k in
+            let number = (seed * 31 + k * 17) % 97
+            return Point(Float(number * 37 % 97) / 97, Float(number * 53 % 89) / 89)
+        }
+        var bytes = frame.mutableBytes
+        for y in 0..<height {
+            for x in 0..<width {
+                let place = Point(Float(x - shift) / Float(width), Float(y) / Float(height))
+                var value = 110 + 60 * (seed.isMultiple(of: 2) ? place.x : place.y)
+                for (k, blob) in blobs.enumerated() where (place - blob).length < 0.2 {
+                    value += k.isMultiple(of: 2) ? 70 : -70
+                }
+                let seen = (value - 110) * gain + 110 + offset
+                bytes[y * width + x] = UInt8(max(0, min(255, seen)))
+            }
+        }
+        return frame
+    }
+
+    private func flat(_ gray: UInt8) -> Frame {
+        var frame = Frame(FrameLayout(width: 320, height: 180, format: .gray))
+        frame.fill(y: gray, u: 128, v: 128)
+        return frame
+    }
+
+    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.take(frame.view.luma) }
+
+    @Test func `the first frame, and one of another size, is no cut`() {
+        var cut = SceneCut()
+        #expect(!take(&cut, scene(1)))
+        #expect(!take(&cut, scene(2, width: 640, height: 360)))
+        cut.reset()
+        #expect(!take(&cut, scene(3, width: 640, height: 360)))
+    }
+
+    @Test func `movement and light are no cut`() {
+        var cut = SceneCut()
+        _ = take(&cut, scene(1))
+        #expect(!take(&cut, scene(1, shift: 10)))
+        #expect(!take(&cut, scene(1, shift: 10, offset: 40)))
+        #expect(!take(&cut, scene(1, shift: 20, gain: 0.3)))
+        #expect(!take(&cut, scene(1, shift: 20)))
+    }
+
+    @Test func `another scene is one in its first frame alone`() {
+        var cut = SceneCut()
+        _ = take(&cut, scene(1))
+        for seed in 2...9 {
+            #expect(take(&cut, scene(seed)), "scene \(seed)")
+            #expect(!take(&cut, scene(seed, shift: 2)), "scene \(seed)")
+        }
+    }
+
+    @Test func `a picture that comes out of the dark is another scene`() {
+        var cut = SceneCut()
+        _ = take(&cut, flat(20))
+        #expect(!take(&cut, flat(30)))
+        #expect(take(&cut, scene(1)))
+        #expect(take(&cut, flat(20)))
+    }
+
+    @Test func `a tiny picture is never one`() {
+        var cut = SceneCut()
+        #expect(!take(&cut, scene(1, width: 64, height: 36)))
+        #expect(!take(&cut, scene(2, width: 64, height: 36)))
+    }
+}
