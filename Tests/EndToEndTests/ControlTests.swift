@@ -208,7 +208,7 @@ extension EndToEnd {
         /// The frames of what is published in which a bare face is found.
         private func facesSeen(wearing mask: String, _ scratch: ScratchFolder, byApply: Bool = false) throws -> Int {
             let words = byApply ? ["apply", "gone.mkv", "-o"] : ["run", "--source", "gone.mkv", "--sink"]
-            let outcome = try Program.run(words + ["out.mkv", "--mask", mask], in: scratch)
+            let outcome = try Program.run(words + ["out.mkv", "--overwrite", "--mask", mask], in: scratch)
             try #require(outcome.code == 0, "\(outcome)")
             if byApply { #expect(outcome.errors.contains("of 90 frames were covered whole"), "\(outcome)") }
             let frames = try Tracked.lines(scratch.guise("track", "out.mkv", "--json").out)
