@@ -5,7 +5,7 @@ import Glibc
 /// hold, and hold what takes long.
 public struct MediaBounds: Sendable {
     /// Of one picture.
-    var pixels: Int
+    public internal(set) var pixels: Int
     /// Bytes of address space for each decoder.
     var memory: Int
     /// Processor time for finding out what the file is, seconds.
@@ -47,6 +47,8 @@ struct MediaFile: ~Copyable {
     static let largestSide = 16384
 
     private let bounds: MediaBounds
+    /// What to do about a file that is no picture or clip.
+    private static let hint = "choose a picture (JPEG, PNG) or a clip (MP4, MKV)"
 
     /// The name under which ffmpeg finds its standard input as a file that it can seek in.
     private var inputArguments: [String] {
@@ -113,18 +115,18 @@ struct MediaFile: ~Copyable {
             if case .signal = exit {
                 throw Problem(
                     .unusable, "cannot read \(path): it takes longer to read than any plain picture or clip (\(exit))",
-                    cure: "the file is damaged or made to do harm: take another copy")
+                    cure: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {
                 throw Problem(
                     .unusable,
                     "cannot read \(path): it is no plain picture or clip; lists of other files are not followed",
-                    cure: "name a picture (JPEG, PNG) or a clip (MP4, MKV)")
+                    cure: Self.hint)
             }
             let reason = lines.last.map { ": \(Self.plain($0))" } ?? ""
             throw Problem(
                 .unusable, "cannot read \(path): it is no picture and no clip that ffmpeg knows\(reason)",
-                cure: "name a picture (JPEG, PNG) or a clip (MP4, MKV)")
+                cure: Self.hint)
         }
         self.codec = String(codec)
         (self.width, self.height) = (width, height)
@@ -149,8 +151,8 @@ struct MediaFile: ~Copyable {
         guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
             throw Problem(
                 .unusable, "cannot read \(path): \(width)x\(height) is too large",
-                cure: "make it smaller than \(Self.largestSide) pixels on each side and "
-                    + "\(bounds.pixels / 1_000_000) million in all")
+                cure: "scale it to at most \(Self.largestSide) pixels on each side and "
+                    + "\(bounds.pixels / 1_000_000) million pixels in total")
         }
     }
 

@@ -12,8 +12,8 @@ final class PhotoBooth: Sendable {
     private let session: Session
     private let worker = Worker("photos", most: 4) { Raster.rest() }
 
-    /// More than what phones send by default; dressing so many takes half a gigabyte.
-    private static let mostPixels = 40_000_000
+    /// Dressing so many takes half a gigabyte.
+    private static let mostPixels = MediaBounds.received.pixels
     /// Of JPEG: a photo is looked at longer than a preview.
     private static let quality = 92
 

@@ -187,14 +187,18 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// Sees signals that the loop does not, while it waits for the encoder of a file.
+    /// Kills children if the loop, which waits for the encoder of a file, does not take a signal to end in time.
     private static func watch(signals: CInt) {
         Thread.detachNewThread {
             while true {
                 var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
                 guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
                 Thread.sleep(forTimeInterval: patience)
-                if unsafe poll(&waiting, 1, 0) > 0 { ChildProcess.endAll() }
+                // Not for one that asks to read the configuration again.
+                var pending = sigset_t()
+                _ = unsafe sigpending(&pending)
+                let isToEnd = [SIGINT, SIGTERM].contains { unsafe sigismember(&pending, $0) == 1 }
+                if isToEnd { ChildProcess.endAll() }
             }
         }
     }
