@@ -21,9 +21,6 @@ struct SceneCut: ~Copyable {
 
     init() {}
 
-    /// Forgets the frame before: the next one is no cut.
-    mutating func reset() { size = (0, 0) }
-
     /// Takes the next frame.
     /// - Returns: whether it shows another scene than the one before; false for the first frame of a size.
     mutating func take(_ luma: borrowing LumaView) -> Bool {

@@ -43,8 +43,6 @@ struct SceneCutTests {
         var cut = SceneCut()
         #expect(!take(&cut, scene(1)))
         #expect(!take(&cut, scene(2, width: 640, height: 360)))
-        cut.reset()
-        #expect(!take(&cut, scene(3, width: 640, height: 360)))
     }
 
     @Test func `movement and light are no cut`() {
