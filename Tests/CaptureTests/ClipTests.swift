@@ -203,12 +203,17 @@ import Testing
             open('liar.webp', 'wb').write(webp[:4] + (len(webp) - 8 + len(head)).to_bytes(4, 'little') + b'WEBP' + head + webp[12:])
             END
             """)
-        var few = MediaBounds.received
+        _ = try scratch.testPicture("wide.jpg", size: "6000x5000")
+        var (little, brief, few) = (MediaBounds.received, MediaBounds.received, MediaBounds.received)
+        little.memory = 450 << 20
+        brief.probing = 1
         few.pixels = 500_000
-        for (name, bounds) in [("bomb.png", .received), ("liar.webp", few)] as [(String, MediaBounds)] {
+        for (name, bounds) in [("wide.jpg", little), ("bomb.png", brief), ("liar.webp", few)] {
             let problem = problem { try Clip.firstPicture(of: scratch.path(name), within: bounds) { _ in } }
             #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
+            try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
+        try Clip.firstPicture(of: scratch.path("wide.jpg"), within: .received) { _ in }
         // The time of a decoder is its own: nobody else's work counts.
         var bounds = MediaBounds.received
         bounds.decoding = 1

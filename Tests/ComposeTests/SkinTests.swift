@@ -76,17 +76,18 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     #expect(last == 0)
 }
 
-@Test(arguments: [PixelFormat.yuyv, .uyvy, .nv12, .i420, .i422, .i444])
-func `make-up is the same in every layout`(_ format: PixelFormat) throws {
-    let one = try dressed("makeup-evening", face())
-    let other = try dressed("makeup-evening", face(), format)
-    var worst = 0
-    for y in stride(from: Float(180), to: 500, by: 3) {
-        for x in stride(from: Float(520), to: 760, by: 3) {
-            worst = max(worst, abs(one.luma(Point(x, y)) - other.luma(Point(x, y))))
+@Test func `make-up is the same in every layout`() throws {
+    let one = try dressed("makeup-evening", face(), .yuyv)
+    for format in [PixelFormat.uyvy, .nv12, .i420, .i422, .i444] {
+        let other = try dressed("makeup-evening", face(), format)
+        var worst = 0
+        for y in stride(from: Float(180), to: 500, by: 3) {
+            for x in stride(from: Float(520), to: 760, by: 3) {
+                worst = max(worst, abs(one.luma(Point(x, y)) - other.luma(Point(x, y))))
+            }
         }
+        #expect(worst <= 2, "\(format)")
     }
-    #expect(worst <= 2)
 }
 
 @Test func `nothing is drawn beside a turned face, and its near side is covered`() throws {
