@@ -192,8 +192,9 @@ import Testing
             import struct, zlib
             def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
             png = open('\(try scratch.testPicture("small.png"))', 'rb').read()
-            packer = zlib.compressobj(1)
-            long = b''.join(packer.compress(bytes(1 << 20)) for _ in range(700)) + packer.flush()
+            packer = zlib.compressobj(9, wbits=-15)
+            piece = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+            long = b'\\x78\\x9c' + 700 * piece + packer.flush() + zlib.adler32(bytes(700 << 20)).to_bytes(4, 'big')
             open('bomb.png', 'wb').write(png[:33] + chunk(b'zTXt', b'Comment\\0\\0' + long) + png[33:])
             END
             ffmpeg -v error -f lavfi -i color=red:s=1000x900 -frames:v 1 -c:v libwebp -lossless 1 large.webp
@@ -213,7 +214,6 @@ import Testing
             #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
-        try Clip.firstPicture(of: scratch.path("wide.jpg"), within: .received) { _ in }
         // The time of a decoder is its own: nobody else's work counts.
         var bounds = MediaBounds.received
         bounds.decoding = 1
