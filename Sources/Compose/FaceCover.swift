@@ -12,9 +12,9 @@ public enum LostFace: String, CaseIterable, Sendable {
 
 /// Sees to it that no face is shown that the user meant to hide, though the tracker has lost it or not found it yet.
 ///
-/// The mask itself covers faces that are tracked, and for a moment those that are predicted. This covers the rest: where
-/// a face was when it was lost, and whatever moves elsewhere, for nobody comes without moving; and it wants the card shown
-/// instead of the picture as long as no face is known at all, or one has been lost for too long.
+/// The mask itself covers faces that are tracked, and for a moment those that are predicted. This covers the rest: what
+/// may be a face and was not refuted yet, where a face was when it was lost, and what moves on from there. It wants the
+/// placeholder shown instead of the picture until everything was searched once, and when the only face was lost for too long.
 public struct FaceCover: ~Copyable {
     /// A face that was covered and is no longer known.
     private struct Missing {
@@ -22,17 +22,29 @@ public struct FaceCover: ~Copyable {
         /// Round the head, pixels of the frame that was searched.
         var place = Rect(x: 0, y: 0, width: 0, height: 0)
         var since = 0.0
+        /// The tracker took it for no face in the end.
+        var isRefuted = false
+
+        /// What is covered for it: more with each second.
+        func area(at time: Double) -> Rect {
+            let growth = 1 + Float(time - since) * FaceCover.growth
+            let (width, height) = (place.width * growth, place.height * growth)
+            return Rect(x: place.center.x - width / 2, y: place.center.y - height / 2, width: width, height: height)
+        }
     }
 
     private var missing: [Missing] = []
     private var known: [Missing] = []
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
-    /// Of each cell of the frame that was searched: when something moved there last, seconds.
+    /// Of each cell of the frame that was searched: when something that came from a lost face's place moved there last,
+    /// seconds.
     private var moved: [Double] = []
     /// Of the frame that was searched, pixels.
     private var size = (width: 0, height: 0)
     private var last: Double?
+    /// When a face was last there, or lost, or not everything searched yet; seconds.
+    private var lastDoubt = 0.0
 
     /// A cell, of the mosaic too, as a part of the picture's longer side: a face that fills the picture has six across.
     private static let cell: Float = 1 / 28
@@ -40,14 +52,22 @@ public struct FaceCover: ~Copyable {
     private static let patience = 1.5
     /// Somebody else is still there: the place is covered for longer, seconds, and then taken for left.
     private static let longPatience = 10.0
+    /// Nobody else is there: who was lost inside the picture may sit there unseen, and is taken for gone after so many
+    /// seconds. Until then the picture is not shown.
+    private static let alonePatience = 30.0
+    /// A picture without faces is shown once for so many seconds nobody was there.
+    private static let emptyPatience = 2.0
     /// The covered place grows by this part of its size in each second, for whoever is in it moves.
     private static let growth: Float = 1.2
-    /// What moved is covered for so long, seconds: a face that comes is found within half of one.
+    /// What moved is covered for so long, seconds: a face that is there is found within half of one.
     private static let unrest = 0.7
     /// The part of a cell of the mosaic that must move.
     private static let share: Float = 0.2
     /// As many more may be missing as are seen.
     private static let most = 2 * Tracker.mostFaces
+
+    /// The part of the picture that the last frame's cover took, 0 to 1, whatever masks cover.
+    public private(set) var share: Float = 0
 
     /// Begins with nobody.
     public init() {
@@ -67,21 +87,40 @@ public struct FaceCover: ~Copyable {
     /// Covers what the masks cannot, on the dressed frame.
     /// - Parameters:
     ///   - faces: of this frame, in the pixels that were searched.
+    ///   - candidates: heads of what may be faces and was not refuted.
+    ///   - refuted: numbers of faces of the frame before that turned out to be none.
     ///   - placement: from those to the canvas's.
     ///   - hasSearchedAll: the tracker has looked everywhere once.
     ///   - time: seconds, by the source's clock.
     /// - Returns: false where the frame must not be shown at all.
     public mutating func cover(
-        _ canvas: inout Canvas, faces: [Face], placement: Affine, hasSearchedAll: Bool, at time: Double
+        _ canvas: inout Canvas, faces: [Face], candidates: [Rect], refuted: [Int], placement: Affine,
+        hasSearchedAll: Bool, at time: Double
     ) -> Bool {
         if last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
+        if last == nil { lastDoubt = time }
         last = time
-        follow(faces, at: time)
-        let isUnsure = mark(at: time)
-        if isUnsure || !missing.isEmpty { lay(onto: &canvas, placement, at: time) }
-        let isAlone = faces.isEmpty
-        let isLong = missing.contains { time - $0.since > Self.patience }
-        return hasSearchedAll && !(isAlone && (missing.isEmpty || isLong))
+        share = 0
+        follow(faces, refuted, at: time)
+        let isMoving = mark(at: time)
+        if isMoving || !missing.isEmpty || !candidates.isEmpty {
+            lay(candidates, isMoving: isMoving, onto: &canvas, placement, at: time)
+        }
+        if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
+        guard hasSearchedAll else { return false }
+        if !faces.isEmpty { return true }
+        if !missing.isEmpty { return !missing.contains { time - $0.since > Self.patience } }
+        return time - lastDoubt >= Self.emptyPatience
+    }
+
+    /// Covers what may be a face in a photo, on the dressed picture.
+    /// - Parameters:
+    ///   - candidates: heads, in the pixels that were searched.
+    ///   - placement: from those to the canvas's.
+    public mutating func cover(photo canvas: inout Canvas, candidates: [Rect], placement: Affine) {
+        reset()
+        share = 0
+        if !candidates.isEmpty { lay(candidates, isMoving: false, onto: &canvas, placement, at: 0) }
     }
 
     /// Looks for what moves in the frame that was searched: masks move too, and a zoom moves everything.
@@ -106,12 +145,14 @@ public struct FaceCover: ~Copyable {
     private static func side(_ width: Int, _ height: Int) -> Int { max(8, Int(Float(max(width, height)) * cell) & ~1) }
 
     /// Who was lost, and who is back.
-    private mutating func follow(_ faces: [Face], at time: Double) {
+    private mutating func follow(_ faces: [Face], _ refuted: [Int], at time: Double) {
         for before in known where missing.count < Self.most {
             var isThere = false
             for face in faces where face.id == before.id { isThere = true }
             if !isThere {
-                missing.append(Missing(id: before.id, place: before.place, since: time))
+                missing.append(
+                    Missing(
+                        id: before.id, place: before.place, since: time, isRefuted: refuted.contains(before.id)))
             }
         }
         known.removeAll(keepingCapacity: true)
@@ -126,8 +167,8 @@ public struct FaceCover: ~Copyable {
         let (size, known) = (size, known)
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.isNear($0.place, lost.place) }
-            let isOut = Self.isLeaving(lost.place, size) && time - lost.since > Self.patience
-            return isBack || !isAlone && (isOut || time - lost.since > Self.longPatience)
+            let isOut = (lost.isRefuted || Self.isLeaving(lost.place, size)) && time - lost.since > Self.patience
+            return isBack || isOut || time - lost.since > (isAlone ? Self.alonePatience : Self.longPatience)
         }
     }
 
@@ -143,22 +184,34 @@ public struct FaceCover: ~Copyable {
             || middle.y > Float(size.height) - quarter.y
     }
 
-    /// Notes which cells move.
+    /// Notes which cells move that lie at a lost face's place, or beside others that were noted before: there it went.
     /// - Returns: whether any has of late.
     private mutating func mark(at time: Double) -> Bool {
         let side = Self.side(size.width, size.height)
-        let columns = size.width / side + 1
+        let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         var isAny = false
         for i in moved.indices {
-            let corner = Point(Float(i % columns * side), Float(i / columns * side))
-            let share = motion?.share(of: Rect(x: corner.x, y: corner.y, width: Float(side), height: Float(side))) ?? 0
-            if share > Self.share { moved[i] = time }
+            let (column, row) = (i % columns, i / columns)
+            let cell = Rect(x: Float(column * side), y: Float(row * side), width: Float(side), height: Float(side))
+            if !missing.isEmpty, motion?.share(of: cell) ?? 0 > Self.share {
+                var isTheirs = missing.contains { $0.area(at: time).overlap(cell) > 0 }
+                for y in max(0, row - 2)...min(row + 2, rows - 1) where !isTheirs {
+                    for x in max(0, column - 2)...min(column + 2, columns - 1) {
+                        let noted = moved[y * columns + x]
+                        if noted < time && time - noted < Self.unrest { isTheirs = true }
+                    }
+                }
+                if isTheirs { moved[i] = time }
+            }
             if time - moved[i] < Self.unrest { isAny = true }
         }
         return isAny
     }
 
-    private mutating func lay(onto canvas: inout Canvas, _ placement: Affine, at time: Double) {
+    /// - Parameter isMoving: some cells moved of late.
+    private mutating func lay(
+        _ candidates: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
+    ) {
         guard let back = placement.inverse else { return }
         let layout = canvas.frame.layout
         let tile = Self.side(layout.width, layout.height)
@@ -169,29 +222,35 @@ public struct FaceCover: ~Copyable {
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         let (moved, missing) = (moved, missing)
+        var tiles = 0
         canvas.effects.mosaic.fade { column, row in
             let corner = Point(Float(column * tile), Float(row * tile))
             let (low, high) = (back(corner), back(corner + Point(repeating: Float(tile - 1))))
             func cell(_ position: Float, _ step: Int, _ count: Int) -> Int {
                 max(0, min(Int((position / Float(side)).rounded(.down)) + step, count - 1))
             }
-            // Its neighbours too: what moves is larger than what of it changed.
-            for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
-                for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
-                where time - moved[y * columns + x] < Self.unrest { return 255 }
-            }
-            let middle = (low + high) / 2
-            for lost in missing {
-                let reach = (1 + Float(time - lost.since) * Self.growth) / 2
-                let away = middle - lost.place.center
-                let border = (high - low) / 2
-                if abs(away.x) < lost.place.width * reach + border.x, abs(away.y) < lost.place.height * reach + border.y
-                {
-                    return 255
+            if isMoving {
+                // Its neighbours too: what moves is larger than what of it changed.
+                for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
+                    for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
+                    where time - moved[y * columns + x] < Self.unrest {
+                        tiles += 1
+                        return 255
+                    }
                 }
             }
-            return 0
+            let (middle, half) = ((low + high) / 2, (high - low) / 2)
+            func lies(in rect: Rect) -> Bool {
+                let away = middle - rect.center
+                return abs(away.x) < rect.width / 2 + abs(half.x) && abs(away.y) < rect.height / 2 + abs(half.y)
+            }
+            guard candidates.contains(where: lies) || missing.contains(where: { lies(in: $0.area(at: time)) }) else {
+                return 0
+            }
+            tiles += 1
+            return 255
         }
+        share = min(1, Float(tiles * tile * tile) / Float(layout.width * layout.height))
         canvas.effects.mosaic.fill(&canvas.frame)
     }
 }

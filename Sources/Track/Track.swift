@@ -172,6 +172,9 @@ struct Track: Sendable {
         (id, isShown, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
     }
 
+    /// Where it is, as the cascade would tell it.
+    var sighting: Sighting { Sighting(eyes: head.origin, eyeDistance: head.scale, roll: 0, votes: 0) }
+
     /// Round the landmarks.
     var box: Rect { Rect(around: landmarks) }
 

@@ -99,6 +99,16 @@ public struct Tracker: ~Copyable {
     private static let lostReach = 14
     private static let suspectReach = 6
     private static let mostSuspects = 6
+    /// While `isThorough`: what may be faces at once, the looks at them in one frame, and the least slices of the sweep in
+    /// one second.
+    private static let mostCandidates = 32
+    private static let thoroughLooks = 6
+    private static let slicesThorough = 20.0
+    /// The same while faces are likely to come: until all was searched, in a crowd, after a loss, and while something
+    /// moves. A slice takes some 2 ms.
+    private static let slicesUneasy = 180.0
+    /// What was refuted may not be a face again, at the same place and size, for so many seconds.
+    private static let clearance = 10.0
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
 
@@ -116,6 +126,16 @@ public struct Tracker: ~Copyable {
         settings = new
     }
 
+    /// What may be a face is looked at in each frame until it is known to be one or none, and its place is given out
+    /// until then: for masks that hide faces.
+    public var isThorough = false
+    /// Heads of what may be faces and is neither known nor refuted, pixels; empty unless `isThorough`.
+    public private(set) var candidates: [Rect] = []
+    /// Numbers of faces that were shown until this frame and turned out to be none.
+    public private(set) var refuted: [Int] = []
+    /// Places of candidates that were refuted.
+    private var cleared: [Cleared] = []
+
     private var cut = SceneCut()
     /// The last frame shows another scene than the one before it: nobody is where they were.
     public private(set) var isCut = false
@@ -132,7 +152,10 @@ public struct Tracker: ~Copyable {
         self.settings = settings
         faces.reserveCapacity(settings.most)
         known.reserveCapacity(settings.most)
-        suspects.reserveCapacity(Self.mostSuspects + 1)
+        suspects.reserveCapacity(Self.mostCandidates + 1)
+        candidates.reserveCapacity(Self.mostCandidates + settings.most)
+        cleared.reserveCapacity(Self.mostCandidates)
+        refuted.reserveCapacity(settings.most)
         lost.reserveCapacity(settings.most)
         tracks.reserveCapacity(settings.most + 1)
     }
@@ -179,9 +202,13 @@ public struct Tracker: ~Copyable {
                 width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
             for region in all.regions {
                 eye.sightings(luma, in: region)
-                for sighting in eye.seen { _ = consider(luma, sighting, atLeast: Looker.photoCertainty, 0) }
+                for sighting in eye.seen {
+                    let certainty = consider(luma, sighting, atLeast: Looker.photoCertainty, 0)
+                    if isThorough, let certainty, certainty > Looker.weakCertainty { suspect(sighting) }
+                }
             }
         }
+        suspects.removeAll { suspect in tracks.contains { $0.covers(suspect.sighting) } }
         for i in tracks.indices { tracks[i].isShown = true }
         cats?.searchWhole(luma, besides: tracks.filter { $0.certainty > Looker.catCertainty }, &nextID)
         for i in tracks.indices.reversed() where tracks[i].certainty <= Looker.catCertainty {
@@ -192,11 +219,20 @@ public struct Tracker: ~Copyable {
 
     /// Drops what was lost for too long, and what turned out to be no face.
     private mutating func forget(at seconds: Double) {
+        refuted.removeAll(keepingCapacity: true)
         var i = 0
         while i < tracks.count {
             let track = tracks[i]
             let isGone = track.isShown && seconds - track.lastSeen > settings.hold
             if isGone { lose(track) }
+            if isThorough, !isGone {
+                if track.isRefuted {
+                    if track.isShown { refuted.append(track.id) }
+                    clear(track.sighting, at: seconds)
+                } else if !(track.isShown || track.seen) {
+                    suspect(track.sighting)
+                }
+            }
             if isGone || track.isRefuted || !(track.isShown || track.seen) { tracks.remove(at: i) } else { i += 1 }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
@@ -215,7 +251,8 @@ public struct Tracker: ~Copyable {
     /// Looks that this frame may spend beside its known faces.
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let looks = max(1, min(Int((elapsed * Self.looksPerSecond).rounded()), Self.mostLooks))
+        let perSecond = isThorough ? Self.slicesUneasy : Self.looksPerSecond
+        let looks = max(1, min(Int((elapsed * perSecond).rounded()), isThorough ? 2 * Self.mostLooks : Self.mostLooks))
         return isHurried ? 2 * looks : looks
     }
 
@@ -236,15 +273,19 @@ public struct Tracker: ~Copyable {
         let shown = tracks.count { $0.isShown }
         if shown > 0 { lastPresence = seconds }
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let isPassing = isPassing
+        let isSeeking = isPassing || (shown == 0 && seconds - lastPresence < settings.alert)
+        let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
-            if isPassing || (shown == 0 && seconds - lastPresence < settings.alert) {
+            if isThorough {
+                isSeeking || shown >= Self.crowd || !lost.isEmpty
+                    ? Self.slicesUneasy : hasEntered ? Self.slicesUneasy / 2 : Self.slicesThorough
+            } else if isSeeking {
                 settings.slicesAlert
             } else if shown == 0 {
                 settings.slicesAlone
             } else if shown >= Self.crowd {
                 settings.slicesCrowd
-            } else if seconds - lastEntrance < Self.unrest {
+            } else if hasEntered {
                 settings.slicesEntered
             } else {
                 settings.slicesBeside
@@ -271,6 +312,7 @@ public struct Tracker: ~Copyable {
 
     /// Drops all that places in other frames say.
     private mutating func forgetAll() {
+        cleared.removeAll(keepingCapacity: true)
         tracks.removeAll(keepingCapacity: true)
         suspects.removeAll(keepingCapacity: true)
         lost.removeAll(keepingCapacity: true)
@@ -390,6 +432,7 @@ public struct Tracker: ~Copyable {
                 for sighting in eye.seen { suspect(sighting) }
             }
         }
+        if isThorough { lookAtCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
         lastTime = seconds
     }
@@ -405,7 +448,7 @@ public struct Tracker: ~Copyable {
         let isKnown =
             tracks.contains { $0.covers(sighting) } || suspects.contains { $0.covers(sighting) }
         if isKnown { return }
-        if suspects.count == Self.mostSuspects {
+        if suspects.count >= (isThorough ? Self.mostCandidates : Self.mostSuspects) {
             // The one that disappointed most often makes room.
             let oldest = suspects.indices.max { suspects[$0].looks < suspects[$1].looks }
             if let oldest { suspects.remove(at: oldest) }
@@ -440,17 +483,56 @@ public struct Tracker: ~Copyable {
 
     /// Looks into what may be a face; if it is not sure enough yet, again in frames to come, which may show it better.
     private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
-        guard var suspect = suspects.first else { return }
-        suspects.removeFirst()
+        if !suspects.isEmpty { look(at: suspects.removeFirst(), luma, seconds) }
+    }
+
+    /// Looks at each candidate that this frame has not looked at yet.
+    private mutating func lookAtCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
+        var (next, left) = (0, Self.thoroughLooks)
+        while left > 0, next < suspects.count {
+            if suspects[next].lookedAt < seconds, !isCleared(suspects[next].sighting, at: seconds) {
+                left -= 1
+                look(at: suspects.remove(at: next), luma, seconds)
+            } else {
+                next += 1
+            }
+        }
+    }
+
+    private mutating func look(at suspect: Suspect, _ luma: borrowing LumaView, _ seconds: Double) {
+        var suspect = suspect
+        suspect.lookedAt = seconds
+        suspect.looks += 1
         if let seen = eye.sighting(luma, near: suspect.sighting.pair, reach: Self.suspectReach) {
-            let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds)
-            guard let certainty, certainty > Looker.suspectCertainty else { return }
+            guard let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds) else { return }
             suspect.sighting = seen
+            if certainty <= Looker.suspectCertainty {
+                guard isThorough else { return }
+                suspect.rejections += 1
+            } else if certainty > Looker.findCertainty {
+                // A face for which there is no room.
+                (suspect.looks, suspect.rejections) = (0, 0)
+            }
         } else {
             suspect.looks += 1
+            suspect.rejections += 1
         }
-        suspect.looks += 1
-        if suspect.looks < Suspect.mostLooks { suspects.append(suspect) }
+        if suspect.looks < Suspect.mostLooks, !(isThorough && suspect.rejections >= Suspect.mostRejections) {
+            suspects.append(suspect)
+        } else if isThorough {
+            clear(suspect.sighting, at: seconds)
+        }
+    }
+
+    /// Notes that what may have been a face is none.
+    private mutating func clear(_ sighting: Sighting, at seconds: Double) {
+        cleared.removeAll { seconds - $0.time > Self.clearance || $0.isAt(sighting) }
+        if cleared.count == Self.mostCandidates { cleared.removeFirst() }
+        cleared.append(Cleared(sighting: sighting, time: seconds))
+    }
+
+    private func isCleared(_ sighting: Sighting, at seconds: Double) -> Bool {
+        cleared.contains { seconds - $0.time <= Self.clearance && $0.isAt(sighting) }
     }
 
     /// Takes a sighting for a face where it is sure enough. Of two finds on one new face the surer one stays.
@@ -459,7 +541,7 @@ public struct Tracker: ~Copyable {
         _ luma: borrowing LumaView, _ sighting: Sighting, atLeast needed: Float, _ seconds: Double
     ) -> Float? {
         if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { return nil }
-        guard let fit = eye.fit(luma, at: sighting) else { return nil }
+        guard let fit = eye.fit(luma, at: sighting) else { return -.infinity }
         let certainty = eye.certainty(luma, fit)
         let isTiny = sighting.eyeDistance < Looker.tinyEyes
         guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { return certainty }
@@ -477,6 +559,8 @@ public struct Tracker: ~Copyable {
             }
             eye.keep(slot: track.slot, isNew: true)
             tracks.append(track)
+        } else if isThorough {
+            return certainty
         }
         return nil
     }
@@ -492,16 +576,36 @@ public struct Tracker: ~Copyable {
         faces.removeAll(keepingCapacity: true)
         for track in tracks where track.isShown { faces.append(track.face(at: seconds)) }
         cats?.show(in: &faces)
+        candidates.removeAll(keepingCapacity: true)
+        guard isThorough else { return }
+        for track in tracks where !track.isShown { candidates.append(track.sighting.head) }
+        for suspect in suspects where !isCleared(suspect.sighting, at: seconds) {
+            candidates.append(suspect.sighting.head)
+        }
     }
+}
+
+/// The place of a candidate that was refuted.
+private struct Cleared {
+    let sighting: Sighting
+    /// Seconds.
+    let time: Double
+
+    func isAt(_ other: Sighting) -> Bool { Suspect(sighting: sighting).covers(other) }
 }
 
 /// What may be a face.
 private struct Suspect {
     /// Looks after which it is none; one that sees nothing counts twice.
     static let mostLooks = 14
+    /// Frames that must show that it is no face.
+    static let mostRejections = 2
 
     var sighting: Sighting
     var looks = 0
+    var rejections = 0
+    /// Seconds.
+    var lookedAt = -Double.infinity
 
     /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
     /// hide the small true one inside it.

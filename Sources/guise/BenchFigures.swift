@@ -10,18 +10,23 @@ struct BenchFigures {
     private(set) var count = 0
     /// One row a stage, then those of `sums`; milliseconds.
     private var samples: [[Double]]
+    /// As `Pipeline.coveredShare`.
+    private var covered: [Float] = []
     /// Of the warm frames.
     private var allocations: [UInt64] = []
 
     init(frames: Int) {
         samples = Array(repeating: Array(repeating: 0, count: frames), count: Self.stages.count + Self.sums.count)
+        covered.reserveCapacity(frames)
         allocations.reserveCapacity(frames)
     }
 
     /// - Parameters:
     ///   - copy: nanoseconds.
+    ///   - covered: as `Pipeline.coveredShare`.
     ///   - allocations: of the frame; nil while it is not warm.
-    mutating func add(_ cost: Pipeline.Cost, copy: UInt64, allocations: UInt64?) {
+    mutating func add(_ cost: Pipeline.Cost, copy: UInt64, covered: Float, allocations: UInt64?) {
+        self.covered.append(covered)
         var whole = 0.0
         func put(_ stage: Int, _ nanoseconds: UInt64) {
             let milliseconds = Double(nanoseconds) / 1e6
@@ -39,10 +44,12 @@ struct BenchFigures {
         if let allocations { self.allocations.append(allocations) }
     }
 
-    /// One JSON object on one line: `frames`, and by the names of the table `milliseconds`.
+    /// One JSON object on one line: `frames`, by the names of the table `milliseconds`, and of each frame the part that is
+    /// `covered` beside what masks cover: 1 where it must not be shown.
     func json() -> String {
         let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
-        return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}}"
+        return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}, "
+            + "\"covered\": [\(covered.map { String(format: "%.4f", $0) }.joined(separator: ", "))]}"
     }
 
     func report() {

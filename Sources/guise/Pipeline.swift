@@ -38,6 +38,8 @@ struct Pipeline: ~Copyable {
     /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide. A photo in which no face
     /// was found is such a frame.
     private(set) var mayBeSeen = true
+    /// The part of the last frame that is covered beside what masks cover, 0 to 1; all of one that must not be seen.
+    var coveredShare: Float { !mayBeSeen ? 1 : isCovering ? cover.share : 0 }
     /// Where other masks come from while frames go by; nil: they stay.
     private let room: DressingRoom?
     /// Of the room's changes.
@@ -134,6 +136,7 @@ struct Pipeline: ~Copyable {
         upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
     ) throws {
         let start = threadTime()
+        tracker.isThorough = isCovering
         switch search {
         case .following: tracker.update(view.luma, at: time.seconds)
         // What hides faces must know of all of them first.
@@ -166,9 +169,14 @@ struct Pipeline: ~Copyable {
         mayBeSeen = !isCovered || !tracker.faces.isEmpty
         if isFollowed {
             mayBeSeen = cover.cover(
-                &canvas, faces: tracker.faces, placement: placement, hasSearchedAll: tracker.hasSearchedAll,
+                &canvas, faces: tracker.faces, candidates: tracker.candidates, refuted: tracker.refuted,
+                placement: placement, hasSearchedAll: tracker.hasSearchedAll,
                 at: time.seconds)
+            // The mask came with this frame, whose candidates nobody looked for.
+            if !tracker.isThorough { mayBeSeen = false }
             wasCovered = true
+        } else if isCovered {
+            cover.cover(photo: &canvas, candidates: tracker.candidates, placement: placement)
         } else if wasCovered {
             cover.reset()
             wasCovered = false

@@ -63,6 +63,9 @@ struct ApplyCommand: ParsableCommand {
         }
         try sink.finish(card: pipeline.canvas.frame.view)
         if let warning = clip.warning { tell("guise: \(warning)") }
+        if isPhoto, !pipeline.tracker.candidates.isEmpty {
+            tell("guise: \(pipeline.tracker.candidates.count) more places that may be faces were covered")
+        }
         if withheld > 0 {
             tell("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")
         }

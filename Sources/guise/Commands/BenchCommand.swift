@@ -59,7 +59,8 @@ struct BenchCommand: ParsableCommand {
                 convert(pipeline.canvas.frame, into: &published)
                 let copied = threadTime() - dressed
                 figures.add(
-                    pipeline.cost, copy: copied, allocations: number < Self.warmUp ? nil : callocations_count() - asked)
+                    pipeline.cost, copy: copied, covered: pipeline.coveredShare,
+                    allocations: number < Self.warmUp ? nil : callocations_count() - asked)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
             }
             switch arrival {

@@ -1,0 +1,101 @@
+import Capture
+import Frames
+import TestSupport
+import Testing
+
+@testable import Track
+
+/// What may be a face, for masks that hide faces.
+@Suite(.needsSample, .ownThread) struct CandidateTests {
+    private let scratch: ScratchFolder
+
+    init() throws { scratch = try ScratchFolder() }
+
+    private func tracker(isThorough: Bool = true) throws -> Tracker {
+        var tracker = Tracker(
+            try Looker(
+                catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")), landmarks: LandmarkModel.debianPath,
+                cache: Fixtures.cache))
+        tracker.isThorough = isThorough
+        return tracker
+    }
+
+    /// Shows a tracker the same picture, 30 times a second.
+    private func show(_ path: String, frames: Int, to tracker: inout Tracker, _ see: (Int, borrowing Tracker) -> Void)
+        throws
+    {
+        // Taken out for the closure, which may not hold an argument that is lent.
+        var frame: Frame?
+        try Clip.firstPicture(of: path) { view in
+            var copy = Frame(FrameLayout(width: view.layout.width, height: view.layout.height, format: .gray))
+            let luma = view.luma
+            var bytes = copy.mutableBytes
+            for y in 0..<luma.height {
+                for x in 0..<luma.width {
+                    bytes[y * luma.width + x] = luma.samples[y * luma.rowStride + x * luma.pixelStride]
+                }
+            }
+            frame = consume copy
+        }
+        guard let frame else { return }
+        for number in 0..<frames {
+            tracker.update(frame.view.luma, at: Double(number) / 30)
+            see(number, tracker)
+        }
+    }
+
+    /// True where a place is a face's, or what may be one is there.
+    private func isCovered(_ place: Point, by tracker: borrowing Tracker) -> Bool {
+        func holds(_ rect: Rect) -> Bool {
+            abs(place.x - rect.center.x) < rect.width / 2 && abs(place.y - rect.center.y) < rect.height / 2
+        }
+        return tracker.faces.contains { holds($0.box) } || tracker.candidates.contains(where: holds)
+    }
+
+    @Test func `a small face at the side is covered from the first frame on that is shown`() throws {
+        // One of 26 pixels at the left, one of 100 in the middle.
+        let path = try scratch.make(
+            "two.png",
+            "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -i \(Fixtures.sample) "
+                + "-filter_complex [1]crop=200:200:124:10,scale=52:52[s];[2]crop=512:260:0:0[l];[0][l]overlay=120:120[a];[a][s]overlay=2:60 "
+                + "-frames:v 1")
+        var tracker = try tracker()
+        var (shown, bare) = (0, 0)
+        try show(path, frames: 20, to: &tracker) { _, tracker in
+            guard tracker.hasSearchedAll else { return }
+            shown += 1
+            if !isCovered(Point(28, 86), by: tracker) { bare += 1 }
+        }
+        #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
+    }
+
+    @Test func `what is no face is a candidate until it was looked at, and not again for a while`() throws {
+        // A suit with badges, which the cascade takes for faces here and there.
+        let path = try scratch.make("suit.png", "-i \(Fixtures.sample) -vf crop=512:280:0:232 -frames:v 1")
+        var tracker = try tracker()
+        var counts: [Int] = []
+        try show(path, frames: 90, to: &tracker) { _, tracker in counts.append(tracker.candidates.count) }
+        #expect(counts.contains { $0 > 0 }, "\(counts)")
+        #expect(counts.suffix(60).count { $0 > 0 } <= 6, "\(counts)")
+    }
+
+    @Test func `nothing is a candidate where no mask hides faces`() throws {
+        var tracker = try tracker(isThorough: false)
+        try show(Fixtures.sample, frames: 20, to: &tracker) { number, tracker in
+            #expect(tracker.candidates.isEmpty, "frame \(number)")
+        }
+        #expect(tracker.faces.count == 1)
+    }
+
+    @Test func `weak finds in a photo are candidates, and known faces are none`() throws {
+        var tracker = try tracker()
+        var overlaps = 0
+        try Clip.firstPicture(of: Fixtures.sample) { view in
+            tracker.searchWhole(view.luma)
+            for face in tracker.faces {
+                overlaps += tracker.candidates.count { ($0.center - face.box.center).length < face.box.width / 4 }
+            }
+        }
+        #expect(tracker.faces.count >= 1 && overlaps == 0)
+    }
+}
