@@ -180,7 +180,7 @@ for (const request of ["previous", "next", "random", "surprise"]) {
         const before = wardrobe.worn;
         const answer = await wardrobe.change(request);
         if (answer?.masks) announce(answer.masks.map((mask) => wardrobe.title(mask.name)).join(", "));
-        if (answer && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
+        if (answer && !answer.kept && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
     };
 }
 
@@ -201,8 +201,9 @@ function undo(before) {
 
 $("clear").onclick = async () => {
     const before = wardrobe.worn;
-    if (!await wardrobe.change("clear")) return;
-    toast("All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
+    const answer = await wardrobe.change("clear");
+    if (!answer || answer.masks.length === before.length) return;
+    toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
     // The button goes with the masks.
     if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

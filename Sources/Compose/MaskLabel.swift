@@ -54,6 +54,8 @@ public struct MaskLabel: Equatable, Sendable {
     public let defaults: [String: String]
     /// Whether each may wear it alone: nothing of it is drawn on the whole picture, and it hides nobody.
     public let isPersonal: Bool
+    /// Whether it is worn so that nobody sees the face.
+    public let isHiding: Bool
 }
 
 extension Wardrobe {
@@ -70,7 +72,7 @@ extension Wardrobe {
         return MaskLabel(
             name: name, title: json["title"]?.string ?? name, author: json["author"]?.string ?? "",
             tags: json["tags"]?.elements.compactMap(\.string) ?? [], choices: found.choices, defaults: found.defaults,
-            isPersonal: found.isPersonal)
+            isPersonal: found.isPersonal, isHiding: found.isHiding)
     }
 
     /// What the descriptions of a mask and of those that it includes say.
@@ -78,12 +80,13 @@ extension Wardrobe {
         var choices: [String: Adjustable] = [:]
         var defaults: [String: String] = [:]
         var isPersonal = true
+        var isHiding = false
 
         /// Kinds of layers that are drawn on the picture; a text is where it is not pinned to a face.
         private static let wide = ["swap", "effect", "frame", "particles"]
 
         mutating func collect(from description: JSON) {
-            if description["onLostFace"]?.string == LostFace.cover.rawValue { isPersonal = false }
+            if description["onLostFace"]?.string == LostFace.cover.rawValue { (isPersonal, isHiding) = (false, true) }
             for layer in description["layers"]?.elements ?? [] {
                 let kind = layer["kind"]?.string ?? ""
                 if let name = layer["tint"]?["name"]?.string {

@@ -122,11 +122,11 @@ final class Daemon: Answering {
                 let others = wishes.filter { $0.mask != name }
                 return others.count < wishes.count ? others : wishes + [Wish(name)]
             }
-        case .only(let name): return try wear([name])
+        case .only(let name): return try change(to: [name])
         case .next: return try step(1)
         case .previous: return try step(-1)
-        case .clear: return try put(on: [])
-        case .wear(let names): return try wear(names)
+        case .clear: return try change(to: [] as [Wish])
+        case .wear(let names): return try change(to: names)
         case .random: return try wearByChance()
         case .surprise: return try surprise()
         case .set(let mask?, let key, let value): return try set(mask, key, value)
@@ -207,7 +207,20 @@ final class Daemon: Answering {
         return JSON(["masks": JSON(wishes.map(Self.json))])
     }
 
-    private func wear(_ names: [String]) throws -> JSON {
+    /// Wears others. A mask that hides faces stays on until a request names it: nobody's face is to be shown by mistake.
+    /// - Returns: what is worn, and the masks that were `kept`, if any.
+    private func change(to wishes: [Wish]) throws -> JSON {
+        let hiding = hidingMasks
+        let kept = room.wishes.filter { worn in
+            hiding.contains(worn.mask) && !wishes.contains { $0.mask == worn.mask }
+        }
+        let answer = try put(on: kept + wishes)
+        return kept.isEmpty ? answer : answer.with("kept", JSON(kept.map { JSON($0.mask) }))
+    }
+
+    private var hidingMasks: Set<String> { Set(labels.filter(\.isHiding).map(\.name)) }
+
+    private func change(to names: [String]) throws -> JSON {
         let worn = room.wishes
         var wishes: [Wish] = []
         for name in names where !wishes.contains(where: { $0.mask == name }) {
@@ -216,15 +229,15 @@ final class Daemon: Answering {
             shared.turn = nil
             wishes.append(shared)
         }
-        return try put(on: wishes)
+        return try change(to: wishes)
     }
 
     private func wearByChance() throws -> JSON {
         let worn = Set(room.wishes.map(\.mask))
-        guard let name = labels.map(\.name).filter({ !worn.contains($0) }).randomElement() else {
+        guard let name = labels.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
             throw Refusal(.notNow, "there is no other mask; `guise masks` says where they would be")
         }
-        return try put(on: [Wish(name)])
+        return try change(to: [Wish(name)])
     }
 
     /// People who come one after the other wear different masks; the next round begins with the first again.
@@ -235,8 +248,8 @@ final class Daemon: Answering {
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
         guard !names.isEmpty else { throw Refusal(.notNow, "there is no mask that one may wear alone") }
-        return try put(
-            on: names.enumerated().map { number, name in
+        return try change(
+            to: names.enumerated().map { number, name in
                 var wish = Wish(name)
                 wish.turn = Turn(number, of: names.count)
                 return wish
@@ -246,13 +259,14 @@ final class Daemon: Answering {
     /// As many faces as are often before one camera; each mask takes its memory and time to load.
     private static let rounds = 4
 
-    /// Wears the mask beside the one that is worn, alone; in the order of names, round and round.
+    /// Wears the mask beside the one that is worn; in the order of names, round and round. Masks that hide faces are put on
+    /// and taken off by name alone.
     private func step(_ way: Int) throws -> JSON {
-        let names = labels.map(\.name)
+        let names = labels.filter { !$0.isHiding }.map(\.name)
         guard !names.isEmpty else { throw Refusal(.notNow, "there are no masks at all; `guise masks` says where") }
-        let last = room.wishes.last.flatMap { names.firstIndex(of: $0.mask) }
+        let last = room.wishes.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
-        return try put(on: [Wish(names[next])])
+        return try change(to: [Wish(names[next])])
     }
 
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {

@@ -128,7 +128,8 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Runs until the source ends, a signal comes, or the board says so.
-    mutating func run(_ pipeline: inout Pipeline) throws {
+    @discardableResult
+    mutating func run(_ pipeline: inout Pipeline) throws -> Ending {
         started = around.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !around.board.isEnding {
@@ -141,14 +142,23 @@ struct FrameLoop: ~Copyable {
             let now = around.clock.now()
             look(at: now)
             try choose(at: now, &pipeline)
-            guard try wait(at: now) else { return }
+            guard try wait(at: now) else { return .asked }
             try redress(&pipeline)
             switch try take(&pipeline) {
-            case .end: return
+            case .end: return .sourceEnded
             case .frame: continue
             case .nothing: try fill(pipeline)
             }
         }
+        return .asked
+    }
+
+    /// Why the loop is over.
+    enum Ending {
+        /// A signal or a client wants it.
+        case asked
+        /// The source has no more frames.
+        case sourceEnded
     }
 
     /// Why a source of the keeper's gives no more: that is told, and it is tried again.

@@ -43,6 +43,16 @@ extension EndToEnd {
             #expect(scratch.names().contains("clip.mkv"))
         }
 
+        @Test func `an encoder that is slow to end gets its time when the source has ended`() throws {
+            try scratch.shell(
+                """
+                mkdir bin; printf '#!/bin/sh\\n/usr/bin/ffmpeg "$@"; code=$?; case "$*" in *.part.*) sleep 2.5;; esac; exit $code' > bin/ffmpeg
+                chmod +x bin/ffmpeg; ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=10 -frames:v 10 in.mkv
+                PATH="$PWD/bin:$PATH" '\(Program.path)' run --source in.mkv --sink out.mkv --mask polaroid
+                """)
+            #expect(try scratch.measure(scratch.path("out.mkv")) == "64x48 10")
+        }
+
         @Test(.needsNoVideoDevices)
         func `without camera and loopback it shows the sample on a page, and says how to get the rest`() throws {
             let config = try scratch.write("{\"page\": {\"port\": 0}}", "c.json")

@@ -158,6 +158,34 @@ import Testing
     }
 
     @Test(arguments: [
+        Verb.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
+    ])
+    func `a mask that hides faces stays on until a request names it`(verb: Verb) throws {
+        let house = try House()
+        _ = try house.ask(.show("aa-choices"))
+        _ = try house.ask(.show("pixelate"))
+        _ = try house.ask(.set(mask: "pixelate", key: "opacity", value: 0.9))
+        let answer = try house.ask(verb)
+        #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
+        let kept = try #require(house.room.wishes.first)
+        #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
+        #expect(!house.room.wishes.contains { $0.mask == "aa-choices" })
+        // Named, it goes; nothing is said to be kept that the request names.
+        #expect(try house.ask(.only("pixelate"))["kept"] == nil)
+        #expect(try house.worn(.hide("pixelate")) == [])
+    }
+
+    @Test func `what comes by chance or by turns hides no faces`() throws {
+        let house = try House()
+        let hiding = Set(house.session.wardrobe.labels.filter(\.isHiding).map(\.name))
+        #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
+        for _ in house.session.wardrobe.names {
+            #expect(try hiding.isDisjoint(with: house.worn(.next)))
+            #expect(try hiding.isDisjoint(with: house.worn(.random)))
+        }
+    }
+
+    @Test(arguments: [
         Verb.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"), .wear(["aa-choices", "ab-gray"]),
         .set(mask: "ab-gray", key: "opacity", value: 1),
     ])
@@ -181,7 +209,7 @@ import Testing
 
     @Test func `next and previous go round all masks, one at a time`() throws {
         let house = try House()
-        let names = house.session.wardrobe.names
+        let names = house.session.wardrobe.labels.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
         #expect(try house.worn(.next) == [names[0]])
         #expect(try house.worn(.next) == [names[1]])
@@ -196,7 +224,7 @@ import Testing
 
     @Test func `by chance comes one that is not worn`() throws {
         let house = try House()
-        let names = house.session.wardrobe.names
+        let names = house.session.wardrobe.labels.filter { !$0.isHiding }.map(\.name)
         _ = try house.ask(.wear(Array(names.dropFirst())))
         #expect(try house.worn(.random) == [names[0]])
         for _ in 0..<20 {

@@ -91,7 +91,7 @@ public final class RunningGuise: @unchecked Sendable {
     /// Back to what it was started as: no masks, nothing paused.
     public func reset() throws {
         try ask("resume")
-        try ask("clear")
+        for mask in try worn { try ask("hide", ["mask": JSON(mask)]) }
         try #require(waits { try $0["state"]?.string == "running" && worn.isEmpty })
     }
 

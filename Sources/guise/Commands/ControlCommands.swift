@@ -56,7 +56,10 @@ extension MaskCommand {
 
 func wornWords(_ answer: JSON) -> String {
     let names = answer["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
-    return names.isEmpty ? "no mask is worn" : "worn: \(names.joined(separator: ", "))"
+    let worn = names.isEmpty ? "no mask is worn" : "worn: \(names.joined(separator: ", "))"
+    let kept = answer["kept"]?.elements.compactMap(\.string) ?? []
+    if kept.isEmpty { return worn }
+    return worn + " (to show faces again: " + kept.map { "guise hide \($0)" }.joined(separator: ", ") + ")"
 }
 
 /// - Throws: `NoDaemon`, or `Problem`.

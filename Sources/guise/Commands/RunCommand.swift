@@ -165,14 +165,15 @@ struct RunCommand: ParsableCommand {
         if sinkSpecs.contains(where: Self.isFile) { Self.watch(signals: descriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         service.stopping()
-        Self.endChildren()
+        // A file's last frames may take its encoder longer than that.
+        if case .success(.sourceEnded) = outcome {} else { Self.endChildren() }
         // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
             do { try cards.with(.stopped) { try output.finish(card: $0) } } catch { ending = .failure(error) }
         }
         try? board.now.recorder?.finish()
-        try outcome.get()
+        _ = try outcome.get()
         try ending.get()
     }
 
