@@ -126,10 +126,12 @@ public final class DressingRoom: Sendable {
         var rails = rails
         var watch = FolderWatch(bell: bell.descriptor)
         while true {
-            let (wishes, isOpen) = shelf.withLock { shelf in
-                shelf.spent.removeAll()
-                return (shelf.wishes, shelf.isOpen)
+            let (wishes, isOpen, spent) = shelf.withLock { shelf in
+                defer { shelf.spent = [] }
+                return (shelf.wishes, shelf.isOpen, shelf.spent)
             }
+            // Megabytes are freed here, not while the frame loop may wait for the lock.
+            _ = consume spent
             guard isOpen else { return }
             // Watched before it is read, so that no edit falls between; what is included is known after reading only.
             var folders = rails.folders(for: wishes)
@@ -155,7 +157,11 @@ public final class DressingRoom: Sendable {
                 ($0.edition, $0.opacity, $0.turn) == ($1.edition, $1.opacity, $1.turn)
             }
             if !isSame {
-                shelf.withLock { $0.fresh = masks }
+                let last = shelf.withLock { shelf in
+                    defer { shelf.fresh = masks }
+                    return shelf.fresh
+                }
+                _ = consume last
                 generation.add(1, ordering: .releasing)
                 wake?.ring()
             }

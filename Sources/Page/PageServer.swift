@@ -254,10 +254,16 @@ private final class PageHandler: HTTPHandler {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(min(announced ?? 0, Self.largestPhoto))
         var count = 0
-        for try await piece in request.bodySequence {
-            count += piece.count
-            guard count <= Self.mostIgnored else { throw Self.tooLarge }
-            if count <= Self.largestPhoto { bytes.append(contentsOf: piece) }
+        do {
+            for try await piece in request.bodySequence {
+                count += piece.count
+                guard count <= Self.mostIgnored else { throw Self.tooLarge }
+                if count <= Self.largestPhoto { bytes.append(contentsOf: piece) }
+            }
+        } catch let refusal as PageRefusal {
+            throw refusal
+        } catch {
+            throw PageRefusal(400, "bad-request", "the photo did not arrive whole; send it again")
         }
         guard count <= Self.largestPhoto else { throw Self.tooLarge }
         let dressed = try await host.dress(photo: bytes)

@@ -93,23 +93,35 @@ final class Daemon: Answering {
                         return Self.json(recorder).with("album", JSON(desk.album.add(recorder.path)))
                     })
             }
-        case .devices:
-            Thread.detachNewThread { reply(.success(Self.devices())) }
-        case .use(let name):
-            Thread.detachNewThread { [self] in reply(Result { try use(name) }) }
-        case .doctor:
-            Thread.detachNewThread { [self] in reply(.success(doctor)) }
+        case .devices: answerSlowly(reply) { Self.devices() }
+        case .use(let name): answerSlowly(reply) { [self] in try use(name) }
+        case .doctor: answerSlowly(reply) { [self] in doctor }
         case .page:
-            Thread.detachNewThread { [self] in
-                reply(
-                    Result {
-                        let port = configuration.withLock { $0.value.port }
-                        return JSON(["address": JSON(try desk.open(port: port).address)])
-                    })
+            answerSlowly(reply) { [self] in
+                let port = configuration.withLock { $0.value.port }
+                return JSON(["address": JSON(try desk.open(port: port).address)])
             }
         default: reply(Result { try answer(verb) })
         }
     }
+
+    /// Answers on a thread of its own, for what asks devices or other programs. Clients cannot start more than a few.
+    private func answerSlowly(
+        _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void, _ body: @escaping @Sendable () throws -> JSON
+    ) {
+        guard slowAnswers.add(1, ordering: .relaxed).newValue <= Self.mostSlowAnswers else {
+            slowAnswers.subtract(1, ordering: .relaxed)
+            return reply(.failure(Refusal(.notNow, "too many requests are being answered; ask again in a moment")))
+        }
+        Thread.detachNewThread { [self] in
+            let result = Result { try body() }
+            slowAnswers.subtract(1, ordering: .relaxed)
+            reply(result)
+        }
+    }
+
+    private let slowAnswers = Atomic<Int>(0)
+    private static let mostSlowAnswers = 8
 
     private func answer(_ verb: Verb) throws -> JSON {
         switch verb {

@@ -175,6 +175,27 @@ import Testing
         #expect(try house.worn(.hide("pixelate")) == [])
     }
 
+    @Test func `requests that take long are answered a few at a time, and each gets an answer`() throws {
+        let house = try House()
+        let answers = Mutex<[Bool]>([])
+        for _ in 0..<40 {
+            house.daemon.answer(.devices) { result in
+                if case .success = result {
+                    answers.withLock { $0.append(true) }
+                } else {
+                    answers.withLock { $0.append(false) }
+                }
+            }
+        }
+        waits { answers.withLock { $0.count == 40 } }
+        #expect(answers.withLock { $0.contains(true) })
+        // Those that were refused keep none from being answered now.
+        let last = Mutex<Bool?>(nil)
+        house.daemon.answer(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
+        waits { last.withLock { $0 != nil } }
+        #expect(last.withLock { $0 } == true)
+    }
+
     @Test func `what comes by chance or by turns hides no faces`() throws {
         let house = try House()
         let hiding = Set(house.session.wardrobe.labels.filter(\.isHiding).map(\.name))

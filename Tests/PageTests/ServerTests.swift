@@ -71,6 +71,18 @@ import Testing
         }
     }
 
+    @Test func `a photo whose upload is broken is refused in plain words`() throws {
+        let place = try Place()
+        let visitor = try Visitor(port: place.server.port)
+        try visitor.request(
+            "POST", "/photo", place.posting.merging(["Content-Length": "", "Transfer-Encoding": "chunked"]) { $1 })
+        try visitor.send(Array("zz\r\nJFIF\r\n".utf8))
+        let answer = try visitor.answer()
+        #expect(answer.status == 400)
+        let words = answer.text
+        #expect(words.contains("did not arrive whole") && !words.contains("Error"), "\(words)")
+    }
+
     @Test func `a photo comes back dressed, one of 24 MiB is the largest, and each refusal arrives`() throws {
         let place = try Place()
         let png: [UInt8] =
