@@ -55,7 +55,8 @@ public struct FaceCover: ~Copyable {
     /// Nobody else is there: who was lost inside the picture may sit there unseen, and is taken for gone after so many
     /// seconds. Until then the picture is not shown.
     private static let alonePatience = 30.0
-    /// A picture without faces is shown once for so many seconds nobody was there.
+    /// A picture without faces is shown once nobody was there for so many seconds. On clips with 8294 labelled faces 1 s
+    /// would leave no more of them bare, 0.5 s ten more, none at all seventeen.
     private static let emptyPatience = 2.0
     /// The covered place grows by this part of its size in each second, for whoever is in it moves.
     private static let growth: Float = 1.2
