@@ -23,6 +23,16 @@ export function icon(name) {
     return svg;
 }
 
+/// A button for a toast, which ends the toast and acts.
+export function toastButton(text, act) {
+    const button = make("button", { type: "button", className: "link" }, text);
+    button.onclick = () => {
+        button.closest(".toast").remove();
+        act();
+    };
+    return button;
+}
+
 /// A word at the lower edge; errors stay longer, and are read out at once. Gives what takes it away.
 export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
     const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });

@@ -1,7 +1,7 @@
 // The gallery: every mask as a thumbnail, found by words and tags; a click puts it on or takes it off.
 
 import { on } from "./connection.js";
-import { $, announce, attempt, capital, icon, make, press, toast } from "./elements.js";
+import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
 import * as wardrobe from "./wardrobe.js";
 
 /// Tags that are shown at once; the others come by "More".
@@ -190,14 +190,7 @@ const isSurprise = (masks) => masks.some((mask) => mask.person);
 const isArranged = (masks) => !isSurprise(masks)
     && (masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0));
 
-function undo(before) {
-    const button = make("button", { type: "button", className: "link" }, "Undo");
-    button.onclick = () => {
-        button.closest(".toast").remove();
-        wardrobe.wearAgain(before);
-    };
-    return button;
-}
+const undo = (before) => toastButton("Undo", () => wardrobe.wearAgain(before));
 
 $("clear").onclick = async () => {
     const before = wardrobe.worn;

@@ -1,7 +1,7 @@
 // The masks that there are, and those that are worn: one place that the gallery and the stack look at.
 
 import { ask, on } from "./connection.js";
-import { attempt, make, toast } from "./elements.js";
+import { attempt, toast, toastButton } from "./elements.js";
 
 /// All masks, as `masks` answers, by name.
 export const all = new Map();
@@ -59,17 +59,11 @@ function fetchNext() {
 export async function change(request, keys) {
     const answer = await attempt(ask(request, keys));
     if (answer?.masks) adopt(answer.masks);
-    for (const name of answer?.kept ?? []) toast(`${title(name)} hides faces and stays on.`, { actions: [takeOff(name)] });
+    for (const name of answer?.kept ?? []) {
+        const takeOff = toastButton("Take it off", () => change("hide", { mask: name }));
+        toast(`${title(name)} hides faces and stays on.`, { actions: [takeOff] });
+    }
     return answer;
-}
-
-function takeOff(name) {
-    const button = make("button", { type: "button", className: "link" }, "Take it off");
-    button.onclick = () => {
-        button.closest(".toast").remove();
-        change("hide", { mask: name });
-    };
-    return button;
 }
 
 export const toggle = (name) => change("toggle", { mask: name });

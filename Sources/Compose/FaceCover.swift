@@ -223,10 +223,7 @@ public struct FaceCover: ~Copyable {
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         let (moved, missing) = (moved, missing)
-        var tiles = 0
-        canvas.effects.mosaic.fade { column, row in
-            let corner = Point(Float(column * tile), Float(row * tile))
-            let (low, high) = (back(corner), back(corner + Point(repeating: Float(tile - 1))))
+        func isCovered(_ low: Point, _ high: Point) -> Bool {
             func cell(_ position: Float, _ step: Int, _ count: Int) -> Int {
                 max(0, min(Int((position / Float(side)).rounded(.down)) + step, count - 1))
             }
@@ -234,10 +231,7 @@ public struct FaceCover: ~Copyable {
                 // Its neighbours too: what moves is larger than what of it changed.
                 for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
                     for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
-                    where time - moved[y * columns + x] < Self.unrest {
-                        tiles += 1
-                        return 255
-                    }
+                    where time - moved[y * columns + x] < Self.unrest { return true }
                 }
             }
             let (middle, half) = ((low + high) / 2, (high - low) / 2)
@@ -245,9 +239,12 @@ public struct FaceCover: ~Copyable {
                 let away = middle - rect.center
                 return abs(away.x) < rect.width / 2 + abs(half.x) && abs(away.y) < rect.height / 2 + abs(half.y)
             }
-            guard candidates.contains(where: lies) || missing.contains(where: { lies(in: $0.area(at: time)) }) else {
-                return 0
-            }
+            return candidates.contains(where: lies) || missing.contains { lies(in: $0.area(at: time)) }
+        }
+        var tiles = 0
+        canvas.effects.mosaic.fade { column, row in
+            let corner = Point(Float(column * tile), Float(row * tile))
+            guard isCovered(back(corner), back(corner + Point(repeating: Float(tile - 1)))) else { return 0 }
             tiles += 1
             return 255
         }

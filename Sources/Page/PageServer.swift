@@ -260,9 +260,7 @@ private final class PageHandler: HTTPHandler {
                 guard count <= Self.mostIgnored else { throw Self.tooLarge }
                 if count <= Self.largestPhoto { bytes.append(contentsOf: piece) }
             }
-        } catch let refusal as PageRefusal {
-            throw refusal
-        } catch {
+        } catch  where !(error is PageRefusal) {
             throw PageRefusal(400, "bad-request", "the photo did not arrive whole; send it again")
         }
         guard count <= Self.largestPhoto else { throw Self.tooLarge }

@@ -13,6 +13,13 @@ public struct Sighting: Sendable {
 
     var pair: EyePair { EyePair(middle: eyes, distance: eyeDistance, roll: roll) }
 
+    /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
+    /// hide the small true one inside it.
+    func mayBe(_ other: Sighting) -> Bool {
+        (eyes - other.eyes).length < max(eyeDistance, other.eyeDistance) / 2
+            && Track.areAlike(eyeDistance, other.eyeDistance)
+    }
+
     /// An upright box round the whole head, as wide as 3 and as high as 3.8 eye distances, for a head that may be turned
     /// and tilted: its features lie in the inner half, hair and chin within.
     var head: Rect {

@@ -251,8 +251,9 @@ public struct Tracker: ~Copyable {
     /// Looks that this frame may spend beside its known faces.
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let perSecond = isThorough ? Self.slicesUneasy : Self.looksPerSecond
-        let looks = max(1, min(Int((elapsed * perSecond).rounded()), isThorough ? 2 * Self.mostLooks : Self.mostLooks))
+        let (perSecond, most) =
+            isThorough ? (Self.slicesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
+        let looks = max(1, min(Int((elapsed * perSecond).rounded()), most))
         return isHurried ? 2 * looks : looks
     }
 
@@ -276,9 +277,10 @@ public struct Tracker: ~Copyable {
         let isSeeking = isPassing || (shown == 0 && seconds - lastPresence < settings.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
-            if isThorough {
-                isSeeking || shown >= Self.crowd || !lost.isEmpty
-                    ? Self.slicesUneasy : hasEntered ? Self.slicesUneasy / 2 : Self.slicesThorough
+            if isThorough, isSeeking || shown >= Self.crowd || !lost.isEmpty {
+                Self.slicesUneasy
+            } else if isThorough {
+                hasEntered ? Self.slicesUneasy / 2 : Self.slicesThorough
             } else if isSeeking {
                 settings.slicesAlert
             } else if shown == 0 {
@@ -591,7 +593,7 @@ private struct Cleared {
     /// Seconds.
     let time: Double
 
-    func isAt(_ other: Sighting) -> Bool { Suspect(sighting: sighting).covers(other) }
+    func isAt(_ other: Sighting) -> Bool { sighting.mayBe(other) }
 }
 
 /// What may be a face.
@@ -607,11 +609,5 @@ private struct Suspect {
     /// Seconds.
     var lookedAt = -Double.infinity
 
-    /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
-    /// hide the small true one inside it.
-    func covers(_ other: Sighting) -> Bool {
-        let reach = max(sighting.eyeDistance, other.eyeDistance) / 2
-        return (sighting.eyes - other.eyes).length < reach
-            && Track.areAlike(sighting.eyeDistance, other.eyeDistance)
-    }
+    func covers(_ other: Sighting) -> Bool { sighting.mayBe(other) }
 }

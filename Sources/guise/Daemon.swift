@@ -222,15 +222,13 @@ final class Daemon: Answering {
     /// Wears others. A mask that hides faces stays on until a request names it: nobody's face is to be shown by mistake.
     /// - Returns: what is worn, and the masks that were `kept`, if any.
     private func change(to wishes: [Wish]) throws -> JSON {
-        let hiding = hidingMasks
+        let hiding = Set(labels.filter(\.isHiding).map(\.name))
         let kept = room.wishes.filter { worn in
             hiding.contains(worn.mask) && !wishes.contains { $0.mask == worn.mask }
         }
         let answer = try put(on: kept + wishes)
-        return kept.isEmpty ? answer : answer.with("kept", JSON(kept.map { JSON($0.mask) }))
+        return kept.isEmpty ? answer : answer.with("kept", JSON(kept.map(\.mask)))
     }
-
-    private var hidingMasks: Set<String> { Set(labels.filter(\.isHiding).map(\.name)) }
 
     private func change(to names: [String]) throws -> JSON {
         let worn = room.wishes

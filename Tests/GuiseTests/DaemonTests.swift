@@ -196,7 +196,7 @@ import Testing
         #expect(last.withLock { $0 } == true)
     }
 
-    @Test func `what comes by chance or by turns hides no faces`() throws {
+    @Test func `next and random never put on a mask that hides faces`() throws {
         let house = try House()
         let hiding = Set(house.session.wardrobe.labels.filter(\.isHiding).map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))

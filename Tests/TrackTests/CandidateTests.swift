@@ -28,13 +28,7 @@ import Testing
         var frame: Frame?
         try Clip.firstPicture(of: path) { view in
             var copy = Frame(FrameLayout(width: view.layout.width, height: view.layout.height, format: .gray))
-            let luma = view.luma
-            var bytes = copy.mutableBytes
-            for y in 0..<luma.height {
-                for x in 0..<luma.width {
-                    bytes[y * luma.width + x] = luma.samples[y * luma.rowStride + x * luma.pixelStride]
-                }
-            }
+            convert(view, into: &copy)
             frame = consume copy
         }
         guard let frame else { return }
