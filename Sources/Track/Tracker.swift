@@ -225,15 +225,15 @@ public struct Tracker: ~Copyable {
             let track = tracks[i]
             let isGone = track.isShown && seconds - track.lastSeen > settings.hold
             if isGone { lose(track) }
-            if isThorough, !isGone {
-                if track.isRefuted {
-                    if track.isShown { refuted.append(track.id) }
-                    clear(track.sighting, at: seconds)
-                } else if !(track.isShown || track.seen) {
-                    suspect(track.sighting)
-                }
+            guard isGone || track.isRefuted || !(track.isShown || track.seen) else {
+                i += 1
+                continue
             }
-            if isGone || track.isRefuted || !(track.isShown || track.seen) { tracks.remove(at: i) } else { i += 1 }
+            tracks.remove(at: i)
+            guard isThorough, !isGone else { continue }
+            if track.isShown { refuted.append(track.id) }
+            // A track that is gone covers no sighting, so it can be a suspect again.
+            if track.isRefuted { clear(track.sighting, at: seconds) } else { suspect(track.sighting) }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
     }
@@ -511,7 +511,7 @@ public struct Tracker: ~Copyable {
             if certainty <= Looker.suspectCertainty {
                 guard isThorough else { return }
                 suspect.rejections += 1
-            } else if certainty > Looker.findCertainty {
+            } else if certainty > Looker.findCertainty, isThorough, tracks.count == settings.most {
                 // A face for which there is no room.
                 (suspect.looks, suspect.rejections) = (0, 0)
             }
