@@ -72,8 +72,12 @@ fuzz:
 sample:
 	@./setup sample
 
-lint:
+lint: .build/lint
+
+# Sources that have not changed since are not looked through again.
+.build/lint: $(shell find $(sources) -name '*.swift') .swift-format
 	swift format lint --strict --recursive --parallel $(sources)
+	@mkdir -p .build && touch $@
 
 format:
 	swift format --in-place --recursive --parallel $(sources)

@@ -103,7 +103,7 @@ extension EndToEnd {
             _ = try stage.scratch.guise("wear", "santa")
             try stage.scratch.shell(
                 """
-                ffmpeg -v error -i '\(Fixtures.sample)' -vf 'split[a][b];[a][b]hstack' two.png
+                ffmpeg -v error -i '\(Fixtures.sample)' -vf 'split[a][b];[a][b]hstack,scale=iw/2:-1' two.png
                 ffmpeg -v error -i two.png two.webp; ffmpeg -v error -i two.png -q:v 2 two.jpg; head -c 3000 two.png > half.png
                 """)
             // As it comes back without masks, so that nothing but the mask differs.
@@ -121,7 +121,7 @@ extension EndToEnd {
                 #expect((dressed.width, dressed.height) == (bare.width, bare.height))
                 let changed = dressed.changes(from: bare)
                 #expect(changed.left < bare.width / 2 && changed.right > bare.width / 2, "\(ending): \(changed)")
-                #expect(changed.count > 5000, "\(ending): \(changed)")
+                #expect(changed.count > 1250, "\(ending): \(changed)")
             }
             for (file, code) in [("half.png", 422), ("jar", 415)] {
                 #expect(try stage.curl("/photo", "--data-binary @\(file)", to: "refusal") == code, "\(file)")
@@ -144,7 +144,10 @@ extension EndToEnd {
             #expect((santa.width, santa.height) == (192, 192))
             #expect(santa.changes(from: try stage.scratch.picture(stage.scratch.path("crown.jpg"))).count > 2000)
             #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 409)
-            #expect(try stage.curl("/face", "-X POST", to: "face") == 200)
+            // A busy machine may take longer to publish a frame with a face than one request waits.
+            let isKept = stage.guise.waits { _ in try stage.curl("/face", "-X POST", to: "face") == 200 }
+            let answer = try stage.json("face")
+            #expect(isKept, "\(answer)")
             #expect(try stage.json("face")["faces"]?.number ?? 0 >= 1)
             #expect(try stage.curl("/thumbnail?mask=santa&face=mine", to: "mine.jpg") == 200)
             #expect(santa.changes(from: try stage.scratch.picture(stage.scratch.path("mine.jpg"))).count > 500)
