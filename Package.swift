@@ -66,14 +66,16 @@ let package = Package(
         .target(
             name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
             swiftSettings: hotSettings),
+        .target(name: "Privacy", dependencies: ["Frames", "Track", "Compose"], swiftSettings: swiftSettings),
         .target(
-            name: "Publish", dependencies: ["Frames", "V4L2", "Capture", "CLinux"], swiftSettings: swiftSettings),
+            name: "Publish", dependencies: ["Frames", "V4L2", "Capture", "Privacy", "CLinux"],
+            swiftSettings: swiftSettings),
         // Beside it.
         .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Page",
             dependencies: [
-                "Frames", "JSON", "Control", "CLinux", "CArt",
+                "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt",
                 .product(name: "FlyingFox", package: "FlyingFox"),
                 .product(name: "FlyingSocks", package: "FlyingFox"),
             ],
@@ -83,7 +85,7 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Publish", "Control", "Page", "Doctor",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control", "Page", "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -103,19 +105,20 @@ let package = Package(
         // Unit tests, a target for each module.
         unitTests("Frames", ["CAllocations"], hotSettings),
         unitTests("JSON", ["Frames"]),
-        unitTests("V4L2", ["Frames", "Capture", "Publish"]),
-        unitTests("Capture", ["Frames", "V4L2", "Publish", "CArt", "CVision", "CAllocations"]),
+        unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
+        unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CVision", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
-        unitTests("Publish", ["Frames", "Capture", "CAllocations"]),
+        unitTests("Privacy", ["Frames", "Track", "Compose"]),
+        unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests("Control", ["Frames", "JSON"]),
-        unitTests("Page", ["Frames", "JSON", "Control", "CAllocations"]),
+        unitTests("Page", ["Frames", "JSON", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "V4L2"]),
         .testTarget(
             name: "GuiseTests",
             dependencies: [
-                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Publish", "Control", "Page",
-                "CAllocations",
+                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy", "Publish", "Control",
+                "Page", "CAllocations",
             ], swiftSettings: hotSettings),
         // Drives the built program as its users do.
         .testTarget(

@@ -57,13 +57,13 @@ import Frames
 
     /// The frame as a JPEG; nil where it could not be made.
     /// - Parameter marks: drawn on the picture, which is not the caller's; in the frame's pixels.
-    public mutating func encode(_ frame: borrowing Frame, marks: [FaceMark] = []) -> [UInt8]? {
-        let scale = Float(size.width) / Float(frame.layout.width)
+    public mutating func encode(_ view: borrowing FrameView, marks: [FaceMark] = []) -> [UInt8]? {
+        let scale = Float(size.width) / Float(view.layout.width)
         if isPacked {
-            halve(packed: frame.view, into: &packed)
+            halve(packed: view, into: &packed)
             convert(packed, into: &half)
         } else {
-            convert(frame, into: &whole)
+            convert(view, into: &whole)
             if halvings > 0 { halve(whole, into: &half) }
         }
         if halvings > 1 { halve(half, into: &quarter) }

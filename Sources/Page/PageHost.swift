@@ -1,5 +1,6 @@
 import Control
 import Frames
+import Privacy
 
 /// What the page asks of the daemon beside the control protocol: pictures. Called from many tasks.
 public protocol PageHost: Sendable {
@@ -30,8 +31,20 @@ public struct DressedPhoto: Sendable {
     /// How many were found in it.
     public let faces: Int
 
-    /// A photo with so many faces.
-    public init(jpeg: [UInt8], faces: Int) { (self.jpeg, self.faces) = (jpeg, faces) }
+    /// Makes a JPEG of a photo.
+    /// - Parameters:
+    ///   - faces: how many were found in it.
+    ///   - quality: of JPEG, 1 to 100.
+    /// - Throws: `system` where it cannot be made.
+    public init(_ frame: borrowing PublishableFrame, faces: Int, quality: Int) throws(Problem) {
+        var encoder = try JPEGEncoder(layout: frame.layout, maxWidth: frame.layout.width, quality: quality)
+        guard let jpeg = encoder.encode(frame.view) else {
+            throw Problem(.system, "could not make a JPEG of the photo")
+        }
+        self.init(jpeg: jpeg, faces: faces)
+    }
+
+    init(jpeg: [UInt8], faces: Int) { (self.jpeg, self.faces) = (jpeg, faces) }
 }
 
 /// Why the page does not get what it asked for.

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import Privacy
 import Synchronization
 
 /// Copies of what is published, and of what it was before it was dressed, for those who look at the page.
@@ -61,11 +62,27 @@ public final class Preview: Sendable {
         return now >= slot.taken.load(ordering: .relaxed) &+ slot.gap.load(ordering: .relaxed)
     }
 
-    /// Copies a frame. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
+    /// Copies what others see. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
     /// - Parameters:
     ///   - isCard: it shows nobody.
     ///   - now: nanoseconds of the monotonic clock.
     public func put(
+        _ frame: borrowing PublishableFrame, marks: borrowing [FaceMark], isCard: Bool, at now: UInt64
+    ) {
+        put(.after, frame.view, marks: marks, isCard: isCard, at: now)
+    }
+
+    /// Copies the picture as it was before masks, as `put`. The user alone sees it, on the page, to compare.
+    public func putUncovered(_ view: borrowing FrameView, marks: borrowing [FaceMark], at now: UInt64) {
+        put(.before, view, marks: marks, isCard: false, at: now)
+    }
+
+    /// Copies what is shown for the picture before masks while there is none, as `put`.
+    public func putPlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
+        put(.before, frame.view, marks: [], isCard: true, at: now)
+    }
+
+    func put(
         _ picture: Picture, _ view: borrowing FrameView, marks: borrowing [FaceMark], isCard: Bool, at now: UInt64
     ) {
         precondition(view.layout == layout, "a frame has the preview's layout")
@@ -165,7 +182,7 @@ public final class Preview: Sendable {
             let studio = try shown.studio(look, layout)
             let isNew = studio.number != shown.number
             if isNew {
-                studio.jpeg = studio.encoder.encode(shown.frame, marks: look.isMarked ? shown.marks : [])
+                studio.jpeg = studio.encoder.encode(shown.frame.view, marks: look.isMarked ? shown.marks : [])
                 studio.number = shown.number
             }
             return (studio.jpeg, shown.number, isNew)

@@ -2,6 +2,7 @@
 // this value.
 import CLinux
 import Frames
+import Privacy
 import V4L2
 
 /// A small process that leaves a card on a loopback when this one dies without doing so: no face stays in the driver's
@@ -33,10 +34,10 @@ import V4L2
 
     /// What it would leave.
     /// - Precondition: the frame is the device's layout.
-    func keep(_ card: borrowing FrameView) {
+    func keep(_ card: borrowing PublishableFrame) {
         let size = unsafe handle.size
-        precondition(card.bytes.count >= size, "a card has its device's layout")
-        unsafe card.bytes.withUnsafeBufferPointer { bytes in
+        precondition(card.view.bytes.count >= size, "a card has its device's layout")
+        unsafe card.view.bytes.withUnsafeBufferPointer { bytes in
             if let first = bytes.baseAddress { unsafe handle.card.update(from: first, count: size) }
         }
     }

@@ -1,6 +1,7 @@
 import Capture
 import Frames
 import Glibc
+import Privacy
 import Synchronization
 
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
@@ -90,7 +91,7 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Takes one frame; waits while the encoder is busy. A photo is the first frame; later ones are let go.
     /// - Throws: `gone` when the encoder has ended (a full disk, mostly).
-    public mutating func publish(_ frame: borrowing FrameView) throws {
+    public mutating func publish(_ frame: borrowing PublishableFrame) throws {
         precondition(frame.layout == layout, "a frame has its sink's layout")
         if kind.isPhoto, frames > 0 { return }
         for plane in layout.planes {
@@ -99,7 +100,7 @@ public struct FileSink: FrameSink, ~Copyable {
             let (size, count) = isPacked ? (plane.rowBytes * plane.rows, 1) : (plane.rowBytes, plane.rows)
             for row in 0..<count {
                 let start = plane.offset + row * plane.stride
-                guard try encoder.write(frame.bytes.extracting(start..<start + size)) else { throw failure() }
+                guard try encoder.write(frame.view.bytes.extracting(start..<start + size)) else { throw failure() }
             }
         }
         encoder.listen()
@@ -107,9 +108,9 @@ public struct FileSink: FrameSink, ~Copyable {
     }
 
     /// Ends the file and gives it its name. Nothing is left of it where no frame came.
-    /// - Parameter card: not used; a file ends with its last frame.
+    /// - Parameter placeholder: not used; a file ends with its last frame.
     /// - Throws: `gone` when the encoder failed.
-    public consuming func finish(card: borrowing FrameView) throws {
+    public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
         let exit = encoder.finish()
         guard exit == .status(0) else {

@@ -1,4 +1,5 @@
 import Frames
+import Privacy
 import V4L2
 
 /// Where composed frames go: a v4l2loopback, a file, a page, nowhere. One file per kind; `openSink` lists them.
@@ -19,14 +20,14 @@ public protocol FrameSink: ~Copyable {
     var keepsFrames: Bool { get }
 
     /// What is left on a device should this process die before `finish`.
-    mutating func keep(card: borrowing FrameView)
+    mutating func keep(placeholder: borrowing PublishableFrame)
 
     /// Takes one frame. Must not block for longer than a copy takes.
     /// - Throws: `Problem` of kind `gone` when nobody can take frames any more.
-    mutating func publish(_ frame: borrowing FrameView) throws
-    /// Ends the output in order: flushes a file, leaves `card` on a device as its last frame, closes.
-    /// - Parameter card: a plain picture in this sink's layout.
-    consuming func finish(card: borrowing FrameView) throws
+    mutating func publish(_ frame: borrowing PublishableFrame) throws
+    /// Ends the output in order: flushes a file, leaves `placeholder` on a device as its last frame, closes.
+    /// - Parameter placeholder: a plain picture in this sink's layout.
+    consuming func finish(placeholder: borrowing PublishableFrame) throws
 }
 
 extension FrameSink where Self: ~Copyable {
@@ -35,7 +36,7 @@ extension FrameSink where Self: ~Copyable {
     /// Only the newest frame counts.
     public var keepsFrames: Bool { false }
     /// Nothing is left anywhere.
-    public mutating func keep(card: borrowing FrameView) {}
+    public mutating func keep(placeholder: borrowing PublishableFrame) {}
     /// Not known.
     public mutating func isWatched(at now: UInt64) -> Bool? { nil }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Frames
+import Privacy
 import Glibc
 import V4L2
 
@@ -64,10 +65,9 @@ public struct Loopback: FrameSink, ~Copyable {
                 cure: "close the programs that use it, or load v4l2loopback anew")
         }
         device.setRate(rate, for: .output)
-        var plain = Frame(layout)
-        plain.fillAsCard()
+        let plain = Placeholder(plain: layout)
         if device.refusesSecondWrite {
-            let written = device.write(plain.bytes.extracting(first: layout.byteCount))
+            let written = device.write(plain.frame.view.bytes.extracting(first: layout.byteCount))
             guard written != -Int(EINVAL) else { throw device.problem(EBUSY, "could not write to \(path)") }
         }
         let code = device.start(.output)
@@ -78,7 +78,7 @@ public struct Loopback: FrameSink, ~Copyable {
         // Before the guard, which has the node open too.
         let readers = ReaderWatch(device)
         let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
-        cardGuard.keep(plain.view)
+        cardGuard.keep(plain.frame)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
         self.readers = readers
         self.cardGuard = cardGuard
@@ -89,7 +89,7 @@ public struct Loopback: FrameSink, ~Copyable {
     deinit { device.stop(.output) }
 
     /// For the guard.
-    public mutating func keep(card: borrowing FrameView) { cardGuard.keep(card) }
+    public mutating func keep(placeholder: borrowing PublishableFrame) { cardGuard.keep(placeholder) }
 
     /// When readers come and go.
     public var readerNews: ReaderNews? { readers.news }
@@ -99,12 +99,12 @@ public struct Loopback: FrameSink, ~Copyable {
 
     /// Gives one frame to all who read; never waits.
     /// - Throws: `gone` or `busy` where another program has taken the device over.
-    public mutating func publish(_ frame: borrowing FrameView) throws {
+    public mutating func publish(_ frame: borrowing PublishableFrame) throws {
         guard frame.layout == layout else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
         }
         let size = layout.byteCount
-        let count = device.write(frame.bytes.extracting(first: size))
+        let count = device.write(frame.view.bytes.extracting(first: size))
         guard count != size else { return }
         let what = "could not write to \(device.path)"
         switch -count {
@@ -117,11 +117,11 @@ public struct Loopback: FrameSink, ~Copyable {
         }
     }
 
-    /// Leaves `card` in every buffer of the driver, so that none keeps a face, and gives readers time to take it:
+    /// Leaves `placeholder` in every buffer of the driver, so that none keeps a face, and gives readers time to take it:
     /// stopping empties the queue of some versions.
-    public consuming func finish(card: borrowing FrameView) throws {
+    public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         for _ in 0..<cardCount {
-            try publish(card)
+            try publish(placeholder)
             usleep(UInt32(200_000 / cardCount))
         }
     }

@@ -1,4 +1,5 @@
 import Frames
+import Privacy
 
 /// Takes frames and forgets them: for measuring and for trying a camera out.
 public struct NullSink: FrameSink, ~Copyable {
@@ -13,11 +14,11 @@ public struct NullSink: FrameSink, ~Copyable {
     public init(layout: FrameLayout) { self.layout = layout }
 
     /// Counts the frame.
-    public mutating func publish(_ frame: borrowing FrameView) throws {
+    public mutating func publish(_ frame: borrowing PublishableFrame) throws {
         precondition(frame.layout == layout, "a frame has its sink's layout")
         frames += 1
     }
 
     /// Does nothing.
-    public consuming func finish(card: borrowing FrameView) throws {}
+    public consuming func finish(placeholder: borrowing PublishableFrame) throws {}
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import Privacy
 import Synchronization
 
 /// Writes what is published to a file, on a thread of its own: the frame loop copies a frame and goes on, and where the
@@ -19,7 +20,7 @@ public final class Recorder: Sendable {
 
     private struct Shelf: ~Copyable {
         /// A quarter of a second, for an encoder that stumbles.
-        var frames: [8 of Frame]
+        var frames: [8 of PublishableCopy]
         /// The first that is filled, and how many are.
         var first = 0
         var count = 0
@@ -56,7 +57,7 @@ public final class Recorder: Sendable {
         self.failed = failed
         self.now = now
         sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
-        shelf = Mutex(Shelf(frames: InlineArray { _ in Frame(layout) }))
+        shelf = Mutex(Shelf(frames: InlineArray { _ in PublishableCopy(layout) }))
         let thread = Thread { [self] in
             work(layout)
             ended.signal()
@@ -69,7 +70,7 @@ public final class Recorder: Sendable {
     public var progress: Progress { state.withLock { $0 } }
 
     /// Takes a copy of a published frame; for the frame loop. Never waits for the encoder.
-    public func offer(_ view: borrowing FrameView) {
+    public func offer(_ frame: borrowing PublishableFrame) {
         let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
@@ -80,7 +81,7 @@ public final class Recorder: Sendable {
         let isTaken = shelf.withLockIfAvailable { (shelf) -> Bool in
             guard shelf.isOpen, shelf.count < shelf.times.count else { return false }
             let place = (shelf.first + shelf.count) % shelf.times.count
-            convert(view, into: &shelf.frames[place])
+            shelf.frames[place].copy(frame)
             shelf.times[place] = times
             shelf.count += 1
             return true
@@ -106,7 +107,7 @@ public final class Recorder: Sendable {
 
     private func work(_ layout: FrameLayout) {
         guard var file = sink.withLock({ $0.take() }) else { return }
-        var spare = Frame(layout)
+        var spare = PublishableCopy(layout)
         if let problem = write(&file, &spare) {
             // Told before the file is put in order, which may last.
             end(with: problem)
@@ -115,7 +116,7 @@ public final class Recorder: Sendable {
             failed(outcome)
             return
         }
-        do { try file.finish(card: spare.view) } catch {
+        do { try file.finish(placeholder: spare.frame) } catch {
             let problem = error as? Problem ?? Problem(.system, "\(error)")
             end(with: problem)
             failed(problem)
@@ -129,7 +130,7 @@ public final class Recorder: Sendable {
 
     /// Writes frames until no more will come.
     /// - Returns: why the encoder ended before.
-    private func write(_ file: inout FileSink, _ spare: inout Frame) -> Problem? {
+    private func write(_ file: inout FileSink, _ spare: inout PublishableCopy) -> Problem? {
         while true {
             filled.wait()
             let times = shelf.withLock { (shelf) -> Int? in
@@ -142,7 +143,7 @@ public final class Recorder: Sendable {
             }
             guard let times else { return nil }
             do {
-                for _ in 0..<times { try file.publish(spare.view) }
+                for _ in 0..<times { try file.publish(spare.frame) }
             } catch { return error as? Problem ?? Problem(.system, "\(error)") }
             let seconds = Double(now() - began.load(ordering: .relaxed)) / 1e9
             state.withLock {

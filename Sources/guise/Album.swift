@@ -1,6 +1,7 @@
 import Foundation
 import Frames
 import JSON
+import Privacy
 import Publish
 import Synchronization
 
@@ -42,11 +43,11 @@ final class Album: Sendable {
     }
 
     /// Copies a frame for all who want it. The copy is the one thing that the loop does for a snapshot.
-    func fill(_ orders: [Order], _ view: borrowing FrameView) {
+    func fill(_ orders: [Order], _ frame: borrowing PublishableFrame) {
         for order in orders {
-            var frame = Frame(view.layout)
-            convert(view, into: &frame)
-            let picture = Picture(consume frame)
+            var copy = PublishableCopy(frame.layout)
+            copy.copy(frame)
+            let picture = Picture(consume copy)
             let thread = Thread { [self] in
                 order.reply(
                     Result {
@@ -67,16 +68,16 @@ final class Album: Sendable {
 
     /// One frame on its way to a thread.
     private final class Picture: Sendable {
-        private let frame: Frame
+        private let copy: PublishableCopy
 
-        init(_ frame: consuming Frame) { self.frame = frame }
+        init(_ copy: consuming PublishableCopy) { self.copy = copy }
 
-        func write(to path: String) throws { try Self.write(frame, to: path) }
+        func write(to path: String) throws { try Self.write(copy, to: path) }
 
-        private static func write(_ frame: borrowing Frame, to path: String) throws {
-            var file = try FileSink(path: path, layout: frame.layout, isPrivate: true)
-            try file.publish(frame.view)
-            try file.finish(card: frame.view)
+        private static func write(_ copy: borrowing PublishableCopy, to path: String) throws {
+            var file = try FileSink(path: path, layout: copy.layout, isPrivate: true)
+            try file.publish(copy.frame)
+            try file.finish(placeholder: copy.frame)
         }
     }
 

@@ -10,7 +10,7 @@ struct BenchFigures {
     private(set) var count = 0
     /// One row a stage, then those of `sums`; milliseconds.
     private var samples: [[Double]]
-    /// As `Pipeline.coveredShare`.
+    /// As `PrivacyGate.coveredShare`.
     private var covered: [Float] = []
     /// Of the warm frames.
     private var allocations: [UInt64] = []
@@ -23,7 +23,7 @@ struct BenchFigures {
 
     /// - Parameters:
     ///   - copy: nanoseconds.
-    ///   - covered: as `Pipeline.coveredShare`.
+    ///   - covered: as `PrivacyGate.coveredShare`.
     ///   - allocations: of the frame; nil while it is not warm.
     mutating func add(_ cost: Pipeline.Cost, copy: UInt64, covered: Float, allocations: UInt64?) {
         self.covered.append(covered)

@@ -1,5 +1,5 @@
-import Compose
 import Frames
+import Privacy
 import Synchronization
 
 /// The cards, drawn beside the loop and shown by it. Until one is drawn it is plain.
@@ -8,16 +8,12 @@ final class Cards: Sendable {
 
     private let layout: FrameLayout
     /// In the order of kinds.
-    private let frames: [5 of Mutex<Frame>]
+    private let placeholders: [5 of Mutex<Placeholder>]
     private let drawn = Atomic<Int>(0)
 
     init(_ layout: FrameLayout) {
         self.layout = layout
-        frames = InlineArray { _ in
-            var frame = Frame(layout)
-            frame.fillAsCard()
-            return Mutex(frame)
-        }
+        placeholders = InlineArray { _ in Mutex(Placeholder(plain: layout)) }
     }
 
     /// Counts what was drawn.
@@ -32,17 +28,17 @@ final class Cards: Sendable {
     }
 
     func draw(_ kind: Kind, _ title: String, _ text: String) {
-        var fresh: Frame? = Card.frame(title: title, text: text, layout)
-        frames[kind.rawValue].withLock { old in
+        var fresh: Placeholder? = Placeholder(title: title, text: text, layout)
+        placeholders[kind.rawValue].withLock { old in
             if let new = fresh.take() { old = new }
         }
         drawn.add(1, ordering: .releasing)
     }
 
     /// Lends a card. Not while it is just being replaced: then the next call does.
-    func with(_ kind: Kind, _ body: (borrowing FrameView) throws -> Void) throws {
-        let outcome: Result<Void, any Error>? = frames[kind.rawValue].withLockIfAvailable { frame in
-            Result { try body(frame.view) }
+    func with(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
+        let outcome: Result<Void, any Error>? = placeholders[kind.rawValue].withLockIfAvailable { placeholder in
+            Result { try body(placeholder.frame) }
         }
         try outcome?.get()
     }

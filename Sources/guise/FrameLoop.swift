@@ -5,6 +5,7 @@ import Control
 import Frames
 import Glibc
 import Page
+import Privacy
 import Publish
 
 /// SIGINT, SIGTERM and SIGHUP as a descriptor, so that the frame loop hears them where it waits anyway.
@@ -254,13 +255,11 @@ struct FrameLoop: ~Copyable {
         var isToBeSeen = false
         do {
             let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.redress(view, at: time) }
-            if isWhole, isToBeSeen {
-                for output in outputs where output.isLive { try output.publish(pipeline.canvas.frame.view) }
+            if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
+                for output in outputs where output.isLive { try output.publish(frame) }
                 // However lately they were given a picture.
                 if around.preview.isWatched {
-                    around.preview.put(
-                        .after, pipeline.canvas.frame.view, marks: pipeline.marks, isCard: false,
-                        at: around.clock.now())
+                    around.preview.put(frame, marks: pipeline.marks, isCard: false, at: around.clock.now())
                 }
             }
         } catch {
@@ -401,10 +400,9 @@ struct FrameLoop: ~Copyable {
         guard isDressed else { return isShowing ? .frame : .nothing }
         hasPicture = true
         let before = threadTime()
-        if pipeline.mayBeSeen {
-            try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
-        } else {
-            try around.cards.with(.hidden) { try publish($0) }
+        switch pipeline.gate.outcome {
+        case .publishable(let frame): try publish(frame, marks: pipeline.marks)
+        case .withheld: try around.cards.with(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         (published, dressed) = (now, now)
@@ -433,20 +431,20 @@ struct FrameLoop: ~Copyable {
 
     /// - Parameter isCard: who wants a picture waits for one.
     private func publish(
-        _ view: borrowing FrameView, marks: borrowing [FaceMark] = [], isCard: Bool = false
+        _ frame: borrowing PublishableFrame, marks: borrowing [FaceMark] = [], isCard: Bool = false
     ) throws {
         for output in outputs {
-            do { try output.publish(view) } catch  where isKept && !output.isLive {
+            do { try output.publish(frame) } catch  where isKept && !output.isLive {
                 // A full disk ends a file, and no call.
                 output.drop()
                 tell("guise: \(error)", .error)
             }
         }
-        settings.recorder?.offer(view)
-        if around.preview.isWatched { show(view, marks, isCard) }
+        settings.recorder?.offer(frame)
+        if around.preview.isWatched { show(frame, marks, isCard) }
         guard around.board.isOrdered else { return }
         if !isCard {
-            around.album.fill(around.board.takeOrders(), view)
+            around.album.fill(around.board.takeOrders(), frame)
         } else if settings.isPaused || pulse.camera == .lost {
             let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
             for order in around.board.takeOrders() {
@@ -456,20 +454,18 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
-    private func show(_ view: borrowing FrameView, _ marks: borrowing [FaceMark], _ isCard: Bool) {
+    private func show(_ frame: borrowing PublishableFrame, _ marks: borrowing [FaceMark], _ isCard: Bool) {
         let (preview, now) = (around.preview, around.clock.now())
-        if preview.wants(.after, at: now) { preview.put(.after, view, marks: marks, isCard: isCard, at: now) }
-        if isCard, preview.wants(.before, at: now) {
-            preview.put(.before, view, marks: marks, isCard: true, at: now)
-        }
+        if preview.wants(.after, at: now) { preview.put(frame, marks: marks, isCard: isCard, at: now) }
+        if isCard, preview.wants(.before, at: now) { preview.putPlaceholder(frame, at: now) }
     }
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
     private mutating func fill(_ pipeline: borrowing Pipeline) throws {
         let now = around.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
-        if isLate, !settings.isPaused, pipeline.mayBeSeen {
-            try publish(pipeline.canvas.frame.view, marks: pipeline.marks)
+        if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
+            try publish(frame, marks: pipeline.marks)
         } else {
             let kind: Cards.Kind =
                 settings.isPaused ? .paused : pulse.camera == .lost ? .problem : isLate ? .hidden : .idle
@@ -485,7 +481,7 @@ struct FrameLoop: ~Copyable {
         guard edition != cardEdition else { return }
         cardEdition = edition
         try? around.cards.with(.stopped) { card in
-            for output in outputs { output.keep(card: card) }
+            for output in outputs { output.keep(placeholder: card) }
         }
     }
 

@@ -1,6 +1,7 @@
 import Capture
 import Compose
 import Frames
+import Privacy
 import Publish
 import V4L2
 
@@ -83,7 +84,7 @@ extension Session {
 final class Output {
     private var sink: (any FrameSink & ~Copyable)?
     private var fitter: Fitter?
-    private var frame: Frame
+    private var scaled: PublishableCopy
     private let isDirect: Bool
     let description: String
     let layout: FrameLayout
@@ -96,24 +97,24 @@ final class Output {
         description = sink.description
         isLive = !sink.keepsFrames
         isDirect = canvas == nil || canvas == sink.layout
-        frame = Frame(isDirect ? .onePixel : sink.layout)
+        scaled = PublishableCopy(isDirect ? .onePixel : sink.layout)
         if let canvas, !isDirect { fitter = Fitter(from: canvas, to: sink.layout) }
         self.sink = consume sink
     }
 
-    func publish(_ dressed: borrowing FrameView) throws {
+    func publish(_ frame: borrowing PublishableFrame) throws {
         guard !isDirect else {
-            try sink?.publish(dressed)
+            try sink?.publish(frame)
             return
         }
-        try fitter?.fit(dressed, into: &frame)
-        try publishFitted()
+        try fitter?.scale(frame, into: &scaled)
+        try publishScaled()
     }
 
-    private func publishFitted() throws {
+    private func publishScaled() throws {
         // Taken out for the call: a frame of this object may not be lent to another part of it otherwise.
         guard var taken = sink.take() else { return }
-        do { try taken.publish(frame.view) } catch {
+        do { try taken.publish(scaled.frame) } catch {
             sink = consume taken
             throw error
         }
@@ -140,28 +141,28 @@ final class Output {
     }
 
     /// What is left on a device should the program die.
-    /// - Parameter card: in the canvas's layout.
-    func keep(card: borrowing FrameView) {
+    /// - Parameter placeholder: in the canvas's layout.
+    func keep(placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
         if isDirect {
-            taken.keep(card: card)
+            taken.keep(placeholder: placeholder)
         } else {
-            try? fitter?.fit(card, into: &frame)
-            taken.keep(card: frame.view)
+            try? fitter?.scale(placeholder, into: &scaled)
+            taken.keep(placeholder: scaled.frame)
         }
         sink = consume taken
     }
 
-    /// Ends the output; a device keeps the card as its last picture, not a face.
-    /// - Parameter card: in the canvas's layout.
-    func finish(card: borrowing FrameView) throws {
+    /// Ends the output; a device keeps the placeholder as its last picture, not a face.
+    /// - Parameter placeholder: in the canvas's layout.
+    func finish(placeholder: borrowing PublishableFrame) throws {
         guard let ending = sink.take() else { return }
-        var own = Frame(isDirect ? .onePixel : layout)
         if isDirect {
-            try ending.finish(card: card)
+            try ending.finish(placeholder: placeholder)
         } else {
-            try fitter?.fit(card, into: &own)
-            try ending.finish(card: own.view)
+            var own = PublishableCopy(layout)
+            try fitter?.scale(placeholder, into: &own)
+            try ending.finish(placeholder: own.frame)
         }
     }
 }

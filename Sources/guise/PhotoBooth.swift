@@ -5,6 +5,7 @@ import Foundation
 import Frames
 import Glibc
 import Page
+import Privacy
 import Track
 
 /// Dresses photos that come over the page, one at a time, beside the frame loop.
@@ -51,14 +52,10 @@ final class PhotoBooth: Sendable {
                 var pipeline = Pipeline(tracker: try session.tracker(), masks: room.masks, output: layout)
                 pipeline.onLostFace = onLostFace
                 try pipeline.dress(view, at: FrameTime(number: 0, seconds: 0), .whole)
-                guard pipeline.mayBeSeen else {
+                guard case .publishable(let frame) = pipeline.gate.outcome else {
                     throw PageRefusal(422, "unusable", "no face that could be hidden was found in the photo")
                 }
-                var encoder = try JPEGEncoder(layout: layout, maxWidth: layout.width, quality: Self.quality)
-                guard let jpeg = encoder.encode(pipeline.canvas.frame) else {
-                    throw Problem(.system, "could not make a JPEG of the photo")
-                }
-                drawn = DressedPhoto(jpeg: jpeg, faces: pipeline.tracker.faces.count)
+                drawn = try DressedPhoto(frame, faces: pipeline.tracker.faces.count, quality: Self.quality)
             }
             guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
             return drawn

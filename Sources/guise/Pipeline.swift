@@ -2,6 +2,7 @@ import Compose
 import Frames
 import Capture
 import Page
+import Privacy
 import Track
 
 /// A frame's way from the source's picture to the dressed one: turn -> track -> fit -> compose. What comes before is the source, what
@@ -16,7 +17,8 @@ struct Pipeline: ~Copyable {
     }
 
     var tracker: Tracker
-    private(set) var canvas: Canvas
+    /// Holds the composed picture, and gives it out.
+    private(set) var gate: PrivacyGate
     private(set) var cost = Cost()
     private var framing = Framing()
     /// Nil where the picture is shown as it comes.
@@ -24,9 +26,7 @@ struct Pipeline: ~Copyable {
     /// Nil: not zoomed.
     private var zoom: FaceZoom?
     private var fitter: Fitter?
-    private var wasCovered = false
     private var dresser: Dresser
-    private var cover = FaceCover()
     /// What is done about lost faces, whatever masks say; nil: as they say.
     var onLostFace: LostFace?
     /// Whether faces are to be hidden, those too that are lost or not found yet.
@@ -35,11 +35,11 @@ struct Pipeline: ~Copyable {
     var preview: Preview?
     /// The faces of the last frame, for those who look at the preview with marks.
     private(set) var marks: [FaceMark] = []
-    /// False: the dressed frame must not be seen, for a face may be in it that a mask is to hide. A photo in which no face
-    /// was found is such a frame.
-    private(set) var mayBeSeen = true
-    /// The part of the last frame that is covered beside what masks cover, 0 to 1; all of one that must not be seen.
-    var coveredShare: Float { !mayBeSeen ? 1 : isCovering ? cover.share : 0 }
+    /// Photos without a face are given out although a mask is to hide faces. Only for a user who asks for that.
+    var allowsUncoveredPhotos: Bool {
+        get { gate.allowsUncoveredPhotos }
+        set { gate.allowsUncoveredPhotos = newValue }
+    }
     /// Where other masks come from while frames go by; nil: they stay.
     private let room: DressingRoom?
     /// Of the room's changes.
@@ -48,7 +48,7 @@ struct Pipeline: ~Copyable {
     init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
         dresser = Dresser(masks: masks)
-        canvas = Canvas(output)
+        gate = PrivacyGate(output)
         room = nil
     }
 
@@ -56,7 +56,7 @@ struct Pipeline: ~Copyable {
     init(tracker: consuming Tracker, room: DressingRoom, output: FrameLayout) {
         self.tracker = tracker
         dresser = Dresser(masks: room.masks)
-        canvas = Canvas(output)
+        gate = PrivacyGate(output)
         self.room = room
     }
 
@@ -67,7 +67,7 @@ struct Pipeline: ~Copyable {
     mutating func restart() {
         isNew = true
         tracker.restart()
-        cover.reset()
+        gate.reset()
     }
 
     /// Shows the picture otherwise from the next frame on.
@@ -92,7 +92,7 @@ struct Pipeline: ~Copyable {
         // What covers lost faces learns from each frame once.
         guard !isNew, !isCovering else { return false }
         try dress(view, at: time, .again)
-        return !isCovering && mayBeSeen
+        return !isCovering && gate.reason == nil
     }
 
     /// How a frame's faces are found.
@@ -108,7 +108,7 @@ struct Pipeline: ~Copyable {
         case again
     }
 
-    /// Tracks the frame's faces and leaves the dressed frame in `canvas`: each pose is drawn on the very frame that it
+    /// Tracks the frame's faces and leaves the dressed frame in `gate`: each pose is drawn on the very frame that it
     /// was measured on.
     mutating func dress(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
         guard !framing.isUpright else {
@@ -145,42 +145,27 @@ struct Pipeline: ~Copyable {
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
-        if search != .again, tracker.isCut { cover.reset() }
+        if search != .again, tracker.isCut { gate.reset() }
         isNew = false
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
         if fitter?.input != view.layout {
             let (part, isZoomed) = (framing.part(of: view.layout), framing.zoom == .face)
-            fitter = Fitter(from: view.layout, to: canvas.frame.layout, part: part, canMove: isZoomed)
+            fitter = Fitter(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
             zoom = isZoomed ? FaceZoom(in: part, most: framing.most) : nil
         }
         if search != .again, let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
-        try fitter?.fit(view, into: &canvas.frame)
+        try fitter?.fit(view, into: &gate.canvas.frame)
         let fitted = threadTime()
         if let preview, preview.isWatched { show(preview) }
         if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
         let placement = fitter?.map ?? .identity
         let isCovered = isCovering
-        let isFollowed = isCovered && search != .whole
-        if isFollowed { cover.look(view.luma, faces: tracker.faces) }
-        canvas.mayLag = search == .prompt && !isCovered
-        dresser.dress(&canvas, tracker.faces, placement: placement, at: time.seconds)
-        // In a photo nothing moves, and all of it was searched.
-        mayBeSeen = !isCovered || !tracker.faces.isEmpty
-        if isFollowed {
-            mayBeSeen = cover.cover(
-                &canvas, faces: tracker.faces, candidates: tracker.candidates, refuted: tracker.refuted,
-                placement: placement, hasSearchedAll: tracker.hasSearchedAll,
-                at: time.seconds)
-            // The mask came with this frame, whose candidates nobody looked for.
-            if !tracker.isThorough { mayBeSeen = false }
-            wasCovered = true
-        } else if isCovered {
-            cover.cover(photo: &canvas, candidates: tracker.candidates, placement: placement)
-        } else if wasCovered {
-            cover.reset()
-            wasCovered = false
-        }
+        let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
+        if isCovered, kind == .video { gate.look(view.luma, faces: tracker.faces) }
+        gate.canvas.mayLag = search == .prompt && !isCovered
+        dresser.dress(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
+        gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
         // Of frames, not of what is done to one more than once.
         guard search != .again else { return }
         cost = Cost(
@@ -199,7 +184,7 @@ struct Pipeline: ~Copyable {
         }
         let onLandmarks = tracker.landmarkTime - landmarks
         let searched = threadTime()
-        canvas.catchUp()
+        gate.catchUp()
         cost.landmarks += onLandmarks
         cost.search += searched - start - onLandmarks
         cost.compose += threadTime() - searched
@@ -212,7 +197,7 @@ struct Pipeline: ~Copyable {
         for i in tracker.faces.indices { marks.append(FaceMark(tracker.faces[i], placement)) }
         let now = monotonicTime()
         if preview.wants(.before, at: now) {
-            preview.put(.before, canvas.frame.view, marks: marks, isCard: false, at: now)
+            preview.putUncovered(gate.canvas.frame.view, marks: marks, at: now)
         }
     }
 }

@@ -89,7 +89,7 @@ final class Thumbnails: Sendable {
         let mask = try wardrobe.load(name, for: ArtTarget(layout))
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
-        sitter.pose.wearing([mask]) { drawn = encoder.encode($0) }
+        sitter.pose.wearing([mask]) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
             if pictures.count >= Self.mostPictures { pictures.removeAll() }

@@ -9,6 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Privacy
 @testable import guise
 
 /// What the daemon does for clients, and what it refuses, without a socket, a camera or a frame.
@@ -365,7 +366,7 @@ import Testing
         let refusal = house.refusal(.startRecording(house.scratch.path("b.mp4")))
         #expect(refusal?.code == .notNow && refusal?.message.contains("running already") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
-        house.board.now.recorder?.offer(frame.view)
+        house.board.now.recorder?.offer(PublishableFrame(frame.view))
         #expect(try house.ask(.status)["recording"]?["path"]?.string == path)
         let ended = try house.ask(.stopRecording)
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
@@ -386,7 +387,7 @@ import Testing
         let recorder = try #require(house.board.now.recorder)
         let frame = Frame(canvas)
         waits {
-            recorder.offer(frame.view)
+            recorder.offer(PublishableFrame(frame.view))
             return recorder.progress.problem != nil
         }
         var told: [JSON] = []

@@ -4,6 +4,7 @@ import Compose
 import Foundation
 import Frames
 import Page
+import Privacy
 import Publish
 import Synchronization
 import TestSupport
@@ -243,12 +244,12 @@ struct FakeSink: FrameSink, ~Copyable {
 
     mutating func isWatched(at now: UInt64) -> Bool? { log.isWatched }
 
-    mutating func publish(_ frame: borrowing FrameView) throws {
+    mutating func publish(_ frame: borrowing PublishableFrame) throws {
         precondition(frame.layout == layout, "a frame has its sink's layout")
-        try log.take(frame)
+        try log.take(frame.view)
     }
 
-    consuming func finish(card: borrowing FrameView) throws { log.finish() }
+    consuming func finish(placeholder: borrowing PublishableFrame) throws { log.finish() }
 }
 
 /// What a keeper opens, one after the other, and what it tells; at the end there is no camera any more.
@@ -362,7 +363,7 @@ final class Stage {
     /// Of a card as it is shown now, all luma samples.
     func sum(of card: Cards.Kind) throws -> Int {
         var sum = 0
-        try cards.with(card) { sum = Published.sum(of: $0) }
+        try cards.with(card) { sum = Published.sum(of: $0.view) }
         return sum
     }
 

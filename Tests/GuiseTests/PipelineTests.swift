@@ -57,9 +57,9 @@ import Track
         for (width, height) in [(64, 48), (128, 96), (33, 25)] {
             let frame = flat(100, FrameLayout(width: width, height: height, format: from))
             try pipeline.dress(frame.view, at: moment(0))
-            let layout = pipeline.canvas.frame.layout
+            let layout = pipeline.gate.canvas.frame.layout
             #expect(layout == output)
-            let middle = luma(pipeline.canvas.frame, 32, 24)
+            let middle = luma(pipeline.gate.canvas.frame, 32, 24)
             #expect(abs(middle - 100) <= 1, "\(width)x\(height): \(middle)")
         }
     }
@@ -68,7 +68,7 @@ import Track
         var pipeline = try pipeline()
         let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
         try pipeline.dress(square.view, at: moment(0))
-        let seen = [2, 10, 32, 53, 61].map { luma(pipeline.canvas.frame, $0, 24) }
+        let seen = [2, 10, 32, 53, 61].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         // 200 of 255 is 188 between 16 and 235.
         #expect(zip(seen, [16, 188, 188, 188, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
     }
@@ -83,7 +83,7 @@ import Track
         for (number, layout) in layouts.enumerated() {
             let frame = flat(UInt8(80 + number * 20), layout)
             try pipeline.dress(frame.view, at: moment(number))
-            let middle = luma(pipeline.canvas.frame, 32, 24)
+            let middle = luma(pipeline.gate.canvas.frame, 32, 24)
             let wanted = layout.range == .full ? 16 + (80 + number * 20) * 219 / 255 : 80 + number * 20
             #expect(abs(middle - wanted) <= 1, "\(layout): \(middle)")
         }
@@ -95,7 +95,7 @@ import Track
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.dress(frame.view, at: moment(0))
-        let plain = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        let plain = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let searched = pipeline.tracker.hasSearchedAll
         #expect(plain == [60, 200] && searched)
         var framing = Framing()
@@ -104,12 +104,12 @@ import Track
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(!isSearched, "everybody is elsewhere then")
         try pipeline.dress(frame.view, at: moment(1))
-        let mirrored = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        let mirrored = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let isSearchedAgain = pipeline.tracker.hasSearchedAll
         #expect(mirrored == [200, 60] && isSearchedAgain)
         pipeline.change(Framing())
         try pipeline.dress(frame.view, at: moment(2))
-        let back = [10, 54].map { luma(pipeline.canvas.frame, $0, 24) }
+        let back = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(back == plain)
     }
 
@@ -121,7 +121,7 @@ import Track
         pipeline.change(framing)
         try pipeline.dress(frame.view, at: moment(0))
         // The left is on top now, 36 pixels wide.
-        let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.canvas.frame, $0.0, $0.1) }
+        let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
     }
 
@@ -136,12 +136,12 @@ import Track
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(isSearched)
         try pipeline.dress(frame.view, at: moment(1))
-        let seen = [2, 12, 32, 60].map { luma(pipeline.canvas.frame, $0, 24) }
+        let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         // The same once more changes nothing.
         pipeline.change(framing)
         try pipeline.dress(frame.view, at: moment(2))
-        let again = [2, 12, 32, 60].map { luma(pipeline.canvas.frame, $0, 24) }
+        let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
     }
 
@@ -180,7 +180,7 @@ import Track
             try pipeline.dress(frame.view, at: moment(number))
             let hasNews = pipeline.hasNews
             #expect(!hasNews)
-            seen.append(luma(pipeline.canvas.frame, 32, 24))
+            seen.append(luma(pipeline.gate.canvas.frame, 32, 24))
         }
         #expect(seen == [60, 115, 170, 60])
     }
@@ -197,7 +197,7 @@ import Track
         room.wear([Wish("bright")])
         listen(bell)
         let isSeen = try pipeline.redress(frame.view, at: moment(0))
-        let bright = luma(pipeline.canvas.frame, 32, 24)
+        let bright = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(isSeen && bright == 115)
         pipeline.onLostFace = .cover
         let isHidden = try !pipeline.redress(frame.view, at: moment(0))
@@ -216,16 +216,16 @@ import Track
         var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
         let frame = flat(60)
         try pipeline.dress(frame.view, at: moment(0))
-        let before = pipeline.mayBeSeen
+        let before = pipeline.gate.reason == nil
         room.wear([Wish("hiding")])
         listen(bell)
         let isSeen = try pipeline.redress(frame.view, at: moment(0))
-        let after = pipeline.mayBeSeen
+        let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
         // Whatever the mask says.
         pipeline.onLostFace = .show
         try pipeline.dress(frame.view, at: moment(1))
-        let shown = pipeline.mayBeSeen
+        let shown = pipeline.gate.reason == nil
         #expect(shown)
     }
 
@@ -236,7 +236,7 @@ import Track
         var (seen, searched): ([Bool], [Bool]) = ([], [])
         for _ in 0..<90 {
             _ = try sample.withFrame { view, time in try pipeline.dress(view, at: time) }
-            seen.append(pipeline.mayBeSeen)
+            seen.append(pipeline.gate.reason == nil)
             searched.append(pipeline.tracker.hasSearchedAll)
         }
         #expect(!seen[0] && !searched[0])
@@ -254,11 +254,11 @@ import Track
                 last = time
             }
         }
-        let (before, isSeen) = (pipeline.tracker.faces.count, pipeline.mayBeSeen)
+        let (before, isSeen) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         try #require(before == 1 && isSeen)
         let other = halves(sample.layout)
         try pipeline.dress(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
-        let (after, isSeenStill) = (pipeline.tracker.faces.count, pipeline.mayBeSeen)
+        let (after, isSeenStill) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         #expect(after == 0 && !isSeenStill)
     }
 
@@ -275,7 +275,7 @@ import Track
         look.picture = .before
         let viewer = Preview.Viewer(preview, look)
         try pipeline.dress(frame.view, at: moment(1))
-        let dressed = luma(pipeline.canvas.frame, 32, 24)
+        let dressed = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(dressed == 115)
         var number = 0
         let jpeg = try await viewer.next(after: &number)

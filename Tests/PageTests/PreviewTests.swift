@@ -203,10 +203,10 @@ import Testing
         var (size, encode, least) = (0, Double.infinity, Double.infinity)
         for _ in 0..<10 {
             start = threadTime()
-            for _ in 0..<10 { size = encoder.encode(frame)?.count ?? 0 }
+            for _ in 0..<10 { size = encoder.encode(frame.view)?.count ?? 0 }
             encode = min(encode, Double(threadTime() - start) / 10 / 1e6)
             start = threadTime()
-            for _ in 0..<10 { _ = library.encode(small) }
+            for _ in 0..<10 { _ = library.encode(small.view) }
             least = min(least, Double(threadTime() - start) / 10 / 1e6)
         }
         figure("page, a copy of the frame", copy, "ms")

@@ -4,6 +4,7 @@ import Testing
 
 @testable import Capture
 @testable import Frames
+@testable import Privacy
 @testable import Publish
 
 @Suite(.ownThread) struct FileSinkTests {
@@ -24,8 +25,8 @@ import Testing
     ) throws {
         var sink = try FileSink(
             path: scratch.path(name), layout: frame.layout, rate: 10, audioFrom: audioFrom, overwrites: overwrites)
-        for _ in 0..<count { try sink.publish(frame.view) }
-        try sink.finish(card: frame.view)
+        for _ in 0..<count { try sink.publish(PublishableFrame(frame.view)) }
+        try sink.finish(placeholder: PublishableFrame(frame.view))
     }
 
     @Test(arguments: ["png", "jpg", "jpeg", "webp", "bmp", "PNG"])
@@ -108,7 +109,7 @@ import Testing
         let path = try scratch.write(Data("older".utf8), "a.mp4")
         do {
             var sink = try FileSink(path: path, layout: frame(.i420).layout, overwrites: true)
-            try sink.publish(frame(.i420).view)
+            try sink.publish(PublishableFrame(frame(.i420).view))
         }
         #expect(scratch.names() == ["a.mp4"])
         #expect(try scratch.read("a.mp4") == Data("older".utf8))
@@ -145,7 +146,7 @@ import Testing
     @Test func `a file whose name another has taken meanwhile is kept beside it`() throws {
         let red = frame(.i420)
         var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
-        for _ in 0..<5 { try sink.publish(red.view) }
+        for _ in 0..<5 { try sink.publish(PublishableFrame(red.view)) }
         _ = try scratch.write("theirs", "a.mp4")
         let outcome = finishing(sink, red)
         let problem = try #require(outcome)
@@ -168,10 +169,10 @@ import Testing
     @Test func `an encoder that is killed is told and does not kill us`() throws {
         let red = frame(.i420, width: 320, height: 240)
         var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
-        try sink.publish(red.view)
+        try sink.publish(PublishableFrame(red.view))
         for child in writers() { kill(child, SIGKILL) }
         let problem = try #require(
-            problem { for _ in 0..<200 { try sink.publish(red.view) } })
+            problem { for _ in 0..<200 { try sink.publish(PublishableFrame(red.view)) } })
         #expect(problem.kind == .gone && problem.what.contains("a.mp4") && problem.what.contains("signal 9"))
         #expect(finishing(sink, red)?.kind == .gone)
         #expect(scratch.names().isEmpty)
@@ -179,7 +180,7 @@ import Testing
 
     private func finishing(_ sink: consuming FileSink, _ card: borrowing Frame) -> Problem? {
         do {
-            try sink.finish(card: card.view)
+            try sink.finish(placeholder: PublishableFrame(card.view))
             return nil
         } catch { return error as? Problem }
     }

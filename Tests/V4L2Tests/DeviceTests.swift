@@ -3,6 +3,7 @@ import Frames
 import Testing
 
 @testable import Capture
+@testable import Privacy
 @testable import Publish
 @testable import V4L2
 
@@ -25,7 +26,7 @@ private func frames(
 private func write(_ count: Int, luma: UInt8, to loopback: inout Loopback) throws {
     var frame = Frame(loopback.layout)
     frame.fill(y: luma, u: 128, v: 128)
-    for _ in 0..<count { try loopback.publish(frame.view) }
+    for _ in 0..<count { try loopback.publish(PublishableFrame(frame.view)) }
 }
 
 @Suite(.serialized, .enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
@@ -97,7 +98,7 @@ struct DeviceTests {
                 #expect(view.layout == loopback.layout)
                 #expect(view.bytes[320 * 100] == luma)
             }
-            try loopback.finish(card: Frame(loopback.layout).view)
+            try loopback.finish(placeholder: PublishableFrame(Frame(loopback.layout).view))
         }
     }
 
@@ -109,7 +110,7 @@ struct DeviceTests {
         try write(4, luma: 200, to: &loopback)
         var card = Frame(loopback.layout)
         card.fill(y: 33, u: 128, v: 128)
-        try loopback.finish(card: card.view)
+        try loopback.finish(placeholder: PublishableFrame(card.view))
         for index in 0..<reader.count {
             let buffer = BufferRing.Filled(index: index, count: size, time: nil, isDamaged: false)
             #expect(reader.bytes(of: buffer)[0] == 33 && reader.bytes(of: buffer)[size - 2] == 33)
@@ -120,7 +121,7 @@ struct DeviceTests {
         var first = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         try write(1, luma: 60, to: &first)
         var reader = try BufferRing(setUp("/dev/video10"), shortest: 1)
-        try first.finish(card: Frame(first.layout).view)
+        try first.finish(placeholder: PublishableFrame(Frame(first.layout).view))
 
         // Another size cannot be had under an open reader: the old one is granted, and obeyed.
         var second = try Loopback(path: "/dev/video10", width: 640, height: 480, rate: wanted.rate)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Capture
 import Compose
 import Frames
+import Privacy
 import Publish
 
 /// `guise apply`: a photo to a photo, a clip to a clip.
@@ -33,26 +34,27 @@ struct ApplyCommand: ParsableCommand {
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
             overwrites: overwrite)
+        pipeline.allowsUncoveredPhotos = allowUncovered
         let placeholder =
             pipeline.isCovering
-            ? Card.frame(
-                title: "Covered", text: "A face that was not found may be in this picture.", clip.layout) : nil
+            ? Placeholder(
+                title: "Covered", text: "A face that was not found may be in this picture.", clip.layout)
+            : Placeholder(plain: clip.layout)
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
             let arrival = try clip.withFrame { view, time in
                 try pipeline.dress(view, at: time, isPhoto ? .whole : .following)
                 faces += pipeline.tracker.faces.count
                 frames += 1
-                if isPhoto, !pipeline.mayBeSeen, !allowUncovered {
+                switch pipeline.gate.outcome {
+                case .publishable(let frame): try sink.publish(frame)
+                case .withheld(.noFaceFound):
                     throw Problem(
                         .unusable, "no face that could be hidden was found in \(input); \(output) was not written",
                         cure: "check the photo, or pass --allow-uncovered to write it unchanged")
-                }
-                switch placeholder {
-                case .some(let placeholder) where !isPhoto && !pipeline.mayBeSeen:
+                case .withheld:
                     withheld += 1
-                    try sink.publish(placeholder.view)
-                default: try sink.publish(pipeline.canvas.frame.view)
+                    try sink.publish(placeholder.frame)
                 }
             }
             switch arrival {
@@ -61,7 +63,7 @@ struct ApplyCommand: ParsableCommand {
             case .end: break loop
             }
         }
-        try sink.finish(card: pipeline.canvas.frame.view)
+        try sink.finish(placeholder: placeholder.frame)
         if let warning = clip.warning { tell("guise: \(warning)") }
         if isPhoto, !pipeline.tracker.candidates.isEmpty {
             tell("guise: \(pipeline.tracker.candidates.count) more places that may be faces were covered")

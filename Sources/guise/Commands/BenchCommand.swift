@@ -56,10 +56,10 @@ struct BenchCommand: ParsableCommand {
                 let asked = callocations_count()
                 try pipeline.dress(view, at: time)
                 let dressed = threadTime()
-                convert(pipeline.canvas.frame, into: &published)
+                convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - dressed
                 figures.add(
-                    pipeline.cost, copy: copied, covered: pipeline.coveredShare,
+                    pipeline.cost, copy: copied, covered: pipeline.gate.coveredShare,
                     allocations: number < Self.warmUp ? nil : callocations_count() - asked)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
             }

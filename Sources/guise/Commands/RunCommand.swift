@@ -170,7 +170,7 @@ struct RunCommand: ParsableCommand {
         // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
-            do { try cards.with(.stopped) { try output.finish(card: $0) } } catch { ending = .failure(error) }
+            do { try cards.with(.stopped) { try output.finish(placeholder: $0) } } catch { ending = .failure(error) }
         }
         try? board.now.recorder?.finish()
         _ = try outcome.get()
