@@ -85,7 +85,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control", "Page", "Doctor",
+                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control", "Page",
+                "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -117,7 +118,8 @@ let package = Package(
         .testTarget(
             name: "GuiseTests",
             dependencies: [
-                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy", "Publish", "Control",
+                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy", "Publish",
+                "Control",
                 "Page", "CAllocations",
             ], swiftSettings: hotSettings),
         // Drives the built program as its users do.
