@@ -85,8 +85,9 @@ struct EffectTests {
         let jump = seen(cast(128, 128), 1.0 / 30)
         #expect(abs(jump.y - 146) <= 2, "one frame must not undo the balance: \(jump)")
         let grey = cast(128, 128)
+        let frame = grey.frame
         for i in 1..<40 {
-            canvas.frame = grey.frame
+            convert(frame, into: &canvas.frame)
             dresser.dress(&canvas, [], placement: .identity, at: Double(i) / 6)
         }
         let later = seen(grey, 200.0 / 30)
