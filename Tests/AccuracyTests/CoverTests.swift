@@ -1,0 +1,79 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension Accuracy {
+    /// What a mask that hides faces covers beside the faces: all would be hidden if everything were covered, which helps
+    /// nobody. The figures are those of `guise bench`, which counts the covered part of each frame.
+    @Suite struct Cover {
+        private struct Clip: Decodable {
+            let type, name: String
+            let kind, annotations: String?
+            let frames, faces: Int?
+            let fps: Double?
+            let width, height: Int
+        }
+
+        /// Longer clips show nothing new.
+        private static let mostFrames = 600
+        /// Of the picture that `guise bench` composes, pixels.
+        private static let (width, height) = (1280.0, 720.0)
+        /// A mean head's half axes in eye distances, as `HeadOutline` has them.
+        private static let headArea = Double.pi * 1.36 * 2.06
+
+        private let scratch: ScratchFolder
+
+        init() throws { scratch = try ScratchFolder() }
+
+        private static func clips(_ isWanted: (Clip) -> Bool) throws -> [Clip] {
+            // Photos have no frames.
+            try Labels.read("index.json", as: [Clip].self).filter { $0.type == "video" && isWanted($0) }
+        }
+
+        /// The part of each frame that is covered beside the masks, 0 to 1; 1: a placeholder was shown.
+        private func shares(of clip: Clip) throws -> [Double] {
+            struct Report: Decodable { let covered: [Double] }
+            let count = min(clip.frames ?? 1, Self.mostFrames)
+            let outcome = try scratch.guise(
+                "bench", "\(Fixtures.labelledFaces)/\(clip.name)", "--mask", "pixelate", "--json", "--frames",
+                "\(count)")
+            try #require(outcome.code == 0, "\(clip.name): \(outcome.errors)")
+            return try JSONDecoder().decode(Report.self, from: Data(outcome.out.utf8)).covered
+        }
+
+        @Test func `with one person there, little more than the head is covered, and a placeholder is rare`() throws {
+            var (withheld, all) = (0, 0)
+            for clip in try Self.clips({ $0.kind == "face" && $0.faces == 1 }) {
+                let shares = try shares(of: clip)
+                let labels = try Labels.read(try #require(clip.annotations), as: Labels.Clip.self).frames
+                let scale = min(Self.width / Double(clip.width), Self.height / Double(clip.height))
+                var heads: [Double] = []
+                for (share, faces) in zip(shares, labels) where share < 1 {
+                    guard let eyes = faces.compactMap(\.marks).first?.eyeDistance else { continue }
+                    let head = Self.headArea * eyes * eyes * scale * scale
+                    heads.append(1 + share * Self.width * Self.height / head)
+                }
+                let mean = heads.reduce(0, +) / Double(max(1, heads.count))
+                print("\(clip.name): \(mean) heads covered, \(shares.count { $0 == 1 }) of \(shares.count) withheld")
+                #expect(mean <= 2.5, "\(clip.name)")
+                withheld += shares.count { $0 == 1 }
+                all += shares.count
+            }
+            print("placeholder: \(withheld) of \(all) frames with one person")
+            #expect(Double(withheld) <= 0.011 * Double(all))
+        }
+
+        @Test func `two seconds later, a picture without faces is hardly touched`() throws {
+            var (touched, all) = (0, 0)
+            for clip in try Self.clips({ $0.kind == "negative" }) {
+                let late = try shares(of: clip).dropFirst(Int(2 * (clip.fps ?? 30)))
+                print("\(clip.name): \(late.count { $0 > 0 }) of \(late.count) touched")
+                touched += late.count { $0 > 0 }
+                all += late.count
+            }
+            print("touched: \(touched) of \(all) frames without faces")
+            // A cut in one of the clips takes two seconds of it.
+            #expect(Double(touched) <= 0.04 * Double(all))
+        }
+    }
+}
