@@ -35,7 +35,7 @@ let package = Package(
     products: [.executable(name: "guise", targets: ["guise"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     ],
     targets: [
         // The shims: C interfaces to what Swift cannot see.
@@ -76,8 +76,10 @@ let package = Package(
             name: "Page",
             dependencies: [
                 "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt",
-                .product(name: "FlyingFox", package: "FlyingFox"),
-                .product(name: "FlyingSocks", package: "FlyingFox"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
             swiftSettings: hotSettings),
         .target(

@@ -1,5 +1,3 @@
-import FlyingFox
-import Foundation
 import Frames
 
 /// The page's own files, read anew for each request, so that an edit shows on reload.

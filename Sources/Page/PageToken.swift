@@ -1,5 +1,4 @@
 import Control
-import FoundationEssentials
 import Frames
 import Glibc
 
@@ -24,7 +23,7 @@ public struct PageToken: Sendable {
     /// The session's, from `$XDG_RUNTIME_DIR/guise/page-token`; made where none is there that is ours alone.
     /// - Throws: `missing` without a runtime folder, `system` where the file cannot be written.
     public static func ofSession(
-        environment: [String: String] = ProcessInfo.processInfo.environment
+        environment: [String: String]
     ) throws(Problem) -> PageToken {
         let file = "\(try ControlSocket.makeFolder(environment: environment))/page-token"
         if let kept = read(file) { return kept }

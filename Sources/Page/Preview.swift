@@ -1,4 +1,3 @@
-import Foundation
 import Frames
 import Privacy
 import Synchronization

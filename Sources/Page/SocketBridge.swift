@@ -1,88 +1,195 @@
 import Control
-import FlyingFox
-import FlyingSocks
-import Foundation
-import Frames
+import NIOCore
+import NIOPosix
+import NIOWebSocket
 
-/// A web socket on one side, a client of the control server on the other: each text is a line. What clients may do, and
-/// how much of it, the control server says.
-struct SocketBridge: WSHandler {
-    let connect: @Sendable () throws -> CInt
-    let pool: any AsyncSocketPool
+/// A web socket's side of a bridge to the control server: each text is a line. Neither side is read while the other takes
+/// no more, so that no more than a few lines wait. What clients may do the control server says.
+final class SocketBridge: ChannelDuplexHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = WebSocketFrame
+    typealias OutboundOut = WebSocketFrame
 
-    /// Lines that wait for a browser that does not read them; then the connection ends. The control server allows 256 KiB,
-    /// which are 60 lines of figures, before it ends it on its own.
-    private static let mostWaiting = 64
-    private static let newline = UInt8(ascii: "\n")
+    private let limits: PageLimits
+    private let connect: () throws -> CInt
+    private var context: ChannelHandlerContext?
+    private var control: ControlEnd?
+    private var isReadHeld = false
+    /// The close frame has been sent.
+    private var isClosing = false
 
-    func makeFrames(for client: AsyncThrowingStream<WSFrame, any Error>) async throws -> AsyncStream<WSFrame> {
-        let descriptor = Socket.FileDescriptor(rawValue: try connect())
-        let control = try AsyncSocket(socket: Socket(file: descriptor), pool: pool)
-        let (frames, out) = AsyncStream.makeStream(
-            of: WSFrame.self, bufferingPolicy: .bufferingOldest(Self.mostWaiting))
-        let talk = Task {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await Self.hear(client, control, out) }
-                group.addTask { await Self.tell(control, out) }
-                // When one side is gone, the other is of no use.
-                await group.next()
-                group.cancelAll()
-            }
-            out.finish()
-            try? control.close()
+    /// - Parameter connect: gives a connected descriptor of the control server, which the bridge then owns.
+    init(_ limits: PageLimits, connect: @escaping () throws -> CInt) {
+        (self.limits, self.connect) = (limits, connect)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        open(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        control?.close()
+        control = nil
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        let end = NIOLoopBound(ControlEnd(self), eventLoop: context.eventLoop)
+        do {
+            let descriptor = try connect()
+            ClientBootstrap(group: context.eventLoop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(end.value) }
+                }
+                .withConnectedSocket(descriptor)
+                .assumeIsolated()
+                .whenFailure { [self] _ in close(.unexpectedServerError, "guise did not answer") }
+            control = end.value
+        } catch { close(.unexpectedServerError, "guise did not answer") }
+    }
+
+    // MARK: - from the browser
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isClosing else { return }
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .text: control?.send(line: frame.unmaskedData)
+        case .ping: write(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData))
+        case .connectionClose: close(.normalClosure, "")
+        case .pong: break
+        default: close(.unacceptableData, "texts only")
         }
-        out.onTermination = { _ in talk.cancel() }
-        return frames
     }
 
-    /// From the browser to the control server.
-    private static func hear(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ control: AsyncSocket,
-        _ out: AsyncStream<WSFrame>.Continuation
-    ) async {
-        var text = Data()
-        do {
-            for try await frame in client {
-                switch frame.opcode {
-                case .text, .continuation:
-                    text.append(frame.payload)
-                    guard text.count <= Wire.longestLine else { return out.say(1009, "a line of more than 64 KiB") }
-                    guard frame.fin else { continue }
-                    // JSON's spaces may be ends of lines; here they would end the request.
-                    let line = Data(text.map { $0 == newline ? UInt8(ascii: " ") : $0 } + [newline])
-                    text = Data()
-                    try await control.write(line)
-                case .ping:
-                    out.yield(WSFrame(fin: true, opcode: .pong, mask: nil, payload: frame.payload.prefix(125)))
-                case .close:
-                    return out.say(1000, "")
-                case .pong: break
-                default: return out.say(1003, "texts only")
-                }
-            }
-        } catch {}
+    /// Reads on if the control server takes more.
+    func read(context: ChannelHandlerContext) {
+        if isClosing || control?.isWritable == true { context.read() } else { isReadHeld = true }
     }
 
-    /// From the control server to the browser.
-    private static func tell(_ control: AsyncSocket, _ out: AsyncStream<WSFrame>.Continuation) async {
-        var received: [UInt8] = []
-        do {
-            while !Task.isCancelled {
-                received += try await control.read(atMost: 16 << 10)
-                while let end = received.firstIndex(of: newline) {
-                    let line = Data(received[..<end])
-                    received.removeSubrange(...end)
-                    let result = out.yield(WSFrame(fin: true, opcode: .text, mask: nil, payload: line))
-                    guard case .enqueued = result else { return }
-                }
-            }
-        } catch  where !Task.isCancelled { out.say(1001, "guise has ended") } catch {}
+    fileprivate func resumeReading() {
+        guard isReadHeld, let context else { return }
+        isReadHeld = false
+        context.read()
     }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength,
+            NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge,
+            NIOWebSocketFrameAggregator.Error.tooManyFragments:
+            close(.messageTooLarge, "a line of more than \(Wire.longestLine >> 10) KiB")
+        case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error: close(.protocolError, "")
+        default: context.close(promise: nil)
+        }
+    }
+
+    // MARK: - to the browser
+
+    fileprivate var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { control?.resumeReading() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    fileprivate func send(line: ByteBuffer) {
+        if !isClosing { write(WebSocketFrame(fin: true, opcode: .text, data: line)) }
+    }
+
+    /// Says why, and closes. The browser has a moment to read it: what it still sends is dropped.
+    fileprivate func close(_ code: WebSocketErrorCode, _ reason: String) {
+        guard !isClosing, let context else { return }
+        isClosing = true
+        var data = ByteBuffer()
+        data.write(webSocketErrorCode: code)
+        data.writeString(reason)
+        write(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))
+        control?.close()
+        control = nil
+        resumeReading()
+        let channel = context.channel
+        let pause = code == .normalClosure ? TimeAmount.zero : limits.farewell
+        channel.eventLoop.scheduleTask(in: pause) { channel.close(promise: nil) }
+    }
+
+    private func write(_ frame: WebSocketFrame) { context?.writeAndFlush(wrapOutboundOut(frame), promise: nil) }
 }
 
-extension AsyncStream<WSFrame>.Continuation {
-    /// The last word, with a code of RFC 6455, 7.4.1.
-    fileprivate func say(_ code: UInt16, _ reason: String) {
-        yield(.close(code: WSCloseCode(code, reason: reason)))
+/// The control server's side of the bridge.
+private final class ControlEnd: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private static let newline = UInt8(ascii: "\n")
+    private unowned let bridge: SocketBridge
+    private var context: ChannelHandlerContext?
+    /// The beginning of a line.
+    private var received = ByteBuffer()
+    private var isReadHeld = false
+    private var isClosed = false
+
+    init(_ bridge: SocketBridge) { self.bridge = bridge }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        if isClosed { context.close(promise: nil) } else { self.context = context }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        bridge.resumeReading()
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.context = nil
+        if !isClosed { bridge.close(.goingAway, "guise has ended") }
+    }
+
+    func close() {
+        isClosed = true
+        context?.close(promise: nil)
+        context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isClosed else { return }
+        var bytes = unwrapInboundIn(data)
+        received.writeBuffer(&bytes)
+        while let end = received.readableBytesView.firstIndex(of: Self.newline) {
+            guard let line = received.readSlice(length: end - received.readerIndex) else { break }
+            received.moveReaderIndex(forwardBy: 1)
+            bridge.send(line: line)
+        }
+        received.discardReadBytes()
+    }
+
+    /// Reads on if the browser takes more.
+    func read(context: ChannelHandlerContext) {
+        if bridge.isWritable { context.read() } else { isReadHeld = true }
+    }
+
+    func resumeReading() {
+        guard isReadHeld, let context else { return }
+        isReadHeld = false
+        context.read()
+    }
+
+    var isWritable: Bool { context?.channel.isActive == true && context?.channel.isWritable == true }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { bridge.resumeReading() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    /// Sends a text as a line: JSON's spaces may be newlines, which here would end the request.
+    func send(line: ByteBuffer) {
+        guard let context else { return }
+        var bytes = ByteBuffer()
+        bytes.reserveCapacity(line.readableBytes + 1)
+        for byte in line.readableBytesView { bytes.writeInteger(byte == Self.newline ? UInt8(ascii: " ") : byte) }
+        bytes.writeInteger(Self.newline)
+        context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 }

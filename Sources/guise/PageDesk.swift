@@ -1,7 +1,7 @@
 import Capture
 import Compose
 import Control
-import Foundation
+import FoundationEssentials
 import Frames
 import Page
 import Synchronization
@@ -40,7 +40,7 @@ final class PageDesk: PageHost {
             Result { () throws(Problem) -> PageServer in
                 if let server { return server }
                 // Without a runtime folder there is no session to keep one for.
-                let token = (try? PageToken.ofSession()) ?? PageToken()
+                let token = (try? PageToken.ofSession(environment: ProcessInfo.processInfo.environment)) ?? PageToken()
                 let fresh = try PageServer(
                     port: UInt16(port), files: session.places.page, token: token, preview: preview, host: self)
                 server = fresh

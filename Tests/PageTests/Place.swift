@@ -61,7 +61,7 @@ final class Place {
     let host: Host
     let server: PageServer
 
-    init() throws {
+    init(_ limits: PageLimits = PageLimits()) throws {
         scratch = try ScratchFolder()
         let looked = looked
         preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) { looked.signal() }
@@ -69,7 +69,8 @@ final class Place {
         try Data("<p>Guise".utf8).write(to: folder.appending(path: "index.html"))
         try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: folder.appending(path: "album"))
         host = try Host(album: folder.appending(path: "album").path)
-        server = try PageServer(port: 0, files: folder.path, token: token, preview: preview, host: host)
+        server = try PageServer(
+            port: 0, files: folder.path, token: token, preview: preview, host: host, limits: limits)
     }
 
     /// What a browser sends that was let in.

@@ -9,50 +9,6 @@ import Testing
 
 /// What those who look get.
 @Suite(.serialized, .ownThread) struct PreviewTests {
-    /// Publishes a frame of the next gray, a second later by its own clock, to all who look.
-    private final class Publisher {
-        private let preview: Preview
-        private let marks: [FaceMark]
-        private var step = 0
-
-        init(_ preview: Preview, marks: [FaceMark] = []) { (self.preview, self.marks) = (preview, marks) }
-
-        func publish() {
-            var frame = Frame(preview.layout)
-            frame.fill(y: UInt8(16 + step % 220), u: 90, v: 240)
-            step += 1
-            for picture in Preview.Picture.allCases where preview.wants(picture, at: now) {
-                preview.put(picture, frame.view, marks: marks, isCard: false, at: now)
-            }
-        }
-
-        /// Nanoseconds.
-        private var now: UInt64 { UInt64(step) * 1_000_000_000 }
-    }
-
-    /// One who looks at the stream.
-    private struct Viewer {
-        let visitor: Visitor
-
-        /// Returns when the server knows of it.
-        init(_ place: Place, _ query: String = "") throws {
-            visitor = try Visitor(port: place.server.port)
-            try visitor.request("GET", "/stream?\(query)", place.own)
-            let answer = try visitor.answer()
-            #expect(answer.headers["content-type"]?.hasPrefix("multipart/x-mixed-replace") == true)
-            place.looked.wait()
-        }
-
-        func next() throws -> [UInt8] {
-            while true {
-                let head = String(decoding: try #require(visitor.take(through: "\r\n\r\n")), as: UTF8.self)
-                // What is no head is the end of a chunk.
-                guard let length = head.firstMatch(of: /Content-Length: (\d+)/).flatMap({ Int($0.1) }) else { continue }
-                return try #require(visitor.take(length))
-            }
-        }
-    }
-
     @Test func `the stream gives each new picture, in the size asked for`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)

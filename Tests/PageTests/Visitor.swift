@@ -50,10 +50,13 @@ final class Visitor {
                 unsafe Glibc.send(
                     descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, CInt(MSG_NOSIGNAL))
             }
-            try #require(count > 0, "sent")
+            guard count > 0 else { throw Gone() }
             sent += count
         }
     }
+
+    /// The other end is closed.
+    struct Gone: Error {}
 
     /// False at the end.
     private func receive() -> Bool {
@@ -129,7 +132,7 @@ final class Visitor {
     }
 
     /// The next frame; nil at the end.
-    func hear() -> (opcode: UInt8, text: String)? {
+    func hear() -> (opcode: UInt8, code: Int, text: String)? {
         guard let head = take(2) else { return nil }
         var length = Int(head[1] & 127)
         if length >= 126 {
@@ -137,7 +140,9 @@ final class Visitor {
             length = more.reduce(0) { $0 << 8 | Int($1) }
         }
         guard let bytes = take(length) else { return nil }
-        let text = head[0] & 15 == 8 ? bytes.dropFirst(2) : bytes[...]
-        return (head[0] & 15, String(decoding: text, as: UTF8.self))
+        // The last frame begins with a code.
+        let isEnd = head[0] & 15 == 8 && bytes.count >= 2
+        let code = isEnd ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
+        return (head[0] & 15, code, String(decoding: bytes.dropFirst(isEnd ? 2 : 0), as: UTF8.self))
     }
 }

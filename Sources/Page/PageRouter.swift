@@ -1,0 +1,172 @@
+import Frames
+import JSON
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+/// Answers requests: who may ask, and which route gives what.
+final class PageRouter: Sendable {
+    let limits: PageLimits
+    let table: ConnectionTable
+    private let files: PageFiles
+    private let token: PageToken
+    private let preview: Preview
+    private let host: any PageHost
+    private let listening = Atomic<Int>(0)
+
+    /// 0 until the server listens.
+    var port: Int {
+        get { listening.load(ordering: .acquiring) }
+        set { listening.store(newValue, ordering: .releasing) }
+    }
+
+    init(_ limits: PageLimits, _ files: PageFiles, _ token: PageToken, _ preview: Preview, _ host: any PageHost) {
+        (self.limits, self.files, self.token, self.preview, self.host) = (limits, files, token, preview, host)
+        table = ConnectionTable(capacity: limits.connections)
+    }
+
+    /// Whether a request may be answered.
+    func decision(_ request: PageRequest) -> Door.Verdict {
+        Door(port: port, token: token).judge(
+            Door.Knock(isReading: request.method == .GET, path: request.path, token: request.value("token")) {
+                request.headers.first(name: $0)
+            })
+    }
+
+    /// Opens a connection to the control server.
+    func connect() throws -> CInt { try host.connect() }
+
+    /// Sends the response to a request.
+    /// - Throws: if the connection is gone.
+    func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
+        switch decision(request) {
+        case .stranger(let why): return try await refuseStranger(why, writer)
+        case .known:
+            var headers = headers("text/plain")
+            headers.add(name: "Location", value: "/")
+            headers.add(name: "Set-Cookie", value: Door(port: port, token: token).cookie)
+            return try await writer.send(.seeOther, headers, [])
+        case .welcome: break
+        }
+        let response: Response
+        do {
+            response = try await respond(to: request)
+        } catch { return try await refuse(PageRefusal(error), writer) }
+        switch response {
+        case .whole(let headers, let bytes): try await writer.send(.ok, headers, bytes)
+        case .stream(let headers, let stream):
+            try await writer.send(.head(.ok, headers))
+            try await stream.send(writer)
+        case .file(let status, let headers, let file, let range):
+            try await file.send(status, headers, range, writer)
+        }
+    }
+
+    private enum Response {
+        case whole(HTTPHeaders, [UInt8])
+        case stream(HTTPHeaders, PictureStream)
+        case file(HTTPResponseStatus, HTTPHeaders, AlbumFile, Range<Int>)
+    }
+
+    private func respond(to request: PageRequest) async throws -> Response {
+        switch (request.method, request.path) {
+        case (.GET, "/stream"):
+            let look = try PictureStream.look(request)
+            return .stream(headers(PictureStream.type), PictureStream(preview: preview, look: look))
+        case (.GET, "/thumbnail"): return try await thumbnail(request)
+        case (.POST, "/face"):
+            return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.keepFace())]).text.utf8))
+        case (.POST, "/photo"):
+            let dressed = try await host.dress(photo: request.body)
+            var headers = headers("image/jpeg")
+            headers.add(name: "X-Guise-Faces", value: "\(dressed.faces)")
+            return .whole(headers, dressed.jpeg)
+        case (.GET, let path) where path.hasPrefix("/album/"): return try album(request)
+        case (.GET, "/socket"): throw PageRefusal(400, "bad-request", "this is for web sockets (RFC 6455)")
+        case (.GET, let path):
+            guard let file = files.file(at: path) else { throw PageRefusal(404, "not-found", "not here") }
+            return .whole(headers(file.type), file.bytes)
+        default: throw PageRefusal(405, "bad-method", "\(request.method.rawValue) is not for this")
+        }
+    }
+
+    // MARK: - responses
+
+    private static let jsonType = "application/json"
+
+    /// What a browser may do with a response: show it, on this page.
+    private func headers(_ type: String) -> HTTPHeaders {
+        [
+            "Content-Type": type,
+            // 'self' alone does not let web sockets through in every browser.
+            "Content-Security-Policy":
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self'; "
+                + "connect-src 'self' ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
+                + "form-action 'none'; frame-ancestors 'none'",
+            "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+        ]
+    }
+
+    /// Sends an error as JSON.
+    /// - Throws: if the connection is gone.
+    func refuse(_ refusal: PageRefusal, _ writer: ResponseWriter) async throws {
+        let body: JSON = JSON(["error": JSON(["code": JSON(refusal.code), "message": JSON(refusal.message)])])
+        let status = HTTPResponseStatus(statusCode: refusal.status)
+        try await writer.send(status, headers(Self.jsonType), Array(body.text.utf8))
+    }
+
+    private func refuseStranger(_ why: String, _ writer: ResponseWriter) async throws {
+        let page = """
+            <!doctype html>
+            <html lang="en">
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width">
+            <meta name="color-scheme" content="light dark">
+            <title>Guise: closed</title>
+            <h1>This page is closed</h1>
+            <p>\(why)</p>
+            <p>Run <code>guise page</code> in a terminal, and open the address that it prints.</p>
+            </html>
+
+            """
+        try await writer.send(.forbidden, headers("text/html; charset=utf-8"), Array(page.utf8))
+    }
+
+    // MARK: - pictures
+
+    private func thumbnail(_ request: PageRequest) async throws -> Response {
+        guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
+            throw PageRefusal(400, "bad-value", "'face' allows: sample, mine")
+        }
+        let jpeg = try await host.thumbnail(of: request.value("mask") ?? "", on: face)
+        var headers = headers("image/jpeg")
+        // The address of another face has another `v`; art that is being worked on is soon seen.
+        if request.value("v") != nil { headers.replaceOrAdd(name: "Cache-Control", value: "private, max-age=60") }
+        return .whole(headers, jpeg)
+    }
+
+    private func album(_ request: PageRequest) throws -> Response {
+        guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
+            let path = host.path(inAlbum: name), let file = AlbumFile(path)
+        else {
+            throw PageRefusal(404, "not-found", "no picture or recording of that name was made since guise began")
+        }
+        var headers = headers(AlbumFile.type(of: name))
+        headers.add(name: "Accept-Ranges", value: "bytes")
+        if request.value("download") == "1" {
+            // By RFC 6266 and 8187: any name, whatever is in it.
+            headers.add(name: "Content-Disposition", value: "attachment; filename*=UTF-8''\(percentEncoded(name))")
+        }
+        switch ByteRange(request.headers.first(name: "Range"), size: file.size) {
+        case .all: return .file(.ok, headers, file, 0..<file.size)
+        case .part(let range):
+            headers.add(
+                name: "Content-Range", value: "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(file.size)")
+            return .file(.partialContent, headers, file, range)
+        case .unsatisfiable:
+            headers.add(name: "Content-Range", value: "bytes */\(file.size)")
+            return .file(.rangeNotSatisfiable, headers, file, 0..<0)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+
+/// One connection's requests: bounds them, and has each answered by a task of its own.
+final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = ResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let router: PageRouter
+    private let timer: RequestTimer
+    private var request: PageRequest?
+    /// Bytes of the body so far.
+    private var bodyCount = 0
+    /// Bytes of the body that are kept.
+    private var bodyLimit = 0
+    private var version = HTTPVersion.http1_1
+    /// The connection goes on after the response.
+    private var isKept = true
+    /// All of the request has arrived.
+    private var isComplete = false
+    private var hasAnswered = false
+    private var task: Task<Void, Never>?
+
+    init(_ router: PageRouter, _ timer: RequestTimer) { (self.router, self.timer) = (router, timer) }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        task?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { task?.cancel() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): begin(head, context)
+        case .body(let bytes): append(bytes, context)
+        case .end:
+            timer.requestArrived()
+            isComplete = true
+            guard let request, !hasAnswered else { return }
+            self.request = nil
+            if let refusal = bodyCount > bodyLimit ? tooLarge : nil {
+                answer(context) { try await $0.refuse(refusal, $1) }
+            } else {
+                answer(context) { try await $0.answer(request, $1) }
+            }
+        }
+    }
+
+    private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        timer.headArrived()
+        (version, isKept, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
+        let request = PageRequest(head)
+        switch router.decision(request) {
+        case .welcome:
+            timer.authenticated()
+            router.table.authenticate(context.channel)
+            let isPhoto = request.method == .POST && request.path == "/photo"
+            bodyLimit = isPhoto ? router.limits.photo : router.limits.body
+        case .known, .stranger: bodyLimit = router.limits.body
+        }
+        self.request = request
+        let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
+        if announced > mostRead {
+            answer(context) { [tooLarge] in try await $0.refuse(tooLarge, $1) }
+        } else if announced > 0, announced <= bodyLimit {
+            self.request?.body.reserveCapacity(announced)
+        }
+    }
+
+    private func append(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard !hasAnswered else { return }
+        bodyCount += bytes.readableBytes
+        if bodyCount > mostRead {
+            answer(context) { [tooLarge] in try await $0.refuse(tooLarge, $1) }
+        } else if bodyCount <= bodyLimit {
+            request?.body.append(contentsOf: bytes.readableBytesView)
+        } else {
+            request?.body = []
+        }
+    }
+
+    /// Bytes of a body that are read, kept or not.
+    private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
+
+    private var tooLarge: PageRefusal {
+        bodyLimit == router.limits.photo
+            ? PageRefusal(
+                413, "too-large", "a photo of more than \(router.limits.photo >> 20) MiB; make it smaller")
+            : PageRefusal(413, "too-large", "a request of more than \(router.limits.body >> 10) KiB")
+    }
+
+    private func answer(
+        _ context: ChannelHandlerContext,
+        _ body: @escaping @Sendable (PageRouter, ResponseWriter) async throws -> Void
+    ) {
+        hasAnswered = true
+        let (router, channel) = (router, context.channel)
+        task = Task {
+            // What goes wrong here is the connection's end, or leaves a response half sent.
+            do { try await body(router, ResponseWriter(channel)) } catch { channel.close(promise: nil) }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A web socket that may not be opened is answered as any other request.
+        if error is NIOWebSocketUpgradeError { return }
+        guard let error = error as? HTTPParserError, !hasAnswered else {
+            context.close(promise: nil)
+            return
+        }
+        let refusal: PageRefusal
+        if request?.path == "/photo" {
+            refusal = PageRefusal(400, "bad-request", "the photo did not arrive whole; send it again")
+        } else if case .headerOverflow = error {
+            let limits = router.limits
+            refusal = PageRefusal(
+                431, "too-large", "a head of more than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
+        } else {
+            refusal = PageRefusal(400, "bad-request", "that is no HTTP request")
+        }
+        isKept = false
+        answer(context) { try await $0.refuse(refusal, $1) }
+    }
+
+    // MARK: - responses
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let status, var headers):
+            if !isKept || !isComplete { headers.replaceOrAdd(name: "Connection", value: "close") }
+            let head = HTTPResponseHead(version: version, status: status, headers: headers)
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
+        case .end:
+            let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())
+            if !isComplete {
+                // Closed at once, a client that is still sending would not read the answer.
+                channel.eventLoop.scheduleTask(in: router.limits.farewell) { channel.close(promise: nil) }
+            } else if !isKept {
+                sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
+            } else {
+                timer.responseEnded()
+            }
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Glibc
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import Page
+
+/// What a visitor can cost: connections, time and memory.
+@Suite(.ownThread) struct LimitTests {
+    @Test func `300 silent connections neither keep a browser out nor use up descriptors`() throws {
+        let place = try Place()
+        let silent = try (0..<300).map { _ in try Visitor(port: place.server.port) }
+        // The oldest made room for the others.
+        for visitor in silent.prefix(300 - PageLimits().connections) { #expect(visitor.take(1) == nil) }
+        #expect(try place.ask("GET", "/").status == 200)
+        #expect(place.server.connections <= PageLimits().connections)
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test func `a connection with a valid credential makes room for no other`() throws {
+        var limits = PageLimits()
+        limits.connections = 4
+        let place = try Place(limits)
+        let viewers = try (0..<4).map { _ in
+            let visitor = try Visitor(port: place.server.port)
+            try visitor.request("GET", "/stream", place.own)
+            #expect(try visitor.answer().status == 200)
+            return visitor
+        }
+        #expect(try Visitor(port: place.server.port).take(1) == nil)
+        #expect(place.server.connections == 4)
+        withExtendedLifetime(viewers) {}
+    }
+
+    @Test func `who shows no valid credential is let go, whatever they send`() throws {
+        var limits = PageLimits()
+        limits.unauthenticated = .milliseconds(200)
+        let place = try Place(limits)
+        let silent = try Visitor(port: place.server.port)
+        let slow = try Visitor(port: place.server.port)
+        let stranger = try Visitor(port: place.server.port)
+        try stranger.request("GET", "/stream", ["Host": "evil.example"])
+        #expect(try stranger.answer().status == 403)
+        try slow.send(Array("GET / HTTP/1.1\r\nHost: ".utf8))
+        while (try? slow.send([UInt8(ascii: "x")])) != nil { usleep(1000) }
+        #expect(slow.take(1) == nil && silent.take(1) == nil && stranger.take(1) == nil)
+    }
+
+    @Test func `a connection that rests, or whose next head does not end, is closed`() throws {
+        var limits = PageLimits()
+        limits.idle = .milliseconds(100)
+        let resting = try Place(limits)
+        let visitor = try Visitor(port: resting.server.port)
+        try visitor.request("GET", "/thumbnail?mask=santa", resting.own)
+        #expect(try visitor.answer().isJPEG)
+        #expect(visitor.take(1) == nil)
+
+        limits = PageLimits()
+        limits.head = .milliseconds(100)
+        let place = try Place(limits)
+        let slow = try Visitor(port: place.server.port)
+        try slow.request("GET", "/thumbnail?mask=santa", place.own)
+        #expect(try slow.answer().isJPEG)
+        // It rests as long as it likes, but a head that has begun has to end.
+        try slow.send(Array("GET /thumb".utf8))
+        #expect(slow.take(1) == nil)
+    }
+
+    @Test func `a photo whose upload stops is not waited for`() throws {
+        var limits = PageLimits()
+        limits.idle = .milliseconds(100)
+        let place = try Place(limits)
+        let visitor = try Visitor(port: place.server.port)
+        try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
+        #expect(visitor.take(1) == nil)
+        #expect(place.host.photos.withLock { $0.isEmpty })
+    }
+
+    @Test func `a head of too many bytes or fields is refused`() throws {
+        let place = try Place()
+        let long = String(repeating: "x", count: PageLimits().headBytes)
+        let many = (0...PageLimits().headerFields).map { ("X-\($0)", "1") }
+        for headers in [["X-Long": long], Dictionary(uniqueKeysWithValues: many)] {
+            let answer = try place.ask("GET", "/", place.own.merging(headers) { $1 })
+            #expect(answer.status == 431 && answer.headers["connection"] == "close")
+        }
+        #expect(try place.ask("GET", "/\(long)").status == 431)
+        let garbage = try Visitor(port: place.server.port)
+        try garbage.send(Array("\u{1}\u{2}\r\n\r\n".utf8))
+        #expect(try garbage.answer().status == 400)
+        let large = [UInt8](repeating: 0, count: PageLimits().body + 1)
+        #expect(try place.ask("POST", "/face", place.posting, body: large).status == 413)
+    }
+
+    @Test func `a web socket frame of 282 MB is refused by its header`() throws {
+        let place = try Place()
+        let (visitor, _) = try place.open(place.posting)
+        // Final text, masked, 282 million bytes: not one of them is waited for.
+        try visitor.send([0x81, 0xFF, 0, 0, 0, 0, 0x10, 0xCE, 0xFA, 0x80, 1, 2, 3, 4])
+        let end = try #require(visitor.hear())
+        #expect(end.opcode == 8 && end.code == 1009 && end.text.contains("64 KiB"))
+        #expect(visitor.hear() == nil)
+    }
+
+    @Test(arguments: [(40 << 10, 2), (1, 300)])
+    func `a message in fragments has the same bound`(size: Int, count: Int) throws {
+        let place = try Place()
+        let (visitor, _) = try place.open(place.posting)
+        for i in 0..<count {
+            try visitor.say(String(repeating: "x", count: size), opcode: i == 0 ? 1 : 0, isLast: false)
+        }
+        let end = try #require(visitor.hear())
+        #expect(end.opcode == 8 && end.code == 1009)
+    }
+
+    @Test func `for who does not read, no pictures queue`() throws {
+        let place = try Place()
+        let publisher = Publisher(place.preview)
+        let slow = try Viewer(place, "rate=60&width=1280")
+        let fast = try Viewer(place, "rate=60")
+        let pictures = 150
+        var first = 0
+        for _ in 0..<pictures {
+            publisher.publish()
+            first = try fast.next().count
+        }
+        #expect(first > 0)
+        // As many as fit into the kernel's buffers.
+        let slowPictures = place.preview.encoded - pictures
+        #expect(slowPictures < pictures * 2 / 3, "\(slowPictures)")
+        withExtendedLifetime(slow) {}
+    }
+}
