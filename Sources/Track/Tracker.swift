@@ -82,7 +82,7 @@ public struct Tracker: ~Copyable {
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
-    private static let (firstLooks, firstThoroughLooks) = (24, 40)
+    private static let firstLooks = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of `Sweep.step`), and at
     /// these head tilts, degrees.
     private static let photoSizes: [Float] = [1, 1.063, 1.129]
@@ -248,12 +248,9 @@ public struct Tracker: ~Copyable {
     /// Seconds since the frame before; nil for the first.
     private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
 
-    /// Those of the first frame: nothing is shown before all was searched, where faces are to be hidden.
-    private var firstLooks: Int { isThorough ? Self.firstThoroughLooks : Self.firstLooks }
-
     /// Looks that this frame may spend beside its known faces.
     private func looks(at seconds: Double) -> Int {
-        guard let elapsed = elapsed(at: seconds) else { return firstLooks }
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let (perSecond, most) =
             isThorough ? (Self.slicesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
         let looks = max(1, min(Int((elapsed * perSecond).rounded()), most))
@@ -276,7 +273,7 @@ public struct Tracker: ~Copyable {
     private mutating func slices(at seconds: Double) -> Int {
         let shown = tracks.count { $0.isShown }
         if shown > 0 { lastPresence = seconds }
-        guard let elapsed = elapsed(at: seconds) else { return firstLooks }
+        guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let isSeeking = isPassing || (shown == 0 && seconds - lastPresence < settings.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
