@@ -50,6 +50,8 @@ let package = Package(
         // Counts what a program asks of malloc: for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
+        // The codes that the page and its server prove themselves with.
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
@@ -75,7 +77,7 @@ let package = Package(
         .target(
             name: "Page",
             dependencies: [
-                "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt",
+                "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt", "CSodium",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -97,7 +99,7 @@ let package = Package(
         // What tests share: scratch folders, programs at work, fixtures.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
-            name: "TestSupport", dependencies: ["CTestSupport", "Frames", "JSON", "Capture", "Control"],
+            name: "TestSupport", dependencies: ["CTestSupport", "CSodium", "Frames", "JSON", "Capture", "Control"],
             path: "Tests/Support",
             swiftSettings: hotSettings),
         // OpenCV's classifier, which the tracker's own is held to.

@@ -1,33 +1,36 @@
-// The control protocol (docs/control.md) over a WebSocket: requests as promises, events to listeners.
-// When guise ends or starts anew, this connects again by itself.
+// The control protocol (docs/control.md) over a web socket: requests as promises, events to listeners. Reconnects by itself
+// when Guise restarts.
+
+import { NoSession, currentKey, dropOffered, endSession, onLink, refusedCode, shakeHands } from "./session.js";
 
 const listeners = new Map();
 const waiting = new Map();
 let socket = null;
 let lastID = 0;
 let pause = 0;
+let timer = 0;
 
-/// "connecting", "open", "lost" (guise does not run), "refused" (the token is not valid any more).
+/// "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor" (see session.js).
 export let state = "connecting";
 
-/// Calls `listener` with each event of this name: those of the protocol, and "connection" where `state` changed.
+/// Calls `listener` with each event of this name: those of the protocol, and "connection" when `state` changes.
 export function on(name, listener) {
     if (!listeners.has(name)) listeners.set(name, new Set());
     listeners.get(name).add(listener);
 }
 
-function tell(name, event) {
+function emit(name, event) {
     for (const listener of listeners.get(name) ?? []) listener(event);
 }
 
-function become(now, seconds) {
+function setState(now, seconds) {
     state = now;
-    tell("connection", { state, seconds });
+    emit("connection", { state, seconds });
 }
 
-/// What guise answers; rejected with its own words where it refuses.
+/// Guise's answer; rejected with its own words if it refuses.
 export function ask(request, keys = {}) {
-    if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("Guise does not run just now."));
+    if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("Guise isn't running."));
     const id = ++lastID;
     return new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject });
@@ -35,9 +38,9 @@ export function ask(request, keys = {}) {
     });
 }
 
-function hear(line) {
+function receive(line) {
     const message = JSON.parse(line);
-    if (message.event) return tell(message.event, message);
+    if (message.event) return emit(message.event, message);
     const asked = waiting.get(message.id);
     if (!asked) return;
     waiting.delete(message.id);
@@ -45,31 +48,53 @@ function hear(line) {
     else asked.resolve(message.ok);
 }
 
-export function connect() {
-    const own = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
-    socket = own;
-    own.onopen = async () => {
-        try {
-            await ask("subscribe");
-            pause = 0;
-            become("open");
-        } catch { own.close(); }
-    };
-    own.onmessage = (event) => { for (const line of event.data.split("\n")) if (line) hear(line); };
-    own.onclose = async () => {
-        for (const asked of waiting.values()) asked.reject(new Error("Guise ended before it answered."));
-        waiting.clear();
-        // Half a second, then ever longer, to eight: a guise that starts anew is found soon, one that does not is left alone.
-        pause = Math.min(pause * 1.6 || 0.5, 8);
-        become(await isRefused() ? "refused" : "lost", pause);
-        setTimeout(connect, pause * 1000);
-    };
+/// Opens the web socket, and becomes "open" when both sides have proved themselves.
+export async function connect() {
+    clearTimeout(timer);
+    let key;
+    try { key = await currentKey(); } catch { return retry("missing"); }
+    const own = new WebSocket(`ws://${location.host}/socket`);
+    const closed = new Promise((resolve) => { own.onclose = resolve; });
+    // Messages of the handshake, one after the other.
+    const next = () => Promise.race([
+        new Promise((resolve) => { own.onmessage = (event) => resolve(event.data); }),
+        closed.then(({ code }) => { throw new NoSession(code === refusedCode ? "refused" : "lost"); }),
+    ]);
+    try {
+        await shakeHands(own, next, key);
+        own.onmessage = (event) => receive(event.data);
+        socket = own;
+        await ask("subscribe");
+        pause = 0;
+        setState("open");
+    } catch (error) {
+        own.close();
+        end(error instanceof NoSession ? error.reason : "lost");
+        return;
+    }
+    closed.then(() => { if (socket === own) end("lost"); });
 }
 
-/// A failed WebSocket does not say why; a plain request does.
-async function isRefused() {
-    try { return (await fetch("/icon.svg", { cache: "no-store" })).status === 403; } catch { return false; }
+function end(reason) {
+    socket?.close();
+    socket = null;
+    endSession();
+    for (const asked of waiting.values()) asked.reject(new Error("Guise ended before it answered."));
+    waiting.clear();
+    if (reason === "refused") dropOffered().then(() => retry(reason)); else retry(reason);
 }
+
+/// Half a second, then ever longer, to eight: a Guise that restarts is found soon, one that does not is left alone.
+function retry(reason) {
+    pause = Math.min(pause * 1.6 || 0.5, 8);
+    setState(reason, pause);
+    timer = setTimeout(connect, pause * 1000);
+}
+
+onLink(() => {
+    pause = 0;
+    if (socket) end("lost"); else retry(state);
+});
 
 // A page that comes back from sleep need not wait.
-addEventListener("online", () => { if (socket?.readyState === WebSocket.CLOSED) pause = 0; });
+addEventListener("online", () => { if (state !== "open") pause = 0; });

@@ -2,6 +2,7 @@
 
 import { on } from "./connection.js";
 import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
+import { request } from "./session.js";
 import * as wardrobe from "./wardrobe.js";
 
 /// Tags that are shown at once; the others come by "More".
@@ -154,8 +155,7 @@ $("masks").addEventListener("keydown", (event) => {
 // MARK: one's own face
 
 async function takeFace() {
-    const answer = await fetch("/face", { method: "POST" });
-    if (!answer.ok) throw new Error((await answer.json()).error.message);
+    await request("/face", { method: "POST" });
     wardrobe.face.version = Date.now();
 }
 
@@ -175,10 +175,10 @@ on("connection", ({ state }) => { if (state === "open" && $("mine").checked) sho
 
 // MARK: next, previous, chance
 
-for (const request of ["previous", "next", "random", "surprise"]) {
-    $(request).onclick = async () => {
+for (const name of ["previous", "next", "random", "surprise"]) {
+    $(name).onclick = async () => {
         const before = wardrobe.worn;
-        const answer = await wardrobe.change(request);
+        const answer = await wardrobe.change(name);
         if (answer?.masks) announce(answer.masks.map((mask) => wardrobe.title(mask.name)).join(", "));
         if (answer && !answer.kept && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
     };

@@ -82,7 +82,7 @@ let wasLost = false;
 on("connection", async ({ state }) => {
     if (state !== "open") {
         $("presence").className = "presence trouble";
-        $("presence-text").textContent = state === "connecting" ? "Connecting …" : state === "refused" ? "No access" : "Guise is away";
+        $("presence-text").textContent = state === "connecting" ? "Connecting …" : state === "lost" ? "Reconnecting …" : "No access";
         $("brief").textContent = "";
         wasLost ||= state === "lost";
         return;

@@ -1,6 +1,7 @@
 // A photo that is dropped, pasted or chosen is dressed with what is worn, and again whenever that changes.
 
 import { $, attempt, calm, copyPicture, toast } from "./elements.js";
+import { request } from "./session.js";
 import { showPhoto } from "./stage.js";
 import * as wardrobe from "./wardrobe.js";
 
@@ -11,11 +12,7 @@ let turn = 0;
 async function dress() {
     const own = ++turn;
     $("photo-says").textContent = "Dressing …";
-    const answer = await fetch("/photo", { method: "POST", body: file });
-    if (!answer.ok) {
-        const words = await answer.json().catch(() => null);
-        throw new Error(words?.error.message ?? `The photo could not be dressed (${answer.status}).`);
-    }
+    const answer = await request("/photo", { method: "POST", body: file });
     const after = await answer.blob();
     if (own !== turn || !file) return;
     if (urls) URL.revokeObjectURL(urls.after);

@@ -2,6 +2,8 @@
 
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, calm, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
+import { requestURL } from "./session.js";
+import { showStream } from "./stream.js";
 
 let showsMarks = false;
 /// While a photo is shown, the live picture rests.
@@ -12,11 +14,21 @@ let photo = null;
 /// A large picture takes guise three times the work: it is asked for where the picture alone is looked at.
 const viewer = () => `width=${document.fullscreenElement ? 1280 : 640}&rate=15`;
 
-/// Looks at the stream where there is somebody to see it. A connection that is there is given up first.
+const streamPath = (picture) => `/stream?picture=${picture}&marks=${showsMarks ? 1 : 0}&${viewer()}`;
+/// The stream that is shown: its path, and what ends it.
+let live = null;
+
+/// Shows the stream if there is somebody to see it. The one before ends first.
 function look() {
+    live?.abort.abort();
+    live = null;
     const isSeen = !document.hidden && state === "open" && !photo;
-    $("live").removeAttribute("src");
-    if (isSeen) $("live").src = `/stream?picture=after&marks=${showsMarks ? 1 : 0}&${viewer()}`;
+    if (!isSeen) return $("live").removeAttribute("src");
+    const own = live = { path: streamPath("after"), abort: new AbortController() };
+    showStream($("live"), own.path, own.abort.signal).catch(() => {}).then(() => {
+        // Asked for again while Guise is there.
+        setTimeout(() => { if (live === own) look(); }, 1000);
+    });
 }
 
 $("live").onload = () => {
@@ -24,12 +36,10 @@ $("live").onload = () => {
     $("screen").classList.add("lit");
     document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
 };
-$("live").onerror = () => setTimeout(() => { if (!$("live").complete || !$("live").naturalWidth) look(); }, 1000);
 document.addEventListener("visibilitychange", look);
 // The whole screen wants a larger picture.
 addEventListener("resize", calm(300, () => {
-    const address = $("live").getAttribute("src");
-    if (address && !address.endsWith(viewer())) look();
+    if (live && !live.path.endsWith(viewer())) look();
 }));
 on("connection", look);
 
@@ -41,14 +51,20 @@ $("marks").onclick = () => {
 
 // MARK: before and after
 
+/// Ends the stream without masks.
+let before = null;
+
 /// While it is held, the picture as the camera has it lies over the other.
 export function hold(isHeld) {
     if (isHeld === ($("hold").getAttribute("aria-pressed") === "true")) return;
     press($("hold"), isHeld);
     $("screen").classList.toggle("is-before", isHeld);
     if (photo) $("photo").src = isHeld ? photo.before : photo.after;
-    else if (isHeld) $("before").src = `/stream?picture=before&marks=${showsMarks ? 1 : 0}&${viewer()}`;
-    else $("before").removeAttribute("src");
+    else if (isHeld) showStream($("before"), streamPath("before"), (before = new AbortController()).signal).catch(() => {});
+    else {
+        before?.abort();
+        $("before").removeAttribute("src");
+    }
     $("before").hidden = !isHeld || Boolean(photo);
     announce(isHeld ? "Without masks" : "With masks");
 }
@@ -73,7 +89,7 @@ export function showPhoto(urls) {
     $("photo").hidden = $("photo-bar").hidden = !photo;
     $("screen").classList.toggle("is-photo", Boolean(photo));
     if (photo) $("photo").src = photo.after; else $("photo").removeAttribute("src");
-    if (Boolean(photo) === Boolean($("live").getAttribute("src"))) look();
+    if (Boolean(photo) === Boolean(live)) look();
 }
 
 // MARK: snapshots and recordings
@@ -85,7 +101,7 @@ $("snapshot").onclick = async () => {
     flash.getBoundingClientRect(); // the animation begins anew
     flash.classList.add("now");
     const taken = await attempt(ask("snapshot", localStorage.note === "on" ? { note: true } : {}));
-    if (taken) keep(taken, "picture");
+    if (taken) attempt(keep(taken, "picture"));
 };
 
 let recording = null;
@@ -97,7 +113,7 @@ $("record").onclick = async () => {
     if (recording) {
         const taken = await attempt(ask("record", { action: "stop" }));
         showRecording(null);
-        if (taken) keep(taken, "recording");
+        if (taken) attempt(keep(taken, "recording"));
         if (taken?.problem) toast(taken.problem, { error: true });
     } else {
         const begun = await attempt(ask("record", { action: "start" }));
@@ -125,14 +141,21 @@ function tick() {
 }
 setInterval(tick, 500);
 
+/// Bytes of the largest recording that is shown here; a larger one is opened from its folder.
+const largestShown = 256e6;
+
 /// Lists what was taken, with what can be done with it.
-function keep(taken, kind) {
-    const url = `/album/${encodeURIComponent(taken.album)}`;
+async function keep(taken, kind) {
+    const slash = taken.path.lastIndexOf("/");
+    toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
+    // Played and downloaded from the browser's memory.
+    if (taken.bytes > largestShown) return;
+    const url = await requestURL(`/album/${encodeURIComponent(taken.album)}`);
     const isPicture = kind === "picture";
     const view = isPicture
         ? make("img", { src: url, alt: `Picture ${taken.album}`, decoding: "async" })
         : make("video", { src: `${url}#t=0.1`, controls: true, preload: "metadata", "aria-label": `Recording ${taken.album}` });
-    const save = make("a", { className: "button quiet", href: `${url}?download=1`, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
+    const save = make("a", { className: "button quiet", href: url, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
     const copy = make("button", { type: "button", className: "quiet", "aria-label": "Copy to the clipboard", title: "Copy to the clipboard" }, icon("copy"));
     copy.onclick = () => attempt(copyPicture(url));
     const close = make("button", { type: "button", className: "quiet", "aria-label": "Take off this list; the file stays", title: "Take off this list; the file stays" }, icon("close"));
@@ -142,11 +165,10 @@ function keep(taken, kind) {
         make("div", {}, make("span", { title: taken.path }, facts), save, isPicture ? copy : null, close));
     close.onclick = () => {
         item.remove();
+        URL.revokeObjectURL(url);
         $("snapshot").focus({ preventScroll: true });
     };
     $("taken").firstElementChild.prepend(item);
-    const slash = taken.path.lastIndexOf("/");
-    toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
 }
 
 // MARK: pause, freeze, and what is shown over the picture
@@ -188,8 +210,10 @@ $("wide").onclick = () => {
 on("connection", ({ state, seconds }) => {
     const words = {
         connecting: ["Connecting …", ""],
-        lost: ["Guise does not run just now", `This page goes on by itself when it is back; it looks every ${Math.max(1, Math.round(seconds))} s.`],
-        refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens the page anew."],
+        lost: ["Guise isn't running", `This page reconnects by itself; it tries every ${Math.max(1, Math.round(seconds))} s.`],
+        missing: ["This browser has no key for Guise yet", "Run guise page in a terminal: it opens this page with the key."],
+        refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens this page with a new key."],
+        impostor: ["Another program answers in Guise's place", "Nothing was sent to it. Run guise page in a terminal to see where Guise is."],
     }[state];
     // A recording ends with guise.
     if (words) showRecording(null);

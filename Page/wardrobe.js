@@ -2,6 +2,7 @@
 
 import { ask, on } from "./connection.js";
 import { attempt, toast, toastButton } from "./elements.js";
+import { requestURL } from "./session.js";
 
 /// All masks, as `masks` answers, by name.
 export const all = new Map();
@@ -34,14 +35,22 @@ export function showThumbnail(image, name) {
     const address = `/thumbnail?mask=${encodeURIComponent(name)}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
     if (image.dataset.wanted === address) return;
     image.dataset.wanted = address;
-    image.onload = image.onerror = (event) => {
-        image.classList.toggle("missing", event.type === "error");
-        // Asked for again when it is next drawn.
-        if (event.type === "error") delete image.dataset.wanted;
-        fetching.delete(image);
-        fetchNext();
-    };
     waiting.set(image, address);
+    fetchNext();
+}
+
+async function fetchThumbnail(image, address) {
+    try {
+        const url = await requestURL(address);
+        if (image.dataset.wanted === address) image.src = url;
+        await image.decode().finally(() => URL.revokeObjectURL(url));
+        image.classList.remove("missing");
+    } catch {
+        image.classList.add("missing");
+        // Asked for again when it is next drawn.
+        if (image.dataset.wanted === address) delete image.dataset.wanted;
+    }
+    fetching.delete(image);
     fetchNext();
 }
 
@@ -51,7 +60,7 @@ function fetchNext() {
         waiting.delete(image);
         if (!image.isConnected) continue;
         fetching.add(image);
-        image.src = address;
+        fetchThumbnail(image, address);
     }
 }
 

@@ -5,7 +5,8 @@ import Synchronization
 final class ConnectionTable: Sendable {
     private struct Connection {
         let channel: any Channel
-        var isAuthenticated = false
+        /// Of the session that it belongs to; nil: it has shown no valid credential.
+        var token: [UInt8]?
     }
 
     private let capacity: Int
@@ -25,7 +26,7 @@ final class ConnectionTable: Sendable {
                 connections.append(Connection(channel: channel))
                 return nil
             }
-            guard let oldest = connections.firstIndex(where: { !$0.isAuthenticated }) else { return channel }
+            guard let oldest = connections.firstIndex(where: { $0.token == nil }) else { return channel }
             let evicted = connections.remove(at: oldest).channel
             connections.append(Connection(channel: channel))
             return evicted
@@ -34,13 +35,17 @@ final class ConnectionTable: Sendable {
         channel.closeFuture.whenComplete { [weak self] _ in self?.remove(channel) }
     }
 
-    /// Exempts a connection from making room for others.
-    func authenticate(_ channel: any Channel) {
+    /// Makes a connection one of a session's: it makes room for no other, and ends with the session.
+    func authenticate(_ channel: any Channel, token: [UInt8]) {
         connections.withLock { connections in
-            if let i = connections.firstIndex(where: { $0.channel === channel }) {
-                connections[i].isAuthenticated = true
-            }
+            if let i = connections.firstIndex(where: { $0.channel === channel }) { connections[i].token = token }
         }
+    }
+
+    /// Closes a session's connections.
+    func close(token: [UInt8]) {
+        let ended = connections.withLock { $0.filter { $0.token == token }.map(\.channel) }
+        for channel in ended { channel.close(promise: nil) }
     }
 
     /// Closes every connection.

@@ -4,7 +4,7 @@ import NIOCore
 struct PageLimits: Sendable {
     /// Connections at once, those of web sockets among them. A page takes eight.
     var connections = 64
-    /// A connection without a valid credential lives no longer.
+    /// A connection of no session lives no longer, which bounds the handshake too.
     var unauthenticated = TimeAmount.seconds(10)
     /// From the first byte of a request's head to its last.
     var head = TimeAmount.seconds(10)
@@ -12,6 +12,10 @@ struct PageLimits: Sendable {
     var idle = TimeAmount.seconds(60)
     /// For a client to read why its connection ends, if it has more to send.
     var farewell = TimeAmount.seconds(1)
+    /// Before a wrong proof of the secret is answered.
+    var refusalPause = TimeAmount.seconds(1)
+    /// Between two looks whether the secret is still the same, while there are sessions.
+    var secretInterval = TimeAmount.seconds(2)
     /// Bytes of a request's head.
     var headBytes = 16 << 10
     /// Header fields of a request.

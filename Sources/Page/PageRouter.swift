@@ -8,8 +8,9 @@ import Synchronization
 final class PageRouter: Sendable {
     let limits: PageLimits
     let table: ConnectionTable
+    let secrets: PageSecretStore
+    let sessions: PageSessions
     private let files: PageFiles
-    private let token: PageToken
     private let preview: Preview
     private let host: any PageHost
     private let listening = Atomic<Int>(0)
@@ -20,17 +21,19 @@ final class PageRouter: Sendable {
         set { listening.store(newValue, ordering: .releasing) }
     }
 
-    init(_ limits: PageLimits, _ files: PageFiles, _ token: PageToken, _ preview: Preview, _ host: any PageHost) {
-        (self.limits, self.files, self.token, self.preview, self.host) = (limits, files, token, preview, host)
-        table = ConnectionTable(capacity: limits.connections)
+    init(
+        _ limits: PageLimits, _ files: PageFiles, _ secrets: PageSecretStore, _ preview: Preview, _ host: any PageHost
+    ) {
+        (self.limits, self.files, self.secrets) = (limits, files, secrets)
+        (self.preview, self.host) = (preview, host)
+        let table = ConnectionTable(capacity: limits.connections)
+        self.table = table
+        sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
     }
 
     /// Whether a request may be answered.
-    func decision(_ request: PageRequest) -> Door.Verdict {
-        Door(port: port, token: token).judge(
-            Door.Knock(isReading: request.method == .GET, path: request.path, token: request.value("token")) {
-                request.headers.first(name: $0)
-            })
+    func decision(_ request: PageRequest) -> RequestAuthorizer.Decision {
+        RequestAuthorizer(port: port) { [sessions] in sessions.token(in: $0) }.decide(request)
     }
 
     /// Opens a connection to the control server.
@@ -40,13 +43,9 @@ final class PageRouter: Sendable {
     /// - Throws: if the connection is gone.
     func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
-        case .stranger(let why): return try await refuseStranger(why, writer)
-        case .known:
-            var headers = headers("text/plain")
-            headers.add(name: "Location", value: "/")
-            headers.add(name: "Set-Cookie", value: Door(port: port, token: token).cookie)
-            return try await writer.send(.seeOther, headers, [])
-        case .welcome: break
+        case .forbidden(let why): return try await forbid(why, writer)
+        case .unauthorized: return try await refuse(Self.unauthorized, writer)
+        case .open, .authorized: break
         }
         let response: Response
         do {
@@ -100,8 +99,8 @@ final class PageRouter: Sendable {
             "Content-Type": type,
             // 'self' alone does not let web sockets through in every browser.
             "Content-Security-Policy":
-                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self'; "
-                + "connect-src 'self' ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; "
+                + "connect-src 'self' blob: ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
                 + "form-action 'none'; frame-ancestors 'none'",
             "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
             "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -113,10 +112,15 @@ final class PageRouter: Sendable {
     func refuse(_ refusal: PageRefusal, _ writer: ResponseWriter) async throws {
         let body: JSON = JSON(["error": JSON(["code": JSON(refusal.code), "message": JSON(refusal.message)])])
         let status = HTTPResponseStatus(statusCode: refusal.status)
-        try await writer.send(status, headers(Self.jsonType), Array(body.text.utf8))
+        var headers = headers(Self.jsonType)
+        if status == .unauthorized { headers.add(name: "WWW-Authenticate", value: "Guise") }
+        try await writer.send(status, headers, Array(body.text.utf8))
     }
 
-    private func refuseStranger(_ why: String, _ writer: ResponseWriter) async throws {
+    private static let unauthorized = PageRefusal(
+        401, "unauthorized", "no session has that token; run `guise page` in a terminal")
+
+    private func forbid(_ why: String, _ writer: ResponseWriter) async throws {
         let page = """
             <!doctype html>
             <html lang="en">
@@ -126,7 +130,7 @@ final class PageRouter: Sendable {
             <title>Guise: closed</title>
             <h1>This page is closed</h1>
             <p>\(why)</p>
-            <p>Run <code>guise page</code> in a terminal, and open the address that it prints.</p>
+            <p>Run <code>guise page</code> in a terminal, and open the link that it prints.</p>
             </html>
 
             """

@@ -11,7 +11,6 @@ import NIOWebSocket
 public final class PageServer: Sendable {
     /// The port that it got.
     public let port: Int
-    private let token: PageToken
     private let listener: any Channel
     private let router: PageRouter
 
@@ -24,15 +23,15 @@ public final class PageServer: Sendable {
     ///   - files: the folder with the page.
     /// - Throws: `busy` if the port is taken, else `system`.
     public convenience init(
-        port: UInt16, files: String, token: PageToken, preview: Preview, host: any PageHost
+        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, host: any PageHost
     ) throws(Problem) {
-        try self.init(port: port, files: files, token: token, preview: preview, host: host, limits: PageLimits())
+        try self.init(port: port, files: files, secrets: secrets, preview: preview, host: host, limits: PageLimits())
     }
 
     init(
-        port: UInt16, files: String, token: PageToken, preview: Preview, host: any PageHost, limits: PageLimits
+        port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, host: any PageHost, limits: PageLimits
     ) throws(Problem) {
-        let router = PageRouter(limits, PageFiles(folder: files), token, preview, host)
+        let router = PageRouter(limits, PageFiles(folder: files), secrets, preview, host)
         do {
             listener = try ServerBootstrap(group: Self.group)
                 .serverChannelOption(.backlog, value: 64)
@@ -60,7 +59,7 @@ public final class PageServer: Sendable {
         }
         self.port = listener.localAddress?.port ?? Int(port)
         router.port = self.port
-        (self.token, self.router) = (token, router)
+        self.router = router
     }
 
     deinit {
@@ -70,8 +69,12 @@ public final class PageServer: Sendable {
 
     /// "http://127.0.0.1:8787/": for logs, which others may read.
     public var place: String { "http://127.0.0.1:\(port)/" }
-    /// The same with the token: for this user alone.
-    public var address: String { "\(place)?token=\(token.text)" }
+    /// The same with the secret, which browsers keep to themselves: for this user alone.
+    /// - Throws: `system` if a secret is to be made and cannot be kept.
+    public func link() throws(Problem) -> String { "\(place)#\(try router.secrets.current().hex)" }
+
+    /// Pages that have proved themselves.
+    var sessions: Int { router.sessions.count }
 
     /// Open connections.
     var connections: Int { router.table.count }
@@ -87,20 +90,18 @@ public final class PageServer: Sendable {
                 maxFrameSize: Wire.longestLine, automaticErrorHandling: false,
                 shouldUpgrade: { channel, head in
                     let request = PageRequest(head)
-                    let isOpen = request.path == "/socket" && router.decision(request) == .welcome
+                    let isOpen = request.path == "/socket" && router.decision(request) == .open
                     return channel.eventLoop.makeSucceededFuture(isOpen ? [:] : nil)
                 },
                 upgradePipelineHandler: { channel, _ in
                     channel.eventLoop.makeCompletedFuture {
                         handlers.value.timer.requestArrived()
-                        handlers.value.timer.authenticated()
-                        router.table.authenticate(channel)
                         let pipeline = channel.pipeline.syncOperations
                         try pipeline.addHandler(
                             NIOWebSocketFrameAggregator(
                                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 256,
                                 maxAccumulatedFrameSize: Wire.longestLine))
-                        try pipeline.addHandler(SocketBridge(limits) { try router.connect() })
+                        try pipeline.addHandler(HandshakeHandler(router, handlers.value.timer))
                     }
                 })
             var decoder = NIOHTTPDecoderLimitConfiguration()

@@ -53,13 +53,11 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         timer.headArrived()
         (version, isKept, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
         let request = PageRequest(head)
-        switch router.decision(request) {
-        case .welcome:
+        bodyLimit = router.limits.body
+        if case .authorized(let token) = router.decision(request) {
             timer.authenticated()
-            router.table.authenticate(context.channel)
-            let isPhoto = request.method == .POST && request.path == "/photo"
-            bodyLimit = isPhoto ? router.limits.photo : router.limits.body
-        case .known, .stranger: bodyLimit = router.limits.body
+            router.table.authenticate(context.channel, token: token)
+            if request.method == .POST, request.path == "/photo" { bodyLimit = router.limits.photo }
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0

@@ -99,7 +99,7 @@ final class Daemon: Answering {
         case .page:
             answerSlowly(reply) { [self] in
                 let port = configuration.withLock { $0.value.port }
-                return JSON(["address": JSON(try desk.open(port: port).address)])
+                return JSON(["address": JSON(try desk.open(port: port).link)])
             }
         default: reply(Result { try answer(verb) })
         }

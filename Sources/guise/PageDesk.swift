@@ -1,7 +1,6 @@
 import Capture
 import Compose
 import Control
-import FoundationEssentials
 import Frames
 import Page
 import Synchronization
@@ -34,21 +33,20 @@ final class PageDesk: PageHost {
 
     /// Where the page is; begins it where it is not there yet.
     /// - Throws: `busy` where the port is taken.
-    func open(port: Int) throws(Problem) -> (address: String, place: String) {
+    func open(port: Int) throws(Problem) -> (link: String, place: String) {
         // As a `Result`, for `withLock` may only throw what its closure is known to throw.
         let opened = server.withLock { server in
             Result { () throws(Problem) -> PageServer in
                 if let server { return server }
-                // Without a runtime folder there is no session to keep one for.
-                let token = (try? PageToken.ofSession(environment: ProcessInfo.processInfo.environment)) ?? PageToken()
                 let fresh = try PageServer(
-                    port: UInt16(port), files: session.places.page, token: token, preview: preview, host: self)
+                    port: UInt16(port), files: session.places.page, secrets: session.places.pageSecrets,
+                    preview: preview, host: self)
                 server = fresh
                 return fresh
             }
         }
         let server = try opened.get()
-        return (server.address, server.place)
+        return (try server.link(), server.place)
     }
 
     /// Ends the server.

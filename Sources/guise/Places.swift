@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import Page
 
 /// Where Guise's own files are: beside the sources while it is built there, under `share/guise` once installed.
 struct Places {
@@ -7,12 +8,15 @@ struct Places {
     let shared: String
     /// The user's own: `$XDG_CONFIG_HOME/guise`, else `~/.config/guise`; nil without a home.
     let user: String?
+    /// What outlives a restart: `$XDG_STATE_HOME/guise`, else `~/.local/state/guise`; nil without a home.
+    let state: String?
     /// Caches; nil without a home.
     let cache: String?
 
     /// - Throws: `Problem` where no place holds what Guise needs.
     init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
         user = Self.base("XDG_CONFIG_HOME", ".config", environment)
+        state = Self.base("XDG_STATE_HOME", ".local/state", environment)
         cache = Self.base("XDG_CACHE_HOME", ".cache", environment)
         guard let program = realPath(of: "/proc/self/exe") else {
             throw Problem(.system, "/proc/self/exe cannot be read", cure: "mount /proc")
@@ -40,6 +44,7 @@ struct Places {
     var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }
+    var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }
     var sample: String { "\(shared)/samples/astronaut.png" }
 
     private static func base(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {

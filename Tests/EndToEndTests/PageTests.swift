@@ -6,15 +6,19 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// The page of the built program: who comes in, what it shows, and that it is another client of the same requests.
+    /// The page of the built program: who may use it, what it shows, and that it is another client of the same requests.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class PageTests {
-        /// A guise with a page, and a visitor who was let in.
+        /// A guise with a page, and a visitor with a session.
         private final class Stage: @unchecked Sendable {
             let guise: RunningGuise
-            let address: String
+            let link: String
+            let token: String
+            /// Holds the session.
+            private let visitor: Visitor
 
             var scratch: ScratchFolder { guise.scratch }
-            var origin: String { String(address.prefix { $0 != "?" }.dropLast()) }
+            var origin: String { String(link.prefix { $0 != "#" }.dropLast()) }
+            var secret: String { String(link.drop { $0 != "#" }.dropFirst()) }
 
             init(in given: ScratchFolder? = nil) throws {
                 guise = try RunningGuise(
@@ -22,16 +26,20 @@ extension EndToEnd {
                     config:
                         #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "faces": {"smallest": 0.1}, \#(RunningGuise.smallOutput)}"#,
                     in: given)
-                address = try #require(try guise.ask("page")["address"]?.string)
-                try scratch.shell("curl -s -c jar -o entry '\(address)'")
+                let link = try #require(try guise.ask("page")["address"]?.string)
+                let match = try #require(link.wholeMatch(of: /http:\/\/127\.0\.0\.1:(\d+)\/#([0-9a-f]{64})/))
+                self.link = link
+                (visitor, token) = try Visitor.signIn(
+                    port: try #require(Int(match.1)), secret: String(match.2))
             }
 
-            /// Asks as a browser that was let in.
+            /// Asks as the page does.
             /// - Returns: the status; what came is in the file.
             @discardableResult
             func curl(_ path: String, _ more: String = "", to file: String) throws -> Int {
                 let status = try scratch.shell(
-                    "curl -s -b jar -H 'Origin: \(origin)' -o '\(file)' -w '%{http_code}' \(more) '\(origin)\(path)'")
+                    "curl -s -H 'Authorization: Guise \(token)' -H 'Origin: \(origin)' -o '\(file)' -w '%{http_code}' \(more) '\(origin)\(path)'"
+                )
                 return Int(status) ?? 0
             }
 
@@ -50,17 +58,16 @@ extension EndToEnd {
 
         @Test func `the page is found, and shows faces with and without masks`() throws {
             let second = try stage.scratch.guise("page", "--no-open")
-            #expect(second.out == "\(stage.address)\n", "\(second)")
+            #expect(second.out == "\(stage.link)\n", "\(second)")
             #expect(
                 try stage.curl("/style.css", to: "style") == (Fixtures.exists(Fixtures.inPackage("Page")) ? 200 : 404))
             let stranger = try stage.scratch.shell("curl -s -o no -w '%{http_code}' '\(stage.origin)/stream'")
-            #expect(stranger == "403")
-            let cookie = try #require(stage.address.split(separator: "=").last)
-            let port = try #require(stage.origin.split(separator: ":").last)
+            #expect(stranger == "401")
+            let token = stage.token
             func picture(_ query: String) throws -> Picture {
                 let name = query.filter(\.isLetter) + UUID().uuidString.prefix(4)
                 try stage.scratch.shell(
-                    "ffmpeg -v error -y -headers 'Cookie: guise-\(port)=\(cookie)' -f mpjpeg -i "
+                    "ffmpeg -v error -y -headers 'Authorization: Guise \(token)' -f mpjpeg -i "
                         + "'\(stage.origin)/stream?\(query)' -frames:v 1 '\(name).png'")
                 return try stage.scratch.picture(stage.scratch.path("\(name).png"))
             }
@@ -90,13 +97,49 @@ extension EndToEnd {
             #expect(white(dressed) > 0.95 && white(bare) < 0.9)
         }
 
-        @Test func `a session keeps its address over a restart`() throws {
+        @Test func `the secret outlives a restart, is in no log and no file of others, and can be revoked`() throws {
             let first = try Stage()
+            #expect(!first.guise.running.said.contains(first.secret))
+            #expect(try first.scratch.shell("stat -c %a state/guise/page-secret") == "600\n")
+            // On anything but a terminal it is printed only where that is asked for.
+            #expect(try first.scratch.guise("page").out == "")
             #expect(try first.guise.end().code == 0)
             let second = try Stage(in: first.scratch)
-            let tokens = [first, second].map { $0.address.split(separator: "=").last }
-            #expect(tokens[0] != nil && tokens[0] == tokens[1])
+            #expect(second.secret == first.secret)
+            let revoked = try second.scratch.guise("page", "--revoke", "--no-open")
+            #expect(revoked.code == 0 && revoked.out.hasPrefix("\(second.origin)/#"), "\(revoked)")
+            #expect(!revoked.out.contains(second.secret))
+            // While the session ends, its connections do too.
+            let asking =
+                "curl -s -H 'Authorization: Guise \(second.token)' -o no -w '%{http_code}' '\(second.origin)/stream' "
+                + "--max-filesize 1 || true"
+            #expect(second.guise.waits { _ in try second.scratch.shell(asking) == "401" })
             #expect(try second.guise.end().code == 0)
+            // Without a guise there is a new secret too, and none is started.
+            let alone = try second.scratch.guise("page", "--revoke", "--no-open")
+            #expect(alone.code == 0 && alone.out == "")
+            let third = try Stage(in: first.scratch)
+            #expect(!revoked.out.contains(third.secret) && third.secret != second.secret)
+            #expect(try third.guise.end().code == 0)
+        }
+
+        @Test func `the browser is opened by a file of this user's, and no argument has the secret`() throws {
+            let scratch = stage.scratch
+            try scratch.write(
+                "#!/bin/sh\nstat -c %a \"$1\" >mode\ncp \"$1\" page\necho \"$0 $*\" >arguments.part\nmv arguments.part arguments\n",
+                "programs/xdg-open")
+            try scratch.shell(
+                "chmod +x programs/xdg-open; cd '\(scratch.path("."))'; PATH=\"$PWD/programs:$PATH\" DISPLAY=:0 '\(Program.path)' page"
+            )
+            waits { scratch.names().contains("arguments") }
+            let arguments = String(decoding: try scratch.read("arguments"), as: UTF8.self)
+            #expect(arguments.contains("/run/guise/open-") && !arguments.contains(stage.secret), "\(arguments)")
+            #expect(String(decoding: try scratch.read("mode"), as: UTF8.self) == "600\n")
+            #expect(
+                String(decoding: try scratch.read("page"), as: UTF8.self).contains(
+                    "location.replace(\"\(stage.link)\")"))
+            // It does not stay.
+            waits { !scratch.names(in: "run/guise").contains { $0.hasPrefix("open-") } }
         }
 
         @Test func `a photo comes back dressed, and what is none is refused`() throws {

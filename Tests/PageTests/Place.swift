@@ -54,7 +54,11 @@ final class Host: PageHost {
 final class Place {
     private let scratch: ScratchFolder
     var folder: URL { scratch.url }
-    let token = PageToken()
+    let secrets: PageSecretStore
+    /// 64 hexadecimal digits.
+    var secret: String { (try? secrets.current().hex) ?? "" }
+    /// One who is signed in, for as long as the place is there; made when it is first needed.
+    private lazy var session = Result { try Visitor.signIn(port: server.port, secret: secret) }
     let preview: Preview
     /// Signalled when somebody begins to look.
     let looked = DispatchSemaphore(value: 0)
@@ -68,15 +72,19 @@ final class Place {
         let folder = scratch.url
         try Data("<p>Guise".utf8).write(to: folder.appending(path: "index.html"))
         try Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: folder.appending(path: "album"))
+        secrets = PageSecretStore(folder: folder.appending(path: "state").path)
         host = try Host(album: folder.appending(path: "album").path)
         server = try PageServer(
-            port: 0, files: folder.path, token: token, preview: preview, host: host, limits: limits)
+            port: 0, files: folder.path, secrets: secrets, preview: preview, host: host, limits: limits)
     }
 
-    /// What a browser sends that was let in.
+    /// What a page sends that is signed in.
     var own: [String: String] {
-        ["Host": "127.0.0.1:\(server.port)", "Cookie": "guise-\(server.port)=\(token.text)"]
+        let token = (try? session.get().token) ?? "none"
+        return ["Host": "127.0.0.1:\(server.port)", "Authorization": "Guise \(token)"]
     }
+
+    func removeSecret() throws { try FileManager.default.removeItem(at: folder.appending(path: "state/page-secret")) }
 
     var posting: [String: String] { own.merging(["Origin": "http://127.0.0.1:\(server.port)"]) { $1 } }
 
@@ -88,14 +96,6 @@ final class Place {
         return try visitor.answer()
     }
 
-    /// A web socket.
-    func open(_ headers: [String: String]) throws -> (visitor: Visitor, status: Int) {
-        let visitor = try Visitor(port: server.port)
-        let upgrade = [
-            "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": Data((0..<16).map { UInt8($0) }).base64EncodedString(),
-        ]
-        try visitor.request("GET", "/socket", headers.merging(upgrade) { $1 })
-        return (visitor, try visitor.answer().status)
-    }
+    /// A web socket that is signed in.
+    func open() throws -> Visitor { try Visitor.signIn(port: server.port, secret: secret).visitor }
 }

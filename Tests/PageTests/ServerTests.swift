@@ -10,43 +10,48 @@ import Testing
 
 /// The server as browsers and strangers use it: real requests to a running one.
 @Suite(.ownThread) struct ServerTests {
-    @Test func `the token in the address becomes a cookie, and that opens the page`() throws {
+    @Test func `the page's own files are given to anyone, with what a browser may do with them`() throws {
         let place = try Place()
-        #expect(place.server.address == "http://127.0.0.1:\(place.server.port)/?token=\(place.token.text)")
-        #expect(!place.server.place.contains(place.token.text))
-        let host = ["Host": "127.0.0.1:\(place.server.port)"]
-        let entry = try place.ask("GET", "/?token=\(place.token.text)", host)
-        #expect(entry.status == 303 && entry.headers["location"] == "/")
-        let cookie = entry.headers["set-cookie"] ?? ""
-        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && !cookie.contains("Domain"))
-        let pair = String(cookie.prefix { $0 != ";" })
-        let page = try place.ask("GET", "/", host.merging(["Cookie": pair]) { $1 })
-        #expect(page.status == 200 && page.text == "<p>Guise")
+        #expect(try place.server.link() == "http://127.0.0.1:\(place.server.port)/#\(place.secret)")
+        #expect(!place.server.place.contains(place.secret))
+        let page = try place.ask("GET", "/", ["Host": "127.0.0.1:\(place.server.port)"])
+        #expect(page.status == 200 && page.text == "<p>Guise" && page.headers["set-cookie"] == nil)
         let policy = page.headers["content-security-policy"] ?? ""
         #expect(policy.hasPrefix("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
         #expect(!policy.contains("unsafe") && !policy.contains("*"))
         #expect(page.headers["x-content-type-options"] == "nosniff")
         #expect(page.headers["cross-origin-resource-policy"] == "same-origin")
+        #expect(page.headers["referrer-policy"] == "no-referrer")
     }
 
-    @Test func `a stranger gets a page that says what to do, and never a picture`() throws {
+    @Test func `without a session's token nobody gets a picture, and other sites get nothing at all`() throws {
         let place = try Place()
         let port = place.server.port
-        let paths = ["/", "/?token=\(PageToken().text)", "/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4", "/x"]
-        let without = place.own.merging(["Cookie": ""]) { $1 }
-        let wrong = place.own.merging(["Cookie": "guise-\(port)=\(PageToken().text)"]) { $1 }
-        let foreign = place.own.merging(["Host": "evil.example:\(port)"]) { $1 }
-        let other = place.own.merging(["Origin": "http://evil.example"]) { $1 }
-        for (name, headers) in [("none", without), ("wrong", wrong), ("host", foreign), ("origin", other)] {
-            for path in paths {
+        let own = place.own
+        let pictures = ["/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4"]
+        let secret = place.secret
+        for shown in ["", "Guise \(secret)", "Guise \(PageSecret().hex)", "Bearer \(secret)", "Guise"] {
+            for path in pictures + ["/stream?token=\(secret)"] {
+                let answer = try place.ask("GET", path, own.merging(["Authorization": shown]) { $1 })
+                #expect(answer.status == 401 && !answer.isJPEG, "\(shown) \(path)")
+                #expect(answer.text.contains("guise page") && answer.headers["www-authenticate"] == "Guise")
+            }
+            let posting = place.posting.merging(["Authorization": shown]) { $1 }
+            #expect(try place.ask("POST", "/photo", posting, body: [1]).status == 401)
+        }
+        let cookie = own.merging(["Authorization": "", "Cookie": "guise-\(port)=\(secret)"]) { $1 }
+        #expect(try place.ask("GET", "/stream", cookie).status == 401)
+        let foreign = own.merging(["Host": "evil.example:\(port)"]) { $1 }
+        let other = own.merging(["Origin": "http://evil.example"]) { $1 }
+        for headers in [foreign, other] {
+            for path in pictures + ["/", "/x"] {
                 let answer = try place.ask("GET", path, headers)
-                #expect(answer.status == 403, "\(name) \(path)")
-                #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(name) \(path)")
-                #expect(answer.headers["set-cookie"] == nil)
+                #expect(answer.status == 403, "\(path)")
+                #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(path)")
             }
         }
         for path in ["/photo", "/face"] {
-            #expect(try place.ask("POST", path, place.own, body: [1]).status == 403, "without an origin")
+            #expect(try place.ask("POST", path, own, body: [1]).status == 403, "without an origin")
             #expect(try place.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }
         #expect(place.host.photos.withLock { $0 }.isEmpty)
@@ -122,8 +127,7 @@ import Testing
 
     @Test func `a web socket is a client of the control protocol`() throws {
         let place = try Place()
-        let (visitor, status) = try place.open(place.posting)
-        try #require(status == 101)
+        let visitor = try place.open()
         try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
         #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
         // A line may come in pieces, and have ends of lines where JSON has space.
@@ -142,29 +146,30 @@ import Testing
         while let frame = visitor.hear() { #expect(frame.opcode == 8 || frame.text.contains("faces")) }
     }
 
-    @Test func `a web socket of another origin, or without cookie, is not opened`() throws {
+    @Test func `a web socket of another origin is not opened`() throws {
         let place = try Place()
         for headers in [
-            place.own, place.posting.merging(["Cookie": ""]) { $1 },
-            place.posting.merging(["Origin": "http://evil.example"]) { $1 },
-            place.posting.merging(["Origin": "http://127.0.0.1:1"]) { $1 },
+            ["Origin": ""], ["Origin": "http://evil.example"], ["Origin": "http://127.0.0.1:1"],
+            ["Host": "evil.example"], ["Sec-Fetch-Site": "same-site"],
         ] {
-            #expect(try place.open(headers).status == 403)
+            #expect(try Visitor.openSocket(port: place.server.port, headers).status == 403)
         }
+        // What is no web socket is told so.
+        #expect(try place.ask("GET", "/socket", place.posting).status == 400)
     }
 
     @Test func `a line without end ends its connection, and others go on`() throws {
         let place = try Place()
-        let (long, _) = try place.open(place.posting)
+        let long = try place.open()
         try long.say(String(repeating: "x", count: Wire.longestLine + 1))
         let word = long.hear()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
         #expect(long.hear() == nil)
         // More come and go than the control server has room for at once.
-        for _ in 0..<150 { _ = try place.open(place.posting) }
+        for _ in 0..<150 { _ = try place.open() }
         // Who comes while those still go may be refused, with a word or without one.
         waits {
-            guard let (visitor, _) = try? place.open(place.posting),
+            guard let visitor = try? place.open(),
                 (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil
             else { return false }
             return visitor.hear()?.text.contains("ok") == true
@@ -175,7 +180,7 @@ import Testing
         let place = try Place()
         let problem = #expect(throws: Problem.self) {
             _ = try PageServer(
-                port: UInt16(place.server.port), files: "/", token: PageToken(), preview: place.preview,
+                port: UInt16(place.server.port), files: "/", secrets: place.secrets, preview: place.preview,
                 host: place.host)
         }
         #expect(problem?.kind == .busy && problem?.what.contains("\(place.server.port)") == true)

@@ -57,6 +57,7 @@ public final class ScratchFolder {
         var variables = ProcessInfo.processInfo.environment
         variables["HOME"] = url.path
         variables["XDG_CONFIG_HOME"] = path("config")
+        variables["XDG_STATE_HOME"] = path("state")
         variables["XDG_CACHE_HOME"] = Fixtures.cache
         variables["XDG_RUNTIME_DIR"] = runtime
         return variables

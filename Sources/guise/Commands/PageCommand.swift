@@ -5,38 +5,51 @@ import Foundation
 import Frames
 import JSON
 
-/// `guise page`: the page of the daemon that runs, else of one that runs from now on.
+/// `guise page`: the page of the running daemon, else of one that runs from now on.
 struct PageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "page", abstract: "See yourself in the browser, and choose masks there.",
-        discussion: "Prints the page's address, which lets in whoever has it. Where no guise runs, this one does.")
+        discussion: """
+            Opens the page, and prints its link on a terminal: whoever has the link can use the page. A browser that has \
+            opened it once needs it no more. If Guise isn't running, this starts it.
+            """)
 
-    @Flag(help: "Print the address alone.")
+    @Flag(help: "Print the link, wherever the output goes, and open nothing.")
     var noOpen = false
+    @Flag(help: "Make a new link: the old one, and pages opened with it, stop working within seconds.")
+    var revoke = false
 
     func run() throws {
+        if revoke { try Places().pageSecrets.revoke() }
         do {
             var client = try connect()
-            let address = try client.ask(JSON(["request": "page"]))["address"]?.string ?? ""
-            print(plain(address))
-            if !noOpen { Browser.open(address) }
+            let link = plain(try client.ask(JSON(["request": "page"]))["address"]?.string ?? "")
+            // A file or a pipe may be read by others.
+            if noOpen || isatty(STDOUT_FILENO) == 1 { print(link) }
+            if !noOpen { Browser.open(link) }
         } catch is NoDaemon {
-            try RunCommand.serve(Session(), page: noOpen ? .printed : .shown)
+            // There is nobody to open it anew for.
+            if !revoke { try RunCommand.serve(Session(), page: noOpen ? .printed : .shown) }
         }
     }
 }
 
 /// The user's browser.
 enum Browser {
-    /// Shows an address there, if there is a screen and something that opens browsers.
-    static func open(_ address: String) {
+    /// Shows a link there, if there is a screen and something that opens browsers.
+    ///
+    /// Arguments of programs can be read by every user of the computer. What opens the browser is given the name of a file
+    /// instead, which only this user can read and which leads on; it is removed soon.
+    static func open(_ link: String) {
         let environment = ProcessInfo.processInfo.environment
         let hasScreen = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
-        let places = (environment["PATH"] ?? "").split(separator: ":")
-        guard hasScreen, places.contains(where: { FileManager.default.isExecutableFile(atPath: "\($0)/xdg-open") })
+        let folders = (environment["PATH"] ?? "").split(separator: ":")
+        guard hasScreen, folders.contains(where: { FileManager.default.isExecutableFile(atPath: "\($0)/xdg-open") }),
+            let file = redirection(to: link)
         else { return }
-        // It may become the browser itself, which lives longer than we do and says much: to nobody.
-        let words = ["/bin/sh", "-c", "exec xdg-open \"$0\" >/dev/null 2>&1", address]
+        // It may become the browser itself, which lives longer than Guise.
+        let script = "exec >/dev/null 2>&1; (sleep 10; rm -f \"$0\") & exec xdg-open \"$0\""
+        let words = ["/bin/sh", "-c", script, file]
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
         defer { unsafe strings.forEach { unsafe free($0) } }
         let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
@@ -46,5 +59,20 @@ enum Browser {
         close(child.errors)
         let process = child.pid
         Thread.detachNewThread { _ = clinux_child_wait(process) }
+    }
+
+    /// Writes a page that leads to a link; nil without a folder of this session's own.
+    private static func redirection(to link: String) -> String? {
+        let page = """
+            <!doctype html>
+            <meta charset="utf-8">
+            <meta name="referrer" content="no-referrer">
+            <title>Guise</title>
+            <script>location.replace("\(link)")</script>
+
+            """
+        guard let folder = try? ControlSocket.makeFolder() else { return nil }
+        let file = "\(folder)/open-\(unguessable()).html"
+        return (try? writeOwnFile(Array(page.utf8), to: file)) == nil ? nil : file
     }
 }

@@ -113,13 +113,13 @@ struct RunCommand: ParsableCommand {
         let desk = PageDesk(session, board, room, preview, Album())
         var descriptions = outputs.map(\.description)
         if hasPage {
-            let (address, place) = try desk.open(port: settings.port)
+            let (link, place) = try desk.open(port: settings.port)
             descriptions.append("page \(place)")
             // Files and journals may be read by others; only a person at a terminal is shown the way in.
-            tell("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? address : place)")
-            if page == .printed { print(address) }
+            tell("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
+            if page == .printed { print(link) }
             let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
-            if isSeen { Browser.open(address) }
+            if isSeen { Browser.open(link) }
         }
         let daemon = try Daemon(
             session, board, room, desk, outputs: descriptions, canvas: canvas, session.read)

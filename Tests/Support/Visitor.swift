@@ -1,31 +1,31 @@
+import CSodium
 import Foundation
 import Glibc
+import JSON
 import Testing
 
-@testable import Page
-
 /// What a server answered.
-struct Answer {
-    var status = 0
+public struct Answer {
+    public var status = 0
     /// By names in lower case.
-    var headers: [String: String] = [:]
-    var body: [UInt8] = []
+    public var headers: [String: String] = [:]
+    public var body: [UInt8] = []
 
-    var text: String { String(decoding: body, as: UTF8.self) }
-    var isJPEG: Bool { body.starts(with: [0xFF, 0xD8, 0xFF]) }
+    public var text: String { String(decoding: body, as: UTF8.self) }
+    public var isJPEG: Bool { body.starts(with: [0xFF, 0xD8, 0xFF]) }
 }
 
 /// A browser, as far as these tests need one: a connection, and what HTTP (RFC 9112) and web sockets (RFC 6455) put on it.
-final class Visitor {
+public final class Visitor {
     private let descriptor: CInt
     private var received: [UInt8] = []
 
-    init(port: Int) throws {
-        descriptor = try #require(Self.connect(port: port), "connected")
+    public init(port: Int) throws {
+        descriptor = try Self.needed(Self.connect(port: port))
     }
 
     /// Nil: it was refused, or there are too many already.
-    static func connect(port: Int) -> CInt? {
+    private static func connect(port: Int) -> CInt? {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -43,7 +43,7 @@ final class Visitor {
 
     deinit { close(descriptor) }
 
-    func send(_ bytes: [UInt8]) throws {
+    public func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = unsafe bytes.withUnsafeBufferPointer {
@@ -55,8 +55,13 @@ final class Visitor {
         }
     }
 
-    /// The other end is closed.
+    /// The other end is closed, or says something else.
     struct Gone: Error {}
+
+    private static func needed<Value>(_ value: Value?) throws -> Value {
+        guard let value else { throw Gone() }
+        return value
+    }
 
     /// False at the end.
     private func receive() -> Bool {
@@ -67,14 +72,14 @@ final class Visitor {
     }
 
     /// Takes so many bytes; nil where they do not come.
-    func take(_ count: Int) -> [UInt8]? {
+    public func take(_ count: Int) -> [UInt8]? {
         while received.count < count { guard receive() else { return nil } }
         defer { received.removeFirst(count) }
         return Array(received[..<count])
     }
 
     /// Takes up to and with `end`.
-    func take(through end: String) -> [UInt8]? {
+    public func take(through end: String) -> [UInt8]? {
         let end = Array(end.utf8)
         var from = 0
         while true {
@@ -89,7 +94,7 @@ final class Visitor {
     }
 
     /// Sends a request; an empty value takes a header away.
-    func request(
+    public func request(
         _ method: String = "GET", _ path: String, _ headers: [String: String] = [:], body: [UInt8] = []
     ) throws {
         var all = ["Content-Length": body.isEmpty && method == "GET" ? "" : "\(body.count)"]
@@ -99,8 +104,8 @@ final class Visitor {
     }
 
     /// The status and headers; the body too where its length is said.
-    func answer() throws -> Answer {
-        let head = String(decoding: try #require(take(through: "\r\n\r\n"), "an answer"), as: UTF8.self)
+    public func answer() throws -> Answer {
+        let head = String(decoding: try Self.needed(take(through: "\r\n\r\n")), as: UTF8.self)
         var answer = Answer()
         for (i, line) in head.components(separatedBy: "\r\n").enumerated() where !line.isEmpty {
             if i == 0 {
@@ -111,7 +116,7 @@ final class Visitor {
             }
         }
         if let length = answer.headers["content-length"].flatMap({ Int($0) }) {
-            answer.body = try #require(take(length), "the whole body")
+            answer.body = try Self.needed(take(length))
         }
         return answer
     }
@@ -119,7 +124,7 @@ final class Visitor {
     // MARK: - web sockets
 
     /// Sends a frame, masked as a browser's.
-    func say(_ text: String, opcode: UInt8 = 1, isLast: Bool = true) throws {
+    public func say(_ text: String, opcode: UInt8 = 1, isLast: Bool = true) throws {
         let bytes = Array(text.utf8)
         var head: [UInt8] = [(isLast ? 0x80 : 0) | opcode]
         switch bytes.count {
@@ -132,7 +137,7 @@ final class Visitor {
     }
 
     /// The next frame; nil at the end.
-    func hear() -> (opcode: UInt8, code: Int, text: String)? {
+    public func hear() -> (opcode: UInt8, code: Int, text: String)? {
         guard let head = take(2) else { return nil }
         var length = Int(head[1] & 127)
         if length >= 126 {
@@ -144,5 +149,61 @@ final class Visitor {
         let isEnd = head[0] & 15 == 8 && bytes.count >= 2
         let code = isEnd ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
         return (head[0] & 15, code, String(decoding: bytes.dropFirst(isEnd ? 2 : 0), as: UTF8.self))
+    }
+
+    // MARK: - the page's handshake
+
+    /// Opens a web socket.
+    /// - Parameter headers: more of them; an empty value takes one away.
+    public static func openSocket(
+        port: Int, _ headers: [String: String] = [:]
+    ) throws -> (visitor: Visitor, status: Int) {
+        let visitor = try Visitor(port: port)
+        let own = [
+            "Host": "127.0.0.1:\(port)", "Origin": "http://127.0.0.1:\(port)", "Upgrade": "websocket",
+            "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": Data((0..<16).map { UInt8($0) }).base64EncodedString(),
+        ]
+        try visitor.request("GET", "/socket", own.merging(headers) { $1 })
+        return (visitor, try visitor.answer().status)
+    }
+
+    /// One who has proved to know the secret: open requests for as long as the visitor lives.
+    /// - Parameter secret: 64 hexadecimal digits.
+    /// - Returns: the visitor, and the token of its session.
+    public static func signIn(port: Int, secret: String) throws -> (visitor: Visitor, token: String) {
+        let (visitor, status) = try openSocket(port: port)
+        guard status == 101 else { throw Gone() }
+        let server = try needed(visitor.json()["nonce"]?.string)
+        let own = String(repeating: "5c", count: 32)
+        try visitor.say(
+            proof(secret, "guise page client|\(port)|\(server)|\(own)", nonce: own))
+        let answer = try visitor.json()
+        try #require(answer["proof"]?.string == code(secret, "guise page server|\(port)|\(own)|\(server)"))
+        return (visitor, try needed(answer["session"]?.string))
+    }
+
+    /// What a page answers a nonce with.
+    public static func proof(_ secret: String, _ text: String, nonce: String) -> String {
+        #"{"nonce": "\#(nonce)", "proof": "\#(code(secret, text))"}"#
+    }
+
+    /// HMAC-SHA-256 in hexadecimal digits.
+    public static func code(_ secret: String, _ text: String) -> String {
+        let digits = Array(secret.utf8)
+        let key = stride(from: 0, to: digits.count - 1, by: 2).map {
+            UInt8(String(decoding: digits[$0...$0 + 1], as: UTF8.self), radix: 16) ?? 0
+        }
+        let message = Array(text.utf8)
+        var code = [UInt8](repeating: 0, count: 32)
+        _ = unsafe crypto_auth_hmacsha256(&code, message, UInt64(message.count), key)
+        return code.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// The next text.
+    public func json() throws -> JSON {
+        let frame = try Self.needed(hear())
+        guard frame.opcode == 1 else { throw Gone() }
+        return try JSON(Array(frame.text.utf8), file: "message")
     }
 }

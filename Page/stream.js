@@ -1,0 +1,41 @@
+// A stream of JPEGs (multipart/x-mixed-replace) in an image. An <img> alone can send no token.
+
+import { request } from "./session.js";
+
+const decoder = new TextDecoder("latin1");
+
+/// Shows pictures until the signal aborts or the stream ends. Reads on when the last picture has been decoded, so that none
+/// queue; each blob's address is revoked then.
+export async function showStream(image, path, signal) {
+    const reader = (await request(path, { signal })).body.getReader();
+    let buffer = new Uint8Array(0);
+    /// Reads until so many bytes are there; false at the end.
+    const fill = async (count) => {
+        while (buffer.length < count) {
+            const { value, done } = await reader.read();
+            if (done) return false;
+            const joined = new Uint8Array(buffer.length + value.length);
+            joined.set(buffer);
+            joined.set(value, buffer.length);
+            buffer = joined;
+        }
+        return true;
+    };
+    // A part's head is never longer than this, and what follows it is.
+    const headSize = 128;
+    while (await fill(headSize)) {
+        const head = decoder.decode(buffer.subarray(0, headSize));
+        const end = head.indexOf("\r\n\r\n");
+        const count = Number(/Content-Length: (\d+)/.exec(head)?.[1]);
+        if (end < 0 || !(count > 0)) throw new Error("The stream is damaged.");
+        const start = end + 4;
+        if (!await fill(start + count)) return;
+        const url = URL.createObjectURL(new Blob([buffer.subarray(start, start + count)], { type: "image/jpeg" }));
+        buffer = buffer.slice(start + count);
+        if (signal.aborted) return URL.revokeObjectURL(url);
+        image.src = url;
+        // Rejected where another picture has taken its place.
+        await image.decode().catch(() => {});
+        URL.revokeObjectURL(url);
+    }
+}

@@ -1,0 +1,126 @@
+import CSodium
+import Control
+import Frames
+import Glibc
+
+/// The secret that a user's daemons and browsers share.
+public struct PageSecret: Equatable, Sendable {
+    /// 256 bits.
+    static let length = 32
+
+    private let bytes: [UInt8]
+
+    /// A new one.
+    public init() { bytes = randomBytes(Self.length) }
+
+    /// Nil if that is not 64 hexadecimal digits.
+    init?(hex: String) {
+        guard let bytes = hexDecoded(hex), bytes.count == Self.length else { return nil }
+        self.bytes = bytes
+    }
+
+    /// 64 hexadecimal digits.
+    var hex: String { hexEncoded(bytes) }
+
+    /// HMAC-SHA-256 (RFC 2104) of a text, with the secret as its key.
+    func authenticate(_ text: String) -> [UInt8] {
+        var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
+        let message = Array(text.utf8)
+        _ = unsafe crypto_auth_hmacsha256(&code, message, UInt64(message.count), bytes)
+        return code
+    }
+}
+
+/// Where the secret is kept: a file of this user alone, so that it survives the daemon and the computer's restart. To revoke
+/// it is to replace the file.
+public struct PageSecretStore: Sendable {
+    /// The file; nil: the secret ends with the daemon.
+    private let path: String?
+    private let fallback = PageSecret()
+
+    /// - Parameter folder: of the user's state for Guise; nil: the secret is kept nowhere.
+    public init(folder: String?) { path = folder.map { "\($0)/page-secret" } }
+
+    /// The secret that is valid now; made if there is none that only this user can have read.
+    /// - Throws: `system` if the file cannot be written.
+    public func current() throws(Problem) -> PageSecret {
+        guard let path else { return fallback }
+        if let secret = read(path) { return secret }
+        // Something is there, but nothing that may be trusted.
+        _ = unsafe unlink(path)
+        do throws(Problem) {
+            return try write(path, overwrites: false)
+        } catch {
+            // Another guise was quicker.
+            if let secret = read(path) { return secret }
+            throw error
+        }
+    }
+
+    /// Replaces the secret: what was proved with the old one ends.
+    /// - Throws: `missing` without a home, `system` if the file cannot be written.
+    public func revoke() throws(Problem) {
+        guard let path else {
+            throw Problem(.missing, "there is no home to keep a secret in", cure: "set HOME, or stop guise")
+        }
+        _ = try write(path, overwrites: true)
+    }
+
+    /// Whether a secret is still the valid one.
+    func isCurrent(_ secret: PageSecret) -> Bool { (path.map(read) ?? fallback) == secret }
+
+    private func write(_ path: String, overwrites: Bool) throws(Problem) -> PageSecret {
+        let secret = PageSecret()
+        try makeFolders(above: path)
+        try writeOwnFile(Array(secret.hex.utf8), to: path, overwrites: overwrites)
+        return secret
+    }
+
+    private func makeFolders(above path: String) throws(Problem) {
+        var folders: [String] = []
+        var folder = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+        while !folder.isEmpty, !isFolder(String(folder)) {
+            folders.append(String(folder))
+            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+        }
+        for folder in folders.reversed() { try makeOwnFolder(folder) }
+    }
+
+    /// Nil unless it is a regular file, of this user, that no other may read, and holds a secret.
+    private func read(_ path: String) -> PageSecret? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == getuid(),
+            status.st_mode & 0o077 == 0
+        else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 2 * PageSecret.length + 1)
+        let count = unsafe Glibc.read(descriptor, &bytes, bytes.count)
+        return PageSecret(hex: String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
+    }
+}
+
+/// Bytes of the system's random numbers.
+func randomBytes(_ count: Int) -> [UInt8] {
+    var generator = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: 0...UInt8.max, using: &generator) }
+}
+
+/// Two lower-case digits for each byte.
+func hexEncoded(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}
+
+/// Nil if there is anything but pairs of hexadecimal digits.
+func hexDecoded(_ text: String) -> [UInt8]? {
+    let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+    guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
+    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+/// Compares in a time that says nothing of where they differ.
+func isEqualInConstantTime(_ one: [UInt8], _ two: [UInt8]) -> Bool {
+    guard one.count == two.count else { return false }
+    return unsafe sodium_memcmp(one, two, one.count) == 0
+}

@@ -1,0 +1,81 @@
+import NIOHTTP1
+import Testing
+
+@testable import Page
+
+/// Which requests are answered.
+struct AuthorizerTests {
+    private let authorizer = RequestAuthorizer(port: 8787) { $0 == "Guise abc" ? [1] : nil }
+
+    private func decide(
+        _ headers: [String: String], path: String = "/stream", method: HTTPMethod = .GET
+    ) -> RequestAuthorizer.Decision {
+        var head = HTTPRequestHead(version: .http1_1, method: method, uri: path)
+        for (name, value) in headers { head.headers.add(name: name, value: value) }
+        return authorizer.decide(PageRequest(head))
+    }
+
+    private let own = ["Host": "127.0.0.1:8787", "Authorization": "Guise abc"]
+
+    private func isForbidden(_ decision: RequestAuthorizer.Decision) -> Bool {
+        if case .forbidden = decision { true } else { false }
+    }
+
+    @Test func `a session's token opens what shows something, by both of the page's names`() {
+        for path in ["/stream", "/stream?picture=before", "/thumbnail?mask=santa", "/album/a.png"] {
+            #expect(decide(own, path: path) == .authorized(token: [1]))
+            for shown in [nil, "Guise abd", "abc", "Bearer abc", ""] {
+                var headers = own
+                headers["Authorization"] = shown
+                #expect(decide(headers, path: path) == .unauthorized, "\(path) \(shown ?? "none")")
+            }
+        }
+        #expect(decide(own.merging(["Host": "LocalHost:8787"]) { $1 }) == .authorized(token: [1]))
+        #expect(decide(own.merging(["Sec-Fetch-Site": "same-origin"]) { $1 }) == .authorized(token: [1]))
+        // Credentials that browsers send by themselves open nothing.
+        let cookie = ["Host": "127.0.0.1:8787", "Cookie": "guise-8787=abc; Guise abc"]
+        #expect(decide(cookie) == .unauthorized)
+    }
+
+    @Test func `the page's own files and the way to the handshake need no token`() {
+        let bare = ["Host": "127.0.0.1:8787"]
+        for path in ["/", "/page.js", "/style.css", "/icon.svg", "/nothing"] {
+            #expect(decide(bare, path: path) == .open)
+        }
+        #expect(decide(bare.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }, path: "/socket") == .open)
+        // A link on another page, or in a file, may lead to the page, and to nothing else.
+        let visit = bare.merging([
+            "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+        ]) { $1 }
+        #expect(decide(visit, path: "/") == .open)
+        #expect(isForbidden(decide(visit, path: "/page.js")))
+        #expect(isForbidden(decide(visit.merging(["Sec-Fetch-Dest": "iframe"]) { $1 }, path: "/")))
+        #expect(isForbidden(decide(visit.merging(["Sec-Fetch-Mode": "no-cors"]) { $1 }, path: "/")))
+    }
+
+    @Test(arguments: [
+        nil, "evil.example", "evil.example:8787", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:8787",
+        "0.0.0.0:8787", "[::1]:8787",
+    ])
+    func `a name that is not the page's is turned away, with the token too`(host: String?) {
+        var headers = own
+        headers["Host"] = host
+        for path in ["/", "/stream", "/socket", "/page.js"] { #expect(isForbidden(decide(headers, path: path))) }
+    }
+
+    @Test func `what changes something comes from the page's own origin`() {
+        for path in ["/face", "/photo"] {
+            #expect(isForbidden(decide(own, path: path, method: .POST)))
+            let right = own.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }
+            #expect(decide(right, path: path, method: .POST) == .authorized(token: [1]))
+        }
+        #expect(isForbidden(decide(own, path: "/socket")))
+        for origin in ["http://evil.example", "null", "http://127.0.0.1:8000", "https://127.0.0.1:8787", ""] {
+            let wrong = own.merging(["Origin": origin]) { $1 }
+            for path in ["/socket", "/stream", "/"] { #expect(isForbidden(decide(wrong, path: path)), "\(origin)") }
+        }
+        // The same computer by its other name is another origin for browsers.
+        #expect(isForbidden(decide(own.merging(["Origin": "http://localhost:8787"]) { $1 }, path: "/socket")))
+        #expect(isForbidden(decide(own.merging(["Sec-Fetch-Site": "same-site"]) { $1 })))
+    }
+}
