@@ -19,7 +19,9 @@ async function dress() {
     urls = { before: urls?.before ?? URL.createObjectURL(file), after: URL.createObjectURL(after) };
     showPhoto(urls);
     const faces = Number(answer.headers.get("X-Guise-Faces"));
-    $("photo-says").textContent = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
+    const covered = Number(answer.headers.get("X-Guise-Covered"));
+    const found = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
+    $("photo-says").textContent = covered ? `${found}, ${covered} possible covered` : found;
     $("photo-download").href = urls.after;
     $("photo-download").download = `${file.name?.replace(/\.[^.]*$/, "") || "photo"} in guise.jpg`;
 }

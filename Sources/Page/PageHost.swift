@@ -30,21 +30,28 @@ public struct DressedPhoto: Sendable {
     public let jpeg: [UInt8]
     /// How many were found in it.
     public let faces: Int
+    /// Places beside them that may be faces and were covered.
+    public let coveredCandidates: Int
 
     /// Makes a JPEG of a photo.
     /// - Parameters:
     ///   - faces: how many were found in it.
+    ///   - coveredCandidates: places beside them that may be faces and were covered.
     ///   - quality: of JPEG, 1 to 100.
     /// - Throws: `system` where it cannot be made.
-    public init(_ frame: borrowing PublishableFrame, faces: Int, quality: Int) throws(Problem) {
+    public init(
+        _ frame: borrowing PublishableFrame, faces: Int, coveredCandidates: Int, quality: Int
+    ) throws(Problem) {
         var encoder = try JPEGEncoder(layout: frame.layout, maxWidth: frame.layout.width, quality: quality)
         guard let jpeg = encoder.encode(frame.view) else {
             throw Problem(.system, "could not make a JPEG of the photo")
         }
-        self.init(jpeg: jpeg, faces: faces)
+        self.init(jpeg: jpeg, faces: faces, coveredCandidates: coveredCandidates)
     }
 
-    init(jpeg: [UInt8], faces: Int) { (self.jpeg, self.faces) = (jpeg, faces) }
+    init(jpeg: [UInt8], faces: Int, coveredCandidates: Int) {
+        (self.jpeg, self.faces, self.coveredCandidates) = (jpeg, faces, coveredCandidates)
+    }
 }
 
 /// Why the page does not get what it asked for.

@@ -79,6 +79,7 @@ final class PageRouter: Sendable {
             let dressed = try await host.dress(photo: request.body)
             var headers = headers("image/jpeg")
             headers.add(name: "X-Guise-Faces", value: "\(dressed.faces)")
+            headers.add(name: "X-Guise-Covered", value: "\(dressed.coveredCandidates)")
             return .whole(headers, dressed.jpeg)
         case (.GET, let path) where path.hasPrefix("/album/"): return try album(request)
         case (.GET, "/socket"): throw PageRefusal(400, "bad-request", "this is for web sockets (RFC 6455)")

@@ -55,7 +55,9 @@ final class PhotoBooth: Sendable {
                 guard case .publishable(let frame) = pipeline.gate.outcome else {
                     throw PageRefusal(422, "unusable", "no face that could be hidden was found in the photo")
                 }
-                drawn = try DressedPhoto(frame, faces: pipeline.tracker.faces.count, quality: Self.quality)
+                drawn = try DressedPhoto(
+                    frame, faces: pipeline.tracker.faces.count, coveredCandidates: pipeline.tracker.candidates.count,
+                    quality: Self.quality)
             }
             guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
             return drawn
