@@ -62,14 +62,16 @@ extension EndToEnd {
             #expect(running.said.contains("--source FILE") && running.said.contains("sudo modprobe v4l2loopback"))
             let port = try #require(servedPort(running.said))
             // What it says may go to a file; the way in is for those who ask.
-            #expect(!running.said.contains("token="), "\(running.said)")
+            #expect(!running.said.contains("#"), "\(running.said)")
             let told = try scratch.guise("page", "--no-open")
-            let token = try #require(told.out.firstMatch(of: /token=([0-9a-f]{64})/)?.1)
-            let cookie = "Cookie: guise-\(port)=\(token)"
+            let secret = String(try #require(told.out.firstMatch(of: /#([0-9a-f]{64})/)?.1))
+            let session = try Visitor.signIn(port: port, secret: secret)
             let address = "http://127.0.0.1:\(port)/stream"
             try scratch.shell(
-                "ffmpeg -v error -headers '\(cookie)' -f mpjpeg -i \(address) -frames:v 2 'frame%d.png'")
+                "ffmpeg -v error -headers 'Authorization: Guise \(session.token)' -f mpjpeg -i \(address) -frames:v 2 'frame%d.png'"
+            )
             #expect(try scratch.measure(scratch.path("frame2.png")) == "640x360 1")
+            withExtendedLifetime(session) {}
             kill(running.pid, SIGINT)
             #expect(running.wait().code == 0)
         }

@@ -2,6 +2,7 @@ import Control
 import Foundation
 import Frames
 import JSON
+import NIOCore
 import Synchronization
 import TestSupport
 import Testing
@@ -65,7 +66,7 @@ final class Place {
     let host: Host
     let server: PageServer
 
-    init(_ limits: PageLimits = PageLimits()) throws {
+    init(_ limits: PageLimits = .patient) throws {
         scratch = try ScratchFolder()
         let looked = looked
         preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) { looked.signal() }
@@ -98,4 +99,13 @@ final class Place {
 
     /// A web socket that is signed in.
     func open() throws -> Visitor { try Visitor.signIn(port: server.port, secret: secret).visitor }
+}
+
+extension PageLimits {
+    /// The same in number and size, with more time than a busy machine takes: for tests of anything but time.
+    static var patient: PageLimits {
+        var limits = PageLimits()
+        (limits.unauthenticated, limits.head, limits.idle) = (.hours(1), .hours(1), .hours(1))
+        return limits
+    }
 }
