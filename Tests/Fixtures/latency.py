@@ -1,12 +1,14 @@
 """latency.py GUISE ADDRESS: toggles a mask by the command line and watches the page's stream. Prints the milliseconds from
 the command's start to the changed picture, median and 95th percentile, and those that it takes to start the program."""
-import http.client, re, subprocess, sys, threading, time
+import http.client, subprocess, sys, threading, time
+
+sys.dont_write_bytecode = True
+from page_session import sign_in
 
 guise, address = sys.argv[1:3]
-host, token = re.match(r"http://([^/]+)/\?token=(\S+)", address).groups()
+host, headers, session = sign_in(address)
 connection = http.client.HTTPConnection(host)
-connection.request(
-    "GET", "/stream?width=320&rate=60", headers={"Cookie": "guise-%s=%s" % (host.split(":")[1], token)})
+connection.request("GET", "/stream?width=320&rate=60", headers=headers)
 answer = connection.getresponse()
 pictures = []
 

@@ -1,8 +1,11 @@
 """use.py SOCKET ADDRESS SECONDS: uses a running guise for so long: masks, whole configurations, those who look."""
-import http.client, json, random, re, socket, sys, time
+import http.client, json, random, socket, sys, time
+
+sys.dont_write_bytecode = True
+from page_session import sign_in
 
 path, address, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-host, token = re.match(r"http://([^/]+)/\?token=(\S+)", address).groups()
+host, headers, session = sign_in(address)
 random.seed(1)
 
 
@@ -17,7 +20,7 @@ def ask(request):
 
 def look(pictures):
     connection = http.client.HTTPConnection(host)
-    connection.request("GET", "/stream", headers={"Cookie": "guise-%s=%s" % (host.split(":")[1], token)})
+    connection.request("GET", "/stream", headers=headers)
     answer = connection.getresponse()
     assert answer.status == 200, answer.status
     while pictures:
