@@ -99,6 +99,8 @@ extension EndToEnd {
             #expect(stage.browser.waits(for: "document.querySelector('.mask[data-mask=santa]').ariaPressed == 'true'"))
             #expect(try stage.worn == ["santa"])
             #expect(stage.comes { try difference(bare, stage.look()) > 2 })
+            // It fades in.
+            try stage.guise.waits(pictures: 40)
             let dressed = try difference(bare, stage.look())
 
             // The list of worn masks may be drawn anew in between.

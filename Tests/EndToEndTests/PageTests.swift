@@ -123,6 +123,22 @@ extension EndToEnd {
             #expect(try third.guise.end().code == 0)
         }
 
+        @Test func `without descriptors the page's server pauses, and goes on when there are some`() throws {
+            let own = try Stage()
+            let (scratch, pid) = (own.scratch, own.guise.running.pid)
+            let port = try #require(own.origin.split(separator: ":").last.flatMap { Int($0) })
+            let most = try scratch.shell("ls /proc/\(pid)/fd | sort -n | tail -1")
+            let last = try #require(Int(most.trimmingCharacters(in: .whitespacesAndNewlines)))
+            try scratch.shell("prlimit --pid \(pid) --nofile=\(last + 1):")
+            // More than there are gaps below the last one: some of them are not accepted.
+            let visitors = try (0..<32).map { _ in try Visitor(port: port) }
+            try own.guise.waits(pictures: 10)
+            try scratch.shell("prlimit --pid \(pid) --nofile=1024:")
+            #expect(try own.curl("/thumbnail?mask=santa", to: "santa.jpg") == 200)
+            withExtendedLifetime(visitors) {}
+            #expect(try own.guise.end().code == 0)
+        }
+
         @Test func `the browser is opened by a file of this user's, and no argument has the secret`() throws {
             let scratch = stage.scratch
             try scratch.write(
