@@ -24,7 +24,7 @@ struct PageLimits: Sendable {
     var body = 64 << 10
     /// Bytes of a photo.
     var photo = 24 << 20
-    /// Bytes of a larger photo that are read and dropped, so that its sender is told why it is refused.
+    /// Bytes of an oversized photo that are read and discarded, so that its sender receives the error.
     var dropped = 256 << 20
     /// Bytes that are read from a connection at once.
     var readSize = 16 << 10

@@ -61,7 +61,9 @@ public struct PageSecretStore: Sendable {
     /// - Throws: `missing` without a home, `system` if the file cannot be written.
     public func revoke() throws(Problem) {
         guard let path else {
-            throw Problem(.missing, "there is no home to keep a secret in", cure: "set HOME, or stop guise")
+            throw Problem(
+                .missing, "no home directory to store the page's secret in", cure: "set HOME; without it, restart Guise"
+            )
         }
         _ = try write(path, overwrites: true)
     }

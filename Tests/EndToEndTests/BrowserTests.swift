@@ -153,14 +153,14 @@ extension EndToEnd {
         @Test func `a recording says its time, ends, and plays`() throws {
             let stage = try Stage()
             try stage.browser.click("#record")
-            #expect(stage.browser.waits(for: "/0:0[2-9]/.test(document.querySelector('#chip-recording').textContent)"))
+            #expect(stage.browser.waits(for: "/0:0[5-9]/.test(document.querySelector('#chip-recording').textContent)"))
             try stage.browser.click("#record")
             // The browser plays it from its memory.
             #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
             let path = try #require(stage.files("Videos/Guise").first { $0.hasSuffix(".mp4") })
             let parts = try stage.guise.scratch.measure(path).split(separator: " ")
-            #expect(parts.first == "640x360" && (Int(parts.last ?? "") ?? 0) > 8, "\(parts)")
+            #expect(parts.first == "640x360" && (Int(parts.last ?? "") ?? 0) > 20, "\(parts)")
             #expect(try stage.guise.status()["recording"]?.value == .null)
         }
 
@@ -282,7 +282,7 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `a program that takes the port while guise is away is told nothing but a proof`() throws {
+        @Test func `a program on Guise's port while Guise isn't running receives only a proof`() throws {
             let guise = try Stage.start(["--source", "sample"])
             let stage = try Stage(guise)
             let port = try #require(stage.place.firstMatch(of: /:(\d+)/)?.1)
@@ -343,7 +343,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a browser that never had the link is told how to get it`() throws {
+        @Test func `a browser without the key shows how to get it`() throws {
             let stage = try Stage()
             // Another name is another origin, with a database of its own.
             try stage.browser.open(stage.place.replacing("127.0.0.1", with: "localhost"))

@@ -21,7 +21,7 @@ struct AuthorizerTests {
         if case .forbidden = decision { true } else { false }
     }
 
-    @Test func `a session's token opens what shows something, by both of the page's names`() {
+    @Test func `a session's token opens pictures under both host names`() {
         for path in ["/stream", "/stream?picture=before", "/thumbnail?mask=santa", "/album/a.png"] {
             #expect(decide(own, path: path) == .authorized(token: [1]))
             for shown in [nil, "Guise abd", "abc", "Bearer abc", ""] {
@@ -57,13 +57,13 @@ struct AuthorizerTests {
         nil, "evil.example", "evil.example:8787", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:8787",
         "0.0.0.0:8787", "[::1]:8787",
     ])
-    func `a name that is not the page's is turned away, with the token too`(host: String?) {
+    func `another host name is forbidden, even with a token`(host: String?) {
         var headers = own
         headers["Host"] = host
         for path in ["/", "/stream", "/socket", "/page.js"] { #expect(isForbidden(decide(headers, path: path))) }
     }
 
-    @Test func `what changes something comes from the page's own origin`() {
+    @Test func `requests that change something need the page's own origin`() {
         for path in ["/face", "/photo"] {
             #expect(isForbidden(decide(own, path: path, method: .POST)))
             let right = own.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }

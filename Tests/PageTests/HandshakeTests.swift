@@ -41,7 +41,7 @@ import Testing
         Wrong(testDescription: "rubbish") { _, _, _ in "rubbish" },
     ]
 
-    @Test(arguments: wrongs) func `a wrong answer opens nothing, and is told so`(wrong: Wrong) throws {
+    @Test(arguments: wrongs) func `a wrong proof opens nothing and is reported by the close code`(wrong: Wrong) throws {
         var limits = PageLimits()
         limits.refusalPause = .milliseconds(1)
         let place = try Place(limits)
@@ -74,7 +74,7 @@ import Testing
         waits { !place.preview.isWatched }
     }
 
-    @Test func `who does not answer is let go`() throws {
+    @Test func `a client that does not answer is disconnected`() throws {
         var limits = PageLimits()
         limits.unauthenticated = .milliseconds(100)
         let place = try Place(limits)
@@ -93,7 +93,7 @@ import Testing
         #expect(session?.hear()?.opcode == 10)
     }
 
-    @Test func `a wrong answer waits before it is told`() throws {
+    @Test func `a wrong proof is refused after a pause`() throws {
         var limits = PageLimits()
         limits.refusalPause = .hours(1)
         limits.unauthenticated = .milliseconds(100)

@@ -33,7 +33,7 @@ import Testing
         withExtendedLifetime(viewers) {}
     }
 
-    @Test func `who shows no valid credential is let go, whatever they send`() throws {
+    @Test func `a visitor without a valid credential is disconnected, whatever it sends`() throws {
         var limits = PageLimits.patient
         limits.unauthenticated = .milliseconds(200)
         let place = try Place(limits)
@@ -48,7 +48,7 @@ import Testing
         #expect(slow.take(1) == nil && silent.take(1) == nil && stranger.take(1) == nil)
     }
 
-    @Test func `a connection that rests, or whose next head does not end, is closed`() throws {
+    @Test func `an idle connection and an unfinished request head are closed`() throws {
         var limits = PageLimits.patient
         limits.idle = .milliseconds(100)
         let resting = try Place(limits)
@@ -115,7 +115,7 @@ import Testing
         #expect(end.opcode == 8 && end.code == 1009)
     }
 
-    @Test func `for who does not read, no pictures queue`() throws {
+    @Test func `no pictures queue for a client that does not read`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         let slow = try Viewer(place, "rate=60&width=1280")

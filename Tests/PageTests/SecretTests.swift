@@ -55,7 +55,7 @@ struct SecretTests {
         try isReplaced("revoked") { try store.revoke() }
     }
 
-    @Test func `where it cannot be kept, that is told`() throws {
+    @Test func `a secret that cannot be stored is an error`() throws {
         try scratch.write("", "file")
         let store = PageSecretStore(folder: scratch.path("file/guise"))
         #expect(throws: Problem.self) { _ = try store.current() }
