@@ -62,13 +62,10 @@ public final class Preview: Sendable {
     }
 
     /// Copies what others see. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
-    /// - Parameters:
-    ///   - isCard: it shows nobody.
-    ///   - now: nanoseconds of the monotonic clock.
-    public func put(
-        _ frame: borrowing PublishableFrame, marks: borrowing [FaceMark], isCard: Bool, at now: UInt64
-    ) {
-        put(.after, frame.view, marks: marks, isCard: isCard, at: now)
+    /// - Parameter now: nanoseconds of the monotonic clock.
+    public func put(_ frame: borrowing PublishableFrame, marks: borrowing [FaceMark], at now: UInt64) {
+        // Only the picture before masks is kept as a portrait, which a placeholder must not be.
+        put(.after, frame.view, marks: marks, isCard: false, at: now)
     }
 
     /// Copies the picture as it was before masks, as `put`. The user alone sees it, on the page, to compare.

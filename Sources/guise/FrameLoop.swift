@@ -259,7 +259,7 @@ struct FrameLoop: ~Copyable {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 // However lately they were given a picture.
                 if around.preview.isWatched {
-                    around.preview.put(frame, marks: pipeline.marks, isCard: false, at: around.clock.now())
+                    around.preview.put(frame, marks: pipeline.marks, at: around.clock.now())
                 }
             }
         } catch {
@@ -456,7 +456,7 @@ struct FrameLoop: ~Copyable {
     /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
     private func show(_ frame: borrowing PublishableFrame, _ marks: borrowing [FaceMark], _ isCard: Bool) {
         let (preview, now) = (around.preview, around.clock.now())
-        if preview.wants(.after, at: now) { preview.put(frame, marks: marks, isCard: isCard, at: now) }
+        if preview.wants(.after, at: now) { preview.put(frame, marks: marks, at: now) }
         if isCard, preview.wants(.before, at: now) { preview.putPlaceholder(frame, at: now) }
     }
 

@@ -6,14 +6,6 @@ extension Accuracy {
     /// What a mask that hides faces covers beside the faces: all would be hidden if everything were covered, which helps
     /// nobody. The figures are those of `guise bench`, which counts the covered part of each frame.
     @Suite struct Cover {
-        private struct Clip: Decodable {
-            let type, name: String
-            let kind, annotations: String?
-            let frames, faces: Int?
-            let fps: Double?
-            let width, height: Int
-        }
-
         /// Longer clips show nothing new.
         private static let mostFrames = 600
         /// Of the picture that `guise bench` composes, pixels.
@@ -25,13 +17,12 @@ extension Accuracy {
 
         init() throws { scratch = try ScratchFolder() }
 
-        private static func clips(_ isWanted: (Clip) -> Bool) throws -> [Clip] {
-            // Photos have no frames.
-            try Labels.read("index.json", as: [Clip].self).filter { $0.type == "video" && isWanted($0) }
+        private static func clips(_ isWanted: (Labels.Item) -> Bool) throws -> [Labels.Item] {
+            try Labels.read("index.json", as: [Labels.Item].self).filter { $0.type == "video" && isWanted($0) }
         }
 
         /// The part of each frame that is covered beside the masks, 0 to 1; 1: a placeholder was shown.
-        private func shares(of clip: Clip) throws -> [Double] {
+        private func shares(of clip: Labels.Item) throws -> [Double] {
             struct Report: Decodable { let covered: [Double] }
             let count = min(clip.frames ?? 1, Self.mostFrames)
             let outcome = try scratch.guise(

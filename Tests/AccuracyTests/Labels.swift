@@ -76,7 +76,15 @@ struct Labels: Decodable {
     }
     struct Photo: Decodable { var width, height: Int, faces: [Face] }
     struct Clip: Decodable { var width, height: Int, ignore_frames: [[Int]]?, frames: [[Face]] }
-    struct Item: Decodable { var type, name: String, kind, annotations: String? }
+    struct Item: Decodable {
+        var type, name: String, kind, annotations: String?
+        /// Pixels.
+        var width, height: Int
+        /// Nil for pictures.
+        var frames: Int?, fps: Double?
+        /// How many are labelled.
+        var faces: Int
+    }
 
     /// Photos and cats are labelled by their names in one file, clips each in its own.
     static func read<Value: Decodable>(_ name: String, as type: Value.Type) throws -> Value {
