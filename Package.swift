@@ -22,6 +22,10 @@ let swiftSettings: [SwiftSetting] =
 /// twenty times as long otherwise, and could not ask that a warm frame allocates nothing.
 let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
+/// The kernels' generic functions are specialised only where the compiler sees the whole module.
+let kernelSettings =
+    hotSettings + [.unsafeFlags(["-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))]
+
 /// A module's unit tests: `MODULETests` in Tests.
 /// - Parameter settings: `hotSettings` for tests that compare many pixels.
 func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSetting] = swiftSettings) -> Target {
@@ -57,7 +61,7 @@ let package = Package(
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 
         // The way of a frame.
-        .target(name: "Frames", dependencies: ["CLinux"], swiftSettings: hotSettings),
+        .target(name: "Frames", dependencies: ["CLinux"], swiftSettings: kernelSettings),
         .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
