@@ -20,7 +20,7 @@ public struct Camera: FrameSource, ~Copyable {
     public let isLive = true
 
     private var ring: BufferRing
-    private let decoding: Decoding
+    private let decoder: FrameDecoder
     private let isNative: Bool
     /// The last decoded frame; a single pixel where the camera's own bytes are lent.
     private var decoded: Frame
@@ -29,7 +29,7 @@ public struct Camera: FrameSource, ~Copyable {
     private var clock = FrameClock()
     /// The last frame and its time. Its buffer is the driver's again when the next one is here; drivers that have few
     /// get it back at once.
-    private var last: (filled: BufferRing.Filled, time: FrameTime)?
+    private var last: (filled: BufferRing.DequeuedBuffer, time: FrameTime)?
     /// When a frame came, or the stream was started, by our own clock.
     private var lastSign: Double
 
@@ -66,8 +66,8 @@ public struct Camera: FrameSource, ~Copyable {
         let granted = try device.setFormat(mode.fourCC, width: mode.width, height: mode.height, for: .capture)
         let grantedRate = device.setRate(mode.rate ?? rate, for: .capture) ?? mode.rate
 
-        let decoding = try Decoding(granted, descriptor: device.descriptor)
-        let layout = decoding.layout(of: granted)
+        let decoder = try FrameDecoder(granted, descriptor: device.descriptor)
+        let layout = decoder.layout(of: granted)
         let isNative = granted.layout != nil
         let speed = grantedRate.map { " at \(rateText($0)) fps" } ?? ""
         let description = "\(device.capabilities.card) (\(path)), \(granted)\(speed)"
@@ -77,7 +77,7 @@ public struct Camera: FrameSource, ~Copyable {
         (self.description, self.layout, self.rate, self.isNative) = (description, layout, grantedRate, isNative)
         self.identity = identity
         self.ring = ring
-        self.decoding = decoding
+        self.decoder = decoder
         decoded = Frame(isNative ? .onePixel : layout)
         lastSign = monotonicSeconds()
     }
@@ -91,7 +91,7 @@ public struct Camera: FrameSource, ~Copyable {
             return .nothing
         }
         giveBackLast()
-        guard try decoding.decode(ring.bytes(of: filled), into: &decoded) else {
+        guard try decoder.decode(ring.bytes(of: filled), into: &decoded) else {
             ring.giveBack(filled)
             undecodable += 1
             // A camera whose every frame is damaged is as good as stalled.
@@ -119,7 +119,7 @@ public struct Camera: FrameSource, ~Copyable {
     }
 
     private func lend(
-        _ filled: BufferRing.Filled, _ time: FrameTime, to body: (borrowing FrameView, FrameTime) throws -> Void
+        _ filled: BufferRing.DequeuedBuffer, _ time: FrameTime, to body: (borrowing FrameView, FrameTime) throws -> Void
     ) throws {
         if isNative {
             try body(FrameView(layout: layout, bytes: ring.bytes(of: filled)), time)

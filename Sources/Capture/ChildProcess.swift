@@ -173,7 +173,7 @@ import Synchronization
 
     /// The lines that the child said on standard error, the last ones where it said much.
     var lines: [String] {
-        String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+        String(decoder: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 
     /// The last line that the child said; nil where it said nothing.
@@ -207,7 +207,7 @@ import Synchronization
             }
         }
         let exit = child.finish()
-        return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
+        return (String(decoder: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 
     /// Waits until there is something to read.

@@ -36,7 +36,7 @@ public struct Clip: FrameSource, ~Copyable {
     ///   - loop: starts again at the end, for ever; a photo is given again and again.
     ///   - bounds: what the file may ask of its decoders.
     /// - Throws: `missing`, `forbidden` or `unusable`, naming the file; `missing` where ffmpeg is not installed.
-    public init(path: String, loop: Bool = false, within bounds: MediaBounds = .named) throws(Problem) {
+    public init(path: String, loop: Bool = false, within bounds: MediaLimits = .named) throws(Problem) {
         let file = try MediaFile(path: path, within: bounds)
         let decoder = try file.decode()
         let layout = FrameLayout(
@@ -157,7 +157,7 @@ public struct Clip: FrameSource, ~Copyable {
 extension Clip {
     /// Lends the first picture of a photo or clip, once it is decoded.
     public static func firstPicture(
-        of path: String, within bounds: MediaBounds = .named, _ body: (borrowing FrameView) throws -> Void
+        of path: String, within bounds: MediaLimits = .named, _ body: (borrowing FrameView) throws -> Void
     ) throws {
         var clip = try Clip(path: path, within: bounds)
         while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }

@@ -3,7 +3,7 @@ import Glibc
 
 /// How much a picture or clip may ask of its decoders, which run as children with these limits: files lie about what they
 /// hold, and hold what takes long.
-public struct MediaBounds: Sendable {
+public struct MediaLimits: Sendable {
     /// Of one picture.
     public internal(set) var pixels: Int
     /// Bytes of address space for each decoder.
@@ -11,17 +11,17 @@ public struct MediaBounds: Sendable {
     /// Processor time for finding out what the file is, seconds.
     var probing: Int
     /// Processor time for decoding a photo, seconds.
-    var decoding: Int
+    var decoder: Int
     /// The time for photos holds for clips too.
     var isBriefForClips: Bool
 
     /// For files that the user names: a photo of 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
-    public static let named = MediaBounds(
-        pixels: 1 << 27, memory: 6 << 30, probing: 20, decoding: 40, isBriefForClips: false)
+    public static let named = MediaLimits(
+        pixels: 1 << 27, memory: 6 << 30, probing: 20, decoder: 40, isBriefForClips: false)
     /// For photos that come over the page: more pixels than phones send by default, and little enough time that one
     /// photo does not keep the next waiting for more than 5 s.
-    public static let received = MediaBounds(
-        pixels: 40_000_000, memory: 2 << 30, probing: 2, decoding: 3, isBriefForClips: true)
+    public static let received = MediaLimits(
+        pixels: 40_000_000, memory: 2 << 30, probing: 2, decoder: 3, isBriefForClips: true)
 }
 
 /// What a picture or clip on disk is, as ffprobe sees it, and how to decode it. Owns the open file.
@@ -46,7 +46,7 @@ struct MediaFile: ~Copyable {
     /// Beyond this on a side nothing is a camera's picture, and memory runs short.
     static let largestSide = 16384
 
-    private let bounds: MediaBounds
+    private let bounds: MediaLimits
     /// What to do about a file that is no picture or clip.
     private static let hint = "choose a picture (JPEG, PNG) or a clip (MP4, MKV)"
 
@@ -56,7 +56,7 @@ struct MediaFile: ~Copyable {
     }
 
     /// - Throws: `missing`, `forbidden` or `unusable`, naming the file.
-    init(path: String, within bounds: MediaBounds) throws(Problem) {
+    init(path: String, within bounds: MediaLimits) throws(Problem) {
         (self.path, self.bounds) = (path, bounds)
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.problem(path, errno) }
@@ -195,7 +195,7 @@ struct MediaFile: ~Copyable {
 
     /// Starts a decoder that writes raw frames.
     func decode() throws(Problem) -> ChildProcess {
-        let seconds = isPhoto || bounds.isBriefForClips ? bounds.decoding : nil
+        let seconds = isPhoto || bounds.isBriefForClips ? bounds.decoder : nil
         return try ChildProcess(
             decoderArguments, .reading, input: descriptor,
             limits: ChildProcess.Limits(memory: bounds.memory, seconds: seconds))

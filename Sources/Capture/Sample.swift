@@ -80,7 +80,7 @@ public struct Sample: FrameSource, ~Copyable {
     /// a pace of its own.
     func place(_ number: Int) -> Affine {
         let seconds = Float(number % Self.period) / 30
-        func wave(_ period: Float) -> Float { sine(2 * .pi * seconds / period) }
+        func wave(_ period: Float) -> Float { sin(2 * .pi * seconds / period) }
         let size = Point(Float(layout.width), Float(layout.height))
         let source = Point(Float(portrait.layout.width), Float(portrait.layout.height))
         // 1.025 is the geometric mean of 0.7 and 1.5, 0.381 the logarithm of what leads from it to either.

@@ -54,7 +54,7 @@ struct AnimatedPNG {
                     throw Flaw("it has \(count) pictures, \(Self.mostPictures) are the limit")
                 }
                 announced = count
-                guard (1...Raster.largestArt).contains(width), (1...Raster.largestArt).contains(height),
+                guard (1...ArtReader.largestArt).contains(width), (1...ArtReader.largestArt).contains(height),
                     width <= Self.mostPixels / height / count
                 else {
                     throw Flaw("\(count) pictures of \(width)x\(height) are too many pixels")
@@ -103,9 +103,9 @@ struct AnimatedPNG {
     /// - Parameter decode: turns a PNG of that width and height into premultiplied RGBA.
     func pictures(
         _ decode: ([UInt8], Int, Int) throws(Problem) -> [UInt8]
-    ) throws(Problem) -> [(raster: RasterRGBA, milliseconds: Double)] {
+    ) throws(Problem) -> [(raster: RGBAImage, milliseconds: Double)] {
         var canvas = [UInt8](repeating: 0, count: width * height * 4)
-        var shown: [(raster: RasterRGBA, milliseconds: Double)] = []
+        var shown: [(raster: RGBAImage, milliseconds: Double)] = []
         for piece in pieces {
             let pixels = try decode(png(piece), piece.width, piece.height)
             let before = canvas
@@ -119,7 +119,7 @@ struct AnimatedPNG {
                     }
                 }
             }
-            shown.append((RasterRGBA(width: width, height: height, bytes: canvas), piece.milliseconds))
+            shown.append((RGBAImage(width: width, height: height, bytes: canvas), piece.milliseconds))
             switch piece.disposal {
             case 1:
                 for y in piece.y..<piece.y + piece.height {

@@ -5,7 +5,7 @@ import JSON
 /// converted once to the YUV range of the frames that it is for.
 public struct Art: Sendable {
     struct Level: Sendable {
-        let stamp: Stamp
+        let sprite: Sprite
         /// From art units to the stamp's pixels.
         let map: Affine
         /// Stamp pixels for one art unit.
@@ -28,31 +28,31 @@ public struct Art: Sendable {
     /// - Throws: `Problem` that names the file.
     init(
         file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
-        touch: (inout RasterRGBA) -> Void = { _ in }
+        touch: (inout RGBAImage) -> Void = { _ in }
     ) throws {
         let path = try Self.inside(folder, name)
-        self.init(try Raster.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
+        self.init(try ArtReader.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
     }
 
     /// The pictures of an APNG; nil for art that does not move.
     /// - Throws: `Problem` that names the file.
     static func film(
-        file name: String, folder: String, range: ColorRange, touch: (inout RasterRGBA) -> Void
+        file name: String, folder: String, range: ColorRange, touch: (inout RGBAImage) -> Void
     ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
-        guard let film = try Raster.film(path: try inside(folder, name)) else { return nil }
+        guard let film = try ArtReader.film(path: try inside(folder, name)) else { return nil }
         let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
         return (pictures, film.pictures.map(\.milliseconds), film.plays)
     }
 
     /// A drawing made by the program itself.
     /// - Throws: `Problem` where it cannot be drawn.
-    init(svg: String, density: Float, range: ColorRange, touch: (inout RasterRGBA) -> Void = { _ in }) throws {
+    init(svg: String, density: Float, range: ColorRange, touch: (inout RGBAImage) -> Void = { _ in }) throws {
         self.init(
-            try Raster.drawing(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch)
+            try ArtReader.drawing(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch)
     }
 
     /// From a picture that was read already.
-    init(_ raster: RasterRGBA, range: ColorRange, touch: (inout RasterRGBA) -> Void) {
+    init(_ raster: RGBAImage, range: ColorRange, touch: (inout RGBAImage) -> Void) {
         var raster = raster
         touch(&raster)
         self.init(
@@ -97,7 +97,7 @@ public struct Art: Sendable {
             let shift = Point(border - 0.5, border - 0.5) - origin * density
             levels.append(
                 Level(
-                    stamp: Stamp(width: picture.width, height: picture.height, pixels: picture.pixels),
+                    sprite: Sprite(width: picture.width, height: picture.height, pixels: picture.pixels),
                     map: Affine(a: density, b: 0, c: 0, d: density, tx: shift.x, ty: shift.y), density: density))
             guard min(picture.width, picture.height) > 12 else { break }
             // The halved border is half a pixel wide: another transparent pixel keeps the edge fading.

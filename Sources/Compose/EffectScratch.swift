@@ -2,10 +2,10 @@ import Frames
 
 /// Memory that treatments and effects work in, kept from frame to frame.
 struct EffectScratch: ~Copyable {
-    var mosaic = Mosaic()
+    var pixelation = Pixelation()
     /// Pieces of the frame as it was, for faces that are swapped.
-    var first = Tile()
-    var second = Tile()
+    var first = LayerBuffer()
+    var second = LayerBuffer()
     var edges = EdgeMap()
     var balance = WhiteBalance()
 }

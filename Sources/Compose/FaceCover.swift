@@ -2,7 +2,7 @@ import Frames
 import Track
 
 /// What is done about a face that a mask is to hide when it is lost.
-public enum LostFace: String, CaseIterable, Sendable {
+public enum LostFacePolicy: String, CaseIterable, Sendable {
     /// Nothing: the mask is for show.
     case show
     /// Its place is covered, then the whole picture is not shown until it is found; a new face is covered before it is
@@ -17,7 +17,7 @@ public enum LostFace: String, CaseIterable, Sendable {
 /// placeholder shown instead of the picture until everything was searched once, and when the only face was lost for too long.
 public struct FaceCover: ~Copyable {
     /// A face that was covered and is no longer known.
-    private struct Missing {
+    private struct MissingFace {
         var id = 0
         /// Round the head, pixels of the frame that was searched.
         var place = Rect(x: 0, y: 0, width: 0, height: 0)
@@ -33,8 +33,8 @@ public struct FaceCover: ~Copyable {
         }
     }
 
-    private var missing: [Missing] = []
-    private var known: [Missing] = []
+    private var missing: [MissingFace] = []
+    private var known: [MissingFace] = []
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
     /// Of each cell of the frame that was searched: when something that came from a lost face's place moved there last,
@@ -88,14 +88,14 @@ public struct FaceCover: ~Copyable {
     /// Covers what the masks cannot, on the dressed frame.
     /// - Parameters:
     ///   - faces: of this frame, in the pixels that were searched.
-    ///   - candidates: heads of what may be faces and was not refuted.
+    ///   - candidateHeads: heads of what may be faces and was not refuted.
     ///   - refuted: numbers of faces of the frame before that turned out to be none.
     ///   - placement: from those to the canvas's.
     ///   - hasSearchedAll: the tracker has looked everywhere once.
     ///   - time: seconds, by the source's clock.
     /// - Returns: false where the frame must not be shown at all.
     public mutating func cover(
-        _ canvas: inout Canvas, faces: [Face], candidates: [Rect], refuted: [Int], placement: Affine,
+        _ canvas: inout Canvas, faces: [Face], candidateHeads: [Rect], refuted: [Int], placement: Affine,
         hasSearchedAll: Bool, at time: Double
     ) -> Bool {
         if last.map({ time < $0 || time > $0 + 2 }) ?? false { reset() }
@@ -104,8 +104,8 @@ public struct FaceCover: ~Copyable {
         share = 0
         follow(faces, refuted, at: time)
         let isMoving = mark(at: time)
-        if isMoving || !missing.isEmpty || !candidates.isEmpty {
-            lay(candidates, isMoving: isMoving, onto: &canvas, placement, at: time)
+        if isMoving || !missing.isEmpty || !candidateHeads.isEmpty {
+            lay(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
         guard hasSearchedAll else { return false }
@@ -116,12 +116,12 @@ public struct FaceCover: ~Copyable {
 
     /// Covers what may be a face in a photo, on the dressed picture.
     /// - Parameters:
-    ///   - candidates: heads, in the pixels that were searched.
+    ///   - candidateHeads: heads, in the pixels that were searched.
     ///   - placement: from those to the canvas's.
-    public mutating func cover(photo canvas: inout Canvas, candidates: [Rect], placement: Affine) {
+    public mutating func cover(photo canvas: inout Canvas, candidateHeads: [Rect], placement: Affine) {
         reset()
         share = 0
-        if !candidates.isEmpty { lay(candidates, isMoving: false, onto: &canvas, placement, at: 0) }
+        if !candidateHeads.isEmpty { lay(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
     }
 
     /// Looks for what moves in the frame that was searched: masks move too, and a zoom moves everything.
@@ -152,7 +152,7 @@ public struct FaceCover: ~Copyable {
             for face in faces where face.id == before.id { isThere = true }
             if !isThere {
                 missing.append(
-                    Missing(
+                    MissingFace(
                         id: before.id, place: before.place, since: time, isRefuted: refuted.contains(before.id)))
             }
         }
@@ -162,7 +162,7 @@ public struct FaceCover: ~Copyable {
             let half = outline.halfSize
             let place = Rect(
                 x: outline.center.x - half.x, y: outline.center.y - half.y, width: 2 * half.x, height: 2 * half.y)
-            known.append(Missing(id: face.id, place: place, since: time))
+            known.append(MissingFace(id: face.id, place: place, since: time))
         }
         let isAlone = faces.isEmpty
         let (size, known) = (size, known)
@@ -211,15 +211,15 @@ public struct FaceCover: ~Copyable {
 
     /// - Parameter isMoving: some cells moved of late.
     private mutating func lay(
-        _ candidates: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
+        _ candidateHeads: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
     ) {
         guard let back = placement.inverse else { return }
         let layout = canvas.frame.layout
-        let tile = Self.side(layout.width, layout.height)
-        canvas.effects.mosaic.measure(
-            canvas.frame, origin: .zero, side: Float(tile), columns: layout.width / tile + 1,
-            rows: layout.height / tile + 1)
-        canvas.effects.mosaic.quantise()
+        let layer = Self.side(layout.width, layout.height)
+        canvas.effects.pixelation.measure(
+            canvas.frame, origin: .zero, side: Float(layer), columns: layout.width / layer + 1,
+            rows: layout.height / layer + 1)
+        canvas.effects.pixelation.quantise()
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         let (moved, missing) = (moved, missing)
@@ -239,16 +239,16 @@ public struct FaceCover: ~Copyable {
                 let away = middle - rect.center
                 return abs(away.x) < rect.width / 2 + abs(half.x) && abs(away.y) < rect.height / 2 + abs(half.y)
             }
-            return candidates.contains(where: lies) || missing.contains { lies(in: $0.area(at: time)) }
+            return candidateHeads.contains(where: lies) || missing.contains { lies(in: $0.area(at: time)) }
         }
         var tiles = 0
-        canvas.effects.mosaic.fade { column, row in
-            let corner = Point(Float(column * tile), Float(row * tile))
-            guard isCovered(back(corner), back(corner + Point(repeating: Float(tile - 1)))) else { return 0 }
+        canvas.effects.pixelation.fade { column, row in
+            let corner = Point(Float(column * layer), Float(row * layer))
+            guard isCovered(back(corner), back(corner + Point(repeating: Float(layer - 1)))) else { return 0 }
             tiles += 1
             return 255
         }
-        share = min(1, Float(tiles * tile * tile) / Float(layout.width * layout.height))
-        canvas.effects.mosaic.fill(&canvas.frame)
+        share = min(1, Float(tiles * layer * layer) / Float(layout.width * layout.height))
+        canvas.effects.pixelation.fill(&canvas.frame)
     }
 }

@@ -94,13 +94,13 @@ public struct FaceZoom: Sendable {
         let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), most))
         let (width, height) = (whole.width / zoom, whole.height / zoom)
         let middle = head(Self.middle)
-        func within(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
+        func clamped(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
             max(start + own / 2, min(value, start + length - own / 2))
         }
         return onWholePixels(
             Place(
-                within(middle.x, whole.x, whole.width, width),
-                within(middle.y + Self.above * height, whole.y, whole.height, height), width))
+                clamped(middle.x, whole.x, whole.width, width),
+                clamped(middle.y + Self.above * height, whole.y, whole.height, height), width))
     }
 
     /// What is shown at rest begins and ends between even pixels, for that is scaled at a third of the cost.
@@ -120,14 +120,14 @@ public struct FaceZoom: Sendable {
         let off = wanted - target
         let ratio = wanted.z / target.z
         return abs(off.x) > Self.band * target.z || abs(off.y) > Self.band * target.z * shape
-            || max(ratio, 1 / ratio) > exponential(Self.sizeBand)
+            || max(ratio, 1 / ratio) > exp(Self.sizeBand)
     }
 
     /// The spring's exact motion towards a target that holds for this frame.
     private mutating func step(_ elapsed: Float) {
         let off = place - target
         let push = (speed + off * Self.frequency) * elapsed
-        let decay = exponential(-Self.frequency * elapsed)
+        let decay = exp(-Self.frequency * elapsed)
         place = target + (off + push) * decay
         speed = (speed - push * Self.frequency) * decay
         let left = place - target

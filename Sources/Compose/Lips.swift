@@ -77,15 +77,15 @@ struct Lips {
     }
 
     /// Takes the art off the mouth.
-    func clear(_ tile: inout Tile) {
-        let area = tile.region
+    func clear(_ layer: inout LayerBuffer) {
+        let area = layer.region
         let left = max(region.x, area.x)
         let right = min(region.x + region.width, area.x + area.width)
         let top = max(region.y, area.y)
         let bottom = min(region.y + region.height, area.y + area.height)
         guard left < right, top < bottom else { return }
-        let stride = tile.stride
-        var pixels = tile.pixels
+        let stride = layer.stride
+        var pixels = layer.pixels
         for y in top..<bottom {
             for x in left..<right {
                 let place = (y - area.y) * stride + x - area.x

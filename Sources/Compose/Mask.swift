@@ -15,19 +15,19 @@ public struct Mask: Sendable {
     /// Words to find it by.
     public let tags: [String]
     /// In the order in which they are drawn.
-    public let layers: [WornLayer]
+    public let layers: [MaskLayer]
     /// What is done where the face is lost.
-    public var onLostFace = LostFace.show
+    public var onLostFace = LostFacePolicy.show
     /// Of the whole mask, 0...1: the user's, beside each layer's own.
     public var opacity: Float = 1
     /// Whose it is among those who wear something; nil: everybody's.
-    public var turn: Turn?
+    public var personSlot: PersonSlot?
     /// Which of all loadings of masks made this one: what is kept for a mask from frame to frame stays while this does.
     public var edition = 0
 }
 
 /// A mask for some people alone: of those who come, counted through, each so-manieth.
-public struct Turn: Equatable, Sendable {
+public struct PersonSlot: Equatable, Sendable {
     /// From 0.
     public let number: Int
     /// How many take turns.
@@ -41,7 +41,7 @@ public struct Turn: Equatable, Sendable {
 }
 
 /// The masks that were found, by name. Nothing is drawn or decoded before a mask is loaded.
-public struct Wardrobe: Sendable {
+public struct MaskLibrary: Sendable {
     /// Each mask's folder, sorted by name.
     public let folders: [(name: String, path: String)]
 
@@ -54,10 +54,10 @@ public struct Wardrobe: Sendable {
     /// Bytes of a description; the longest that comes along has a fiftieth of it.
     static let largestDescription = 256 << 10
 
-    /// - Parameter places: folders of mask folders; where two hold the same name, the first has it.
-    public init(places: [String]) {
+    /// - Parameter searchPaths: folders of mask folders; where two hold the same name, the first has it.
+    public init(searchPaths: [String]) {
         var found: [String: String] = [:]
-        for place in places {
+        for place in searchPaths {
             for name in entries(of: place) where found[name] == nil && isReadable("\(place)/\(name)/mask.json") {
                 found[name] = "\(place)/\(name)"
             }
@@ -71,20 +71,20 @@ public struct Wardrobe: Sendable {
     /// Reads a mask and makes its art ready.
     /// - Throws: `Problem` with the file, line and key of what is wrong; no other mask is touched by it.
     public func load(_ name: String, for target: ArtTarget) throws -> Mask {
-        var left = Allowance()
-        return try RasterLedger.$current.withValue(RasterLedger()) {
+        var left = LoadLimits()
+        return try ArtBudget.$current.withValue(ArtBudget()) {
             try load(name, for: target, depth: 0, &left)
         }
     }
 
     /// What one mask may still ask for.
-    private struct Allowance {
-        var includes = Wardrobe.mostIncludes
-        var layers = Wardrobe.mostLayers
+    private struct LoadLimits {
+        var includes = MaskLibrary.mostIncludes
+        var layers = MaskLibrary.mostLayers
     }
 
     private func load(
-        _ name: String, for target: ArtTarget, depth: Int, _ left: inout Allowance
+        _ name: String, for target: ArtTarget, depth: Int, _ left: inout LoadLimits
     ) throws -> Mask {
         guard let folder = folder(of: name) else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
@@ -103,8 +103,8 @@ public struct Wardrobe: Sendable {
         let author = try fields.string("author", default: "")
         let licence = try fields.string("licence", default: "")
         let tags = try fields.strings("tags", default: [])
-        var onLostFace: LostFace = try fields.choice("onLostFace", default: .show)
-        var layers: [WornLayer] = []
+        var onLostFace: LostFacePolicy = try fields.choice("onLostFace", default: .show)
+        var layers: [MaskLayer] = []
         for included in try fields.strings("include", default: []) {
             guard depth < Self.includeLimit else {
                 throw fields.wrong(
@@ -124,7 +124,7 @@ public struct Wardrobe: Sendable {
                 throw fields.wrong("layers", "too much", allowed: "\(Self.mostLayers) layers, with the included ones")
             }
             var layer = layer
-            layers.append(try WornLayer(&layer, folder: folder, target: target))
+            layers.append(try MaskLayer(&layer, folder: folder, target: target))
         }
         try fields.finish()
         guard !layers.isEmpty else {
@@ -162,21 +162,21 @@ public struct Wardrobe: Sendable {
     }
 
     /// Tells whether a mask, or one that it includes, was edited.
-    public func marks(of name: String) -> [FileMark] {
-        family(of: name).flatMap { folder(of: $0).map { fileMarks(in: $0) } ?? [] }
+    public func fileVersions(of name: String) -> [FileVersion] {
+        family(of: name).flatMap { folder(of: $0).map { fileVersions(in: $0) } ?? [] }
     }
 }
 
 /// The files and folders of a mask's folder, itself first. Bounded: nobody's art lies deeper, or in more files.
-func fileMarks(in folder: String, depth: Int = 0) -> [FileMark] {
-    guard let own = FileMark(folder) else { return [] }
+func fileVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
+    guard let own = FileVersion(folder) else { return [] }
     var found = [own]
     for name in entries(of: folder).prefix(256) {
-        guard let mark = FileMark("\(folder)/\(name)") else { continue }
+        guard let mark = FileVersion("\(folder)/\(name)") else { continue }
         if !mark.isFolder {
             found.append(mark)
         } else if depth < 3 {
-            found += fileMarks(in: mark.path, depth: depth + 1)
+            found += fileVersions(in: mark.path, depth: depth + 1)
         }
     }
     return found

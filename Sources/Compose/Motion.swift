@@ -184,8 +184,8 @@ struct Pendulum: Sendable {
         let ratio = min(damping, 0.999)
         let decay = ratio * omega
         let turn = omega * (1 - ratio * ratio).squareRoot()
-        let fade = exponential(-decay * elapsed)
-        let (c, s) = (cosine(turn * elapsed), sine(turn * elapsed))
+        let fade = exp(-decay * elapsed)
+        let (c, s) = (cos(turn * elapsed), sin(turn * elapsed))
         let away = angle - rest
         let push = (speed + away * decay) / turn
         angle = rest + (away * c + push * s) * fade

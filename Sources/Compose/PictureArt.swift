@@ -61,7 +61,7 @@ struct PictureArt {
         }
     }
 
-    private let raster: RasterRGBA
+    private let raster: RGBAImage
     private let target: ArtTarget
     private let across: Side
     private let down: Side
@@ -79,7 +79,7 @@ struct PictureArt {
         let path = try Art.inside(folder, file)
         let picture = Point(Float(target.width), Float(target.height))
         // The art's shape is known once it is read: first at a size that suits art as high as the picture.
-        let draft = try Raster.load(path: path, maxDimension: 64)
+        let draft = try ArtReader.load(path: path, maxDimension: 64)
         let art = draft.size
         let ratio = picture / art
         let scale: Point
@@ -93,7 +93,7 @@ struct PictureArt {
             case .border: scale = Point(repeating: min(ratio.x, ratio.y))
             }
         }
-        raster = try Raster.load(path: path, density: max(scale.x, scale.y), maxDimension: Raster.largestSide)
+        raster = try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtReader.largestSide)
         self.target = target
         let pixels = Point(Float(raster.width), Float(raster.height))
         if size == nil, fit == .border {
@@ -122,7 +122,7 @@ struct PictureArt {
     }
 
     /// - Parameter backdrop: what shines through where the art is not opaque; nil: the frame.
-    func sheet(over backdrop: Color? = nil) -> Sheet {
+    func sheet(over backdrop: Color? = nil) -> FrameOverlay {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
         for y in 0..<target.height {
@@ -143,7 +143,7 @@ struct PictureArt {
                     | UInt32(min(255, yuva.w)) << 24
             }
         }
-        return Sheet(width: target.width, height: target.height, pixels: words)
+        return FrameOverlay(width: target.width, height: target.height, pixels: words)
     }
 
     /// Bilinear; beyond the edge the outermost pixels go on.

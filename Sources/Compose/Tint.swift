@@ -26,7 +26,7 @@ struct Tint: Sendable {
 
     /// Dyes a picture: what is as light as its mean becomes the colour, what is darker goes towards black, what is lighter
     /// towards white. So art of any colour, or of none, may be tinted.
-    func dye(_ raster: inout RasterRGBA) {
+    func dye(_ raster: inout RGBAImage) {
         var (sum, weight): (Float, Float) = (0, 0)
         for i in stride(from: 0, to: raster.bytes.count, by: 4) {
             sum += Self.luma(raster.bytes, i)
@@ -43,7 +43,7 @@ struct Tint: Sendable {
             let shade = min(Self.luma(raster.bytes, i) / alpha, 1)
             let dyed: SIMD3<Float> =
                 shade <= mean
-                ? color.rgb * power(shade / mean, contrast)
+                ? color.rgb * pow(shade / mean, contrast)
                 : color.rgb + (SIMD3(repeating: 255) - color.rgb) * ((shade - mean) / max(1 - mean, 1e-3))
             for c in 0..<3 { raster.bytes[i + c] = UInt8(min(alpha, dyed[c] * alpha / 255 + 0.5)) }
         }

@@ -28,7 +28,7 @@ public struct ControlClient: ~Copyable {
 
     /// Asks for one thing, and waits for its answer.
     /// - Parameter seconds: how long.
-    /// - Throws: `Refusal` where the daemon said no, `Problem` where it said nothing.
+    /// - Throws: `RequestError` where the daemon said no, `Problem` where it said nothing.
     public mutating func ask(_ request: JSON, within seconds: Int = 20) throws -> JSON {
         try send(request)
         while true {
@@ -37,8 +37,8 @@ public struct ControlClient: ~Copyable {
             }
             if let ok = answer["ok"] { return ok }
             if let error = answer["error"] {
-                let code = error["code"]?.string.flatMap(Refusal.Code.init(rawValue:)) ?? .failed
-                throw Refusal(code, error["message"]?.string ?? "it was refused")
+                let code = error["code"]?.string.flatMap(RequestError.Code.init(rawValue:)) ?? .failed
+                throw RequestError(code, error["message"]?.string ?? "it was refused")
             }
         }
     }

@@ -6,7 +6,7 @@ import JSON
 import Synchronization
 
 /// What the wire bears.
-public enum Wire {
+public enum ControlLimits {
     /// Bytes of a line, without its end.
     public static let longestLine = 64 << 10
     /// Connections at once.
@@ -20,10 +20,10 @@ public enum Wire {
 }
 
 /// What answers requests, beside the server.
-public protocol Answering: Sendable {
+public protocol RequestResponder: Sendable {
     /// Does what a verb asks for. Called by the server's thread, which must not wait: what takes its time is done
     /// elsewhere, and answered when it is done, from any thread, once.
-    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
+    func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
     /// What subscribers should hear of since the last call. Called ten times a second while there are subscribers.
     func news() -> [(topic: Topic, event: JSON)]
 }
@@ -32,31 +32,31 @@ public protocol Answering: Sendable {
 /// connection at most.
 public final class ControlServer: Sendable {
     /// What other threads have for clients.
-    private struct Mail {
+    private struct Outbox {
         var answers: [(client: Int, line: String)] = []
         /// Descriptors of clients who came by `connect`.
-        var guests: [CInt] = []
+        var newClients: [CInt] = []
         var isOpen = true
     }
 
-    private let bell: Bell
-    private let mail = Mutex(Mail())
+    private let wakeEvent: WakeEvent
+    private let outbox = Mutex(Outbox())
     /// Until the thread has it.
     private let listener: Mutex<Listener?>
     private let ended = DispatchSemaphore(value: 0)
 
     /// Milliseconds between two looks for news, while somebody listens.
-    private let newsInterval: CInt
+    private let eventInterval: CInt
 
     /// Begins to listen.
     /// - Parameters:
     ///   - listener: nil: clients come by `connect` alone.
-    ///   - newsInterval: milliseconds between two looks for news, while somebody listens.
+    ///   - eventInterval: milliseconds between two looks for news, while somebody listens.
     public init(
-        _ listener: consuming Listener?, _ daemon: any Answering, newsInterval: CInt = 100
+        _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100
     ) throws {
-        self.newsInterval = newsInterval
-        bell = try Bell()
+        self.eventInterval = eventInterval
+        wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
         let thread = Thread { [self] in
             serve(self.listener.withLock { $0.take() }, daemon)
@@ -75,28 +75,28 @@ public final class ControlServer: Sendable {
         let made = unsafe span.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, kind, 0, $0.baseAddress) }
         guard made == 0 else { throw Problem(.system, "no socket for a client: \(message(of: errno))") }
         let (own, theirs) = (ends[0], ends[1])
-        let isOpen = mail.withLock { mail in
-            if mail.isOpen { mail.guests.append(own) }
-            return mail.isOpen
+        let isOpen = outbox.withLock { outbox in
+            if outbox.isOpen { outbox.newClients.append(own) }
+            return outbox.isOpen
         }
         guard isOpen else {
             Glibc.close(own)
             Glibc.close(theirs)
             throw Problem(.gone, "guise is ending")
         }
-        bell.ring()
+        wakeEvent.ring()
         return theirs
     }
 
     /// Sends what waits, and ends; returns when the socket is gone.
     public func close() {
-        mail.withLock { $0.isOpen = false }
-        bell.ring()
+        outbox.withLock { $0.isOpen = false }
+        wakeEvent.ring()
         ended.wait()
     }
 
-    private func serve(_ listener: consuming Listener?, _ daemon: any Answering) {
-        let door =
+    private func serve(_ listener: consuming Listener?, _ daemon: any RequestResponder) {
+        let listening =
             switch listener {
             case .some(let listener): listener.descriptor
             case .none: CInt(-1)
@@ -107,26 +107,26 @@ public final class ControlServer: Sendable {
         var count = 0
         while true {
             polled.removeAll(keepingCapacity: true)
-            polled.append(pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0))
-            polled.append(pollfd(fd: door, events: Int16(POLLIN), revents: 0))
+            polled.append(pollfd(fd: wakeEvent.descriptor, events: Int16(POLLIN), revents: 0))
+            polled.append(pollfd(fd: listening, events: Int16(POLLIN), revents: 0))
             for client in clients { polled.append(client.wanted) }
             let listened = clients.contains { !$0.topics.isEmpty }
             let isBusy = clients.contains(where: \.hasLine)
-            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? newsInterval : -1
+            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? eventInterval : -1
             guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
-            if polled[0].revents != 0 { bell.hear() }
+            if polled[0].revents != 0 { wakeEvent.hear() }
 
-            let (letters, isOpen) = mail.withLock { mail in
-                let taken = mail
-                mail.answers.removeAll()
-                mail.guests.removeAll()
-                return (taken, mail.isOpen)
+            let (pending, isOpen) = outbox.withLock { outbox in
+                let taken = outbox
+                outbox.answers.removeAll()
+                outbox.newClients.removeAll()
+                return (taken, outbox.isOpen)
             }
             for (topic, event) in listened ? daemon.news() : [] {
                 let line = event.text
                 for i in clients.indices where clients[i].topics.contains(topic) { clients[i].say(line) }
             }
-            for (number, line) in letters.answers {
+            for (number, line) in pending.answers {
                 if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].take(answer: line) }
             }
 
@@ -138,8 +138,8 @@ public final class ControlServer: Sendable {
             }
             for client in clients where client.isGone { client.hangUp() }
             clients.removeAll(where: \.isGone)
-            if polled[1].revents != 0 { welcome(&clients, &count, door) }
-            for descriptor in letters.guests { receive(descriptor, &clients, &count) }
+            if polled[1].revents != 0 { welcome(&clients, &count, listening) }
+            for descriptor in pending.newClients { receive(descriptor, &clients, &count) }
             if !isOpen {
                 for client in clients { client.hangUp() }
                 return
@@ -165,35 +165,35 @@ public final class ControlServer: Sendable {
     private func receive(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
         count += 1
         var client = Client(descriptor, number: count)
-        if clients.count >= Wire.mostClients {
-            client.refuse(nil, Refusal(.tooManyClients, "\(Wire.mostClients) clients are connected already"))
+        if clients.count >= ControlLimits.mostClients {
+            client.refuse(nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are connected already"))
             client.leave()
         }
-        if clients.count < 2 * Wire.mostClients { clients.append(client) } else { client.hangUp() }
+        if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.hangUp() }
     }
 
-    private func answer(_ client: inout Client, _ daemon: any Answering) {
-        for _ in 0..<Wire.linesAtOnce {
+    private func answer(_ client: inout Client, _ daemon: any RequestResponder) {
+        for _ in 0..<ControlLimits.linesAtOnce {
             switch client.nextLine() {
             case nil: return
             case .tooLong:
-                client.refuse(nil, Refusal(.badLine, "a line of more than \(Wire.longestLine) bytes"))
+                client.refuse(nil, RequestError(.badLine, "a line of more than \(ControlLimits.longestLine) bytes"))
             case .line(let bytes):
                 var id: JSON?
-                do throws(Refusal) {
+                do throws(RequestError) {
                     let json: JSON
                     do { json = try JSON(bytes, file: "request") } catch {
-                        throw Refusal(.badLine, "\(error)".replacing("request:1: ", with: ""))
+                        throw RequestError(.badLine, "\(error)".replacing("request:1: ", with: ""))
                     }
                     id = json["id"]
                     let request = try Request(id: id, json)
-                    if case .subscribe(let topics) = request.verb {
+                    if case .subscribe(let topics) = request.command {
                         client.topics = Set(topics)
                         client.say(Self.done(id, JSON(["events": JSON(topics.map(\.rawValue))])))
                     } else {
                         let (number, id) = (client.number, id)
-                        client.promised += 1
-                        daemon.answer(request.verb) { [weak self] result in self?.deliver(result, to: number, id) }
+                        client.pendingReplies += 1
+                        daemon.answer(request.command) { [weak self] result in self?.deliver(result, to: number, id) }
                     }
                 } catch {
                     client.refuse(id, error)
@@ -206,18 +206,18 @@ public final class ControlServer: Sendable {
         let line =
             switch result {
             case .success(let json): Self.done(id, json)
-            case .failure(let error): Self.refused(id, Refusal(error))
+            case .failure(let error): Self.refused(id, RequestError(error))
             }
-        mail.withLock { $0.answers.append((number, line)) }
-        bell.ring()
+        outbox.withLock { $0.answers.append((number, line)) }
+        wakeEvent.ring()
     }
 
     fileprivate static func done(_ id: JSON?, _ json: JSON) -> String {
         JSON.object(id: id).with("ok", json).text
     }
 
-    fileprivate static func refused(_ id: JSON?, _ refusal: Refusal) -> String {
-        JSON.object(id: id).with("error", refusal.json).text
+    fileprivate static func refused(_ id: JSON?, _ requestError: RequestError) -> String {
+        JSON.object(id: id).with("error", requestError.json).text
     }
 }
 
@@ -245,7 +245,7 @@ private struct Client {
     private var isSkipping = false
     private var hasEnded = false
     /// Answers that are still to come.
-    var promised = 0
+    var pendingReplies = 0
     private var waiting: [UInt8] = []
     private var sent = 0
     private var leavesBy: UInt64?
@@ -256,7 +256,7 @@ private struct Client {
 
     var wanted: pollfd {
         // Who has said much and reads nothing is not listened to.
-        let listens = !isLeaving && !hasEnded && received.count <= Wire.longestLine
+        let listens = !isLeaving && !hasEnded && received.count <= ControlLimits.longestLine
         let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)
         return pollfd(fd: descriptor, events: Int16(events), revents: 0)
     }
@@ -265,7 +265,7 @@ private struct Client {
     var hasLine: Bool { !isLeaving && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
 
     mutating func receive() {
-        guard !isLeaving, !hasEnded, received.count <= Wire.longestLine else { return }
+        guard !isLeaving, !hasEnded, received.count <= ControlLimits.longestLine else { return }
         let chunk = 16 << 10
         let before = received.count
         received.append(contentsOf: repeatElement(0, count: chunk))
@@ -285,7 +285,7 @@ private struct Client {
         guard !isLeaving else { return nil }
         guard let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = received.count
-            if isSkipping || searched > Wire.longestLine {
+            if isSkipping || searched > ControlLimits.longestLine {
                 received.removeAll()
                 searched = 0
                 if !isSkipping {
@@ -302,13 +302,13 @@ private struct Client {
             isSkipping = false
             return nextLine()
         }
-        if line.count > Wire.longestLine { return .tooLong }
+        if line.count > ControlLimits.longestLine { return .tooLong }
         return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nextLine() : .line(line)
     }
 
     /// Takes what its request came to.
     mutating func take(answer line: String) {
-        promised -= 1
+        pendingReplies -= 1
         say(line)
     }
 
@@ -316,22 +316,22 @@ private struct Client {
         guard !isLeaving, !isGone else { return }
         waiting += Array(line.utf8)
         waiting.append(UInt8(ascii: "\n"))
-        guard waiting.count - sent > Wire.mostWaiting else { return }
+        guard waiting.count - sent > ControlLimits.mostWaiting else { return }
         send()
-        guard waiting.count - sent > Wire.mostWaiting, !isGone else { return }
+        guard waiting.count - sent > ControlLimits.mostWaiting, !isGone else { return }
         // The line that is half sent is finished; the rest is not.
         let end = waiting[sent...].firstIndex(of: UInt8(ascii: "\n")) ?? waiting.endIndex - 1
         waiting.removeSubrange((end + 1)...)
-        let refusal = Refusal(.tooSlow, "dropped: \(Wire.mostWaiting >> 10) KiB were not read")
-        let farewell: JSON = JSON(["event": "dropped", "error": refusal.json])
+        let requestError = RequestError(.tooSlow, "dropped: \(ControlLimits.mostWaiting >> 10) KiB were not read")
+        let farewell: JSON = JSON(["event": "dropped", "error": requestError.json])
         waiting += Array(farewell.text.utf8) + [UInt8(ascii: "\n")]
         leave()
     }
 
-    mutating func refuse(_ id: JSON?, _ refusal: Refusal) { say(ControlServer.refused(id, refusal)) }
+    mutating func refuse(_ id: JSON?, _ requestError: RequestError) { say(ControlServer.refused(id, requestError)) }
 
     /// Goes when it has read what waits, or has not for long.
-    mutating func leave() { leavesBy = monotonicTime() + Wire.farewell * 1_000_000_000 }
+    mutating func leave() { leavesBy = monotonicTime() + ControlLimits.farewell * 1_000_000_000 }
 
     /// Nobody is at the other end any more: what was said is done, and not answered.
     mutating func loseOther() { if hasEnded, !hasLine { isGone = true } }
@@ -349,10 +349,10 @@ private struct Client {
             sent += count
         }
         if sent == waiting.count {
-            waiting.removeAll(keepingCapacity: waiting.capacity < Wire.mostWaiting)
+            waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.mostWaiting)
             sent = 0
             // Who says no more may wait for answers; what it had half said was nothing.
-            if isLeaving || hasEnded && promised == 0 && !hasLine { isGone = true }
+            if isLeaving || hasEnded && pendingReplies == 0 && !hasLine { isGone = true }
         } else if sent > 1 << 16 {
             waiting.removeSubrange(..<sent)
             sent = 0

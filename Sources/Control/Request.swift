@@ -18,7 +18,7 @@ public enum Topic: String, CaseIterable, Sendable {
 }
 
 /// One thing that a client may ask for. The protocol is documented in docs/control.md, which a test holds to this.
-public enum Verb: Equatable, Sendable {
+public enum Command: Equatable, Sendable {
     case status
     case masks
     case devices
@@ -72,27 +72,27 @@ public struct Request: Equatable, Sendable {
     /// Given back with the answer.
     public let id: JSON?
     /// What is asked for.
-    public let verb: Verb
+    public let command: Command
 
-    /// - Throws: `Refusal`; what is said of the line's keys names what is allowed.
-    public init(id: JSON?, _ json: JSON) throws(Refusal) {
+    /// - Throws: `RequestError`; what is said of the line's keys names what is allowed.
+    public init(id: JSON?, _ json: JSON) throws(RequestError) {
         self.id = id
         do {
             var fields = try Fields(json, file: "request")
             _ = fields.has("id")
             let name = try fields.string("request")
-            verb = try Self.verb(name, &fields)
+            command = try Self.command(name, &fields)
             try fields.finish()
-        } catch let refusal as Refusal {
-            throw refusal
+        } catch let requestError as RequestError {
+            throw requestError
         } catch {
             // A request has one line, whose number says nothing.
             let words = "\(error)".replacing("request:\(json.line): ", with: "")
-            throw Refusal(.badValue, words)
+            throw RequestError(.badValue, words)
         }
     }
 
-    private static func verb(_ name: String, _ fields: inout Fields) throws -> Verb {
+    private static func command(_ name: String, _ fields: inout Fields) throws -> Command {
         switch name {
         case "status": return .status
         case "masks": return .masks
@@ -105,7 +105,7 @@ public struct Request: Equatable, Sendable {
         case "previous": return .previous
         case "clear": return .clear
         case "wear":
-            guard fields.has("masks") else { throw Refusal(.badValue, "'masks' is missing; wanted: a list of masks") }
+            guard fields.has("masks") else { throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks") }
             return .wear(try fields.strings("masks", default: []))
         case "random": return .random
         case "surprise": return .surprise
@@ -113,7 +113,7 @@ public struct Request: Equatable, Sendable {
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
             guard let value = fields.json("value") else {
-                throw Refusal(.badValue, "'value' is missing; wanted: what '\(brief(key))' is to be")
+                throw RequestError(.badValue, "'value' is missing; wanted: what '\(brief(key))' is to be")
             }
             return .set(mask: mask, key: key, value: value)
         case "pause": return .pause
@@ -142,10 +142,10 @@ public struct Request: Equatable, Sendable {
                 })
         case "stop": return .stop
         default:
-            let hint = nearest(to: name, among: Verb.names).map { "did you mean '\($0)'? " } ?? ""
-            throw Refusal(
+            let hint = nearest(to: name, among: Command.names).map { "did you mean '\($0)'? " } ?? ""
+            throw RequestError(
                 .unknownRequest,
-                "there is no request '\(brief(name))'; \(hint)there are: \(Verb.names.joined(separator: ", "))")
+                "there is no request '\(brief(name))'; \(hint)there are: \(Command.names.joined(separator: ", "))")
         }
     }
 

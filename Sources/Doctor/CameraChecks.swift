@@ -33,8 +33,8 @@ extension Check {
             return .error("Guise's own files were not found near the program", cure: "make install")
         }
         do {
-            let catalogue = try Catalogue(folder: "\(shared)/Cascades")
-            return .ok("all \(catalogue.entries.count) cascades are there")
+            let catalog = try CascadeCatalog(folder: "\(shared)/Cascades")
+            return .ok("all \(catalog.entries.count) cascades are there")
         } catch let problem as Problem {
             return problem.cure.contains("opencv-data")
                 ? .error(problem.what, cure: "sudo apt install opencv-data")

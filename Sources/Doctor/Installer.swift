@@ -10,7 +10,7 @@ public struct Installer {
     private let program: String
     private let completions: [Shell: String]
     private let choices: Choices
-    private let user: Surroundings
+    private let user: Console
 
     /// What the command's options say.
     public struct Choices: Sendable {
@@ -26,7 +26,7 @@ public struct Installer {
     }
 
     /// The user at the terminal.
-    public struct Surroundings {
+    public struct Console {
         let say: (String) -> Void
         /// A question that y or n answers; nil where nobody can be asked.
         let ask: ((String) -> Bool)?
@@ -46,7 +46,7 @@ public struct Installer {
     ///   - completions: the scripts; one that is left out is not installed.
     /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home or Guise's own files.
     public init(
-        _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Surroundings
+        _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Console
     ) throws(Problem) {
         guard system.user != 0 else {
             throw Problem(
@@ -86,9 +86,9 @@ public struct Installer {
 
     private func isInstalled(_ shell: Shell) -> Bool { system.program(shell.rawValue) != nil }
 
-    private func files() throws(Problem) -> [Placed] {
+    private func files() throws(Problem) -> [InstalledFile] {
         guard let units = system.unitFolder else { return [] }
-        var files: [Placed] = []
+        var files: [InstalledFile] = []
         for name in Self.units {
             // systemd takes % for a specifier, and blanks for the end of a path.
             let program = program.replacing("%", with: "%%")
@@ -100,11 +100,11 @@ public struct Installer {
                     .joined(separator: "\n")
                 user.say("this system lets no user have namespaces: guise.service goes without what needs one")
             }
-            files.append(Placed(path: "\(units)/\(name)", body: text))
+            files.append(InstalledFile(path: "\(units)/\(name)", body: text))
         }
         for shell in Shell.allCases where isInstalled(shell) {
             guard let script = completions[shell], let path = system.completionFile(shell) else { continue }
-            files.append(Placed(path: path, body: script))
+            files.append(InstalledFile(path: path, body: script))
         }
         return files
     }
@@ -124,10 +124,10 @@ public struct Installer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func put(_ file: Placed) throws(Problem) {
+    private func put(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
         guard there != file.text else { return user.say("is there: \(file.path)") }
-        if Placed.state(of: there) == .edited, !choices.hasEdited {
+        if InstalledFile.state(of: there) == .edited, !choices.hasEdited {
             return user.say("kept, for it was edited (--force replaces it): \(file.path)")
         }
         user.say("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
@@ -227,7 +227,7 @@ public struct Installer {
         let paths =
             Self.units.map { "\(system.unitFolder ?? "")/\($0)" } + Shell.allCases.compactMap(system.completionFile)
         for path in paths {
-            switch Placed.state(of: system.text(path)) {
+            switch InstalledFile.state(of: system.text(path)) {
             case .absent: break
             case .edited where !choices.hasEdited: user.say("kept, for it was edited (--force removes it): \(path)")
             case .ours, .edited: try remove(path)

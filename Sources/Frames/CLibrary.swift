@@ -1,19 +1,19 @@
 import Glibc
 
 /// The C library's functions for `Float`, under names that do not meet others'.
-public func cosine(_ radians: Float) -> Float { cosf(radians) }
+public func cos(_ radians: Float) -> Float { cosf(radians) }
 /// The sine.
-public func sine(_ radians: Float) -> Float { sinf(radians) }
+public func sin(_ radians: Float) -> Float { sinf(radians) }
 /// The angle of the vector (x, y) in radians, -pi...pi.
-public func arcTangent(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
+public func atan2(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 /// The natural logarithm.
-public func logarithm(_ x: Float) -> Float { logf(x) }
+public func log(_ x: Float) -> Float { logf(x) }
 /// e to the power of x.
-public func exponential(_ x: Float) -> Float { expf(x) }
+public func exp(_ x: Float) -> Float { expf(x) }
 /// The power of a base that is not negative.
-public func power(_ base: Float, _ exponent: Float) -> Float { powf(base, exponent) }
+public func pow(_ base: Float, _ exponent: Float) -> Float { powf(base, exponent) }
 /// The angle whose sine is `s`, radians, -pi/2...pi/2.
-public func arcSine(_ s: Float) -> Float { asinf(s) }
+public func asin(_ s: Float) -> Float { asinf(s) }
 /// Radians as degrees.
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
 /// Degrees as radians.

@@ -91,7 +91,7 @@ public func isFolder(_ path: String) -> Bool {
 }
 
 /// What tells a file from the same one after an edit: an editor changes the time, or puts another file in its place.
-public struct FileMark: Equatable, Sendable {
+public struct FileVersion: Equatable, Sendable {
     /// As it was asked for.
     public let path: String
     /// True for a folder.

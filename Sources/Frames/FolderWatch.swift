@@ -8,7 +8,7 @@ import Glibc
 public struct FolderWatch: ~Copyable {
     /// -1 where the system gives none: then nothing is heard but the bell.
     private let inotify: CInt
-    private let bell: CInt
+    private let wakeEvent: CInt
     private var watched: Set<CInt> = []
 
     /// Editors write in place, or write another file and rename it.
@@ -20,9 +20,9 @@ public struct FolderWatch: ~Copyable {
         UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_DELETE_SELF)
         | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
 
-    /// - Parameter bell: wakes `wait`; borrowed.
-    public init(bell: CInt) {
-        self.bell = bell
+    /// - Parameter wakeEvent: wakes `wait`; borrowed.
+    public init(wakeEvent: CInt) {
+        self.wakeEvent = wakeEvent
         inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
     }
 
@@ -49,48 +49,48 @@ public struct FolderWatch: ~Copyable {
     /// is several of them, but at most five times as long, and no longer than until the bell.
     /// - Returns: all that was heard.
     @discardableResult
-    public func wait(quiet: CInt) -> Heard {
-        var heard = Heard()
-        while heard.isEmpty { heard = listen(for: -1) }
-        for _ in 0..<5 where !heard.contains(.bell) {
+    public func wait(quiet: CInt) -> WaitResult {
+        var result = WaitResult()
+        while result.isEmpty { result = listen(for: -1) }
+        for _ in 0..<5 where !result.contains(.wakeEvent) {
             let more = listen(for: quiet)
             if more.isEmpty { break }
-            heard.formUnion(more)
+            result.formUnion(more)
         }
-        return heard
+        return result
     }
 
     /// What `wait` may hear.
-    public struct Heard: OptionSet, Sendable {
+    public struct WaitResult: OptionSet, Sendable {
         /// A bit for each.
         public let rawValue: Int
         /// It was rung.
-        public static let bell = Heard(rawValue: 1)
+        public static let wakeEvent = WaitResult(rawValue: 1)
         /// Something changed in a folder.
-        public static let change = Heard(rawValue: 2)
+        public static let change = WaitResult(rawValue: 2)
 
         /// From its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
     }
 
     /// Hears what is there, or comes within so many milliseconds.
-    private func listen(for timeout: CInt) -> Heard {
+    private func listen(for timeout: CInt) -> WaitResult {
         var polled: [2 of pollfd] = [
-            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0), pollfd(fd: bell, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0), pollfd(fd: wakeEvent, events: Int16(POLLIN), revents: 0),
         ]
         var span = polled.mutableSpan
         let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }
         guard count > 0 else { return [] }
-        var heard = Heard()
+        var result = WaitResult()
         if polled[1].revents != 0 {
-            Self.drain(bell)
-            heard.insert(.bell)
+            Self.drain(wakeEvent)
+            result.insert(.wakeEvent)
         }
         if polled[0].revents != 0 {
             Self.drain(inotify)
-            heard.insert(.change)
+            result.insert(.change)
         }
-        return heard
+        return result
     }
 
     /// What changed is not told by the events, but by looking. A read has whole events alone, and is seldom full.

@@ -108,8 +108,8 @@ public struct Affine: Equatable, Sendable {
 
     /// Scales, turns by `angle` radians (clockwise as seen, since y points down), and puts the origin at `origin`.
     public init(scale: Float, angle: Float, origin: Point) {
-        let c = cosine(angle) * scale
-        let s = sine(angle) * scale
+        let c = cos(angle) * scale
+        let s = sin(angle) * scale
         self.init(a: c, b: -s, c: s, d: c, tx: origin.x, ty: origin.y)
     }
 

@@ -56,8 +56,8 @@ import Frames
     deinit { unsafe cart_encoder_close(encoder) }
 
     /// The frame as a JPEG; nil where it could not be made.
-    /// - Parameter marks: drawn on the picture, which is not the caller's; in the frame's pixels.
-    public mutating func encode(_ view: borrowing FrameView, marks: [FaceMark] = []) -> [UInt8]? {
+    /// - Parameter overlay: drawn on the picture, which is not the caller's; in the frame's pixels.
+    public mutating func encode(_ view: borrowing FrameView, overlay: [FaceOverlay] = []) -> [UInt8]? {
         let scale = Float(size.width) / Float(view.layout.width)
         if isPacked {
             halve(packed: view, into: &packed)
@@ -70,13 +70,13 @@ import Frames
         let count: Int
         switch halvings {
         case 0:
-            for mark in marks { mark.draw(on: &whole, scale: scale) }
+            for mark in overlay { mark.draw(on: &whole, scale: scale) }
             count = unsafe Self.compress(encoder, whole, quality, &jpeg)
         case 1:
-            for mark in marks { mark.draw(on: &half, scale: scale) }
+            for mark in overlay { mark.draw(on: &half, scale: scale) }
             count = unsafe Self.compress(encoder, half, quality, &jpeg)
         default:
-            for mark in marks { mark.draw(on: &quarter, scale: scale) }
+            for mark in overlay { mark.draw(on: &quarter, scale: scale) }
             count = unsafe Self.compress(encoder, quarter, quality, &jpeg)
         }
         return count < 0 ? nil : Array(jpeg[..<count])

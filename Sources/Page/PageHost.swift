@@ -9,7 +9,7 @@ public protocol PageHost: Sendable {
     /// Keeps the present undressed picture as the user's own face. Returns how many faces it shows.
     func keepFace() async throws -> Int
     /// A photo's bytes, its faces dressed with what is worn now.
-    func dress(photo: [UInt8]) async throws -> DressedPhoto
+    func dress(photo: [UInt8]) async throws -> MaskedPhoto
     /// Where that snapshot or recording lies, if this daemon made it.
     func path(inAlbum name: String) -> String?
     /// A connection to the control server.
@@ -25,7 +25,7 @@ public enum PageFace: String, Sendable {
 }
 
 /// A photo that was dressed.
-public struct DressedPhoto: Sendable {
+public struct MaskedPhoto: Sendable {
     /// The picture.
     public let jpeg: [UInt8]
     /// How many were found in it.
@@ -55,7 +55,7 @@ public struct DressedPhoto: Sendable {
 }
 
 /// Why the page does not get what it asked for.
-public struct PageRefusal: Error, Equatable, Sendable {
+public struct PageError: Error, Equatable, Sendable {
     /// HTTP's status (RFC 9110).
     public let status: Int
     /// For programs; those of the control protocol, `too-large` and `unusable`.
@@ -71,16 +71,16 @@ public struct PageRefusal: Error, Equatable, Sendable {
     /// Any error, in these terms.
     init(_ error: any Error) {
         switch error {
-        case let refusal as PageRefusal: self = refusal
-        case let refusal as Refusal:
+        case let requestError as PageError: self = requestError
+        case let requestError as RequestError:
             let status =
-                switch refusal.code {
+                switch requestError.code {
                 case .notNow: 409
                 case .unknownMask, .unknownDevice, .unknownRequest: 404
                 case .badLine, .badValue: 400
                 case .failed, .tooManyClients, .tooSlow: 503
                 }
-            self.init(status, refusal.code.rawValue, refusal.message)
+            self.init(status, requestError.code.rawValue, requestError.message)
         case let problem as Problem where problem.kind == .unusable || problem.kind == .invalid:
             self.init(422, "unusable", problem.description)
         default: self.init(503, "failed", "\(error)")

@@ -50,7 +50,7 @@ final class PageRouter: Sendable {
         let response: Response
         do {
             response = try await respond(to: request)
-        } catch { return try await refuse(PageRefusal(error), writer) }
+        } catch { return try await refuse(PageError(error), writer) }
         switch response {
         case .whole(let headers, let bytes): try await writer.send(.ok, headers, bytes)
         case .stream(let headers, let stream):
@@ -64,7 +64,7 @@ final class PageRouter: Sendable {
     private enum Response {
         case whole(HTTPHeaders, [UInt8])
         case stream(HTTPHeaders, PictureStream)
-        case file(HTTPResponseStatus, HTTPHeaders, AlbumFile, Range<Int>)
+        case file(HTTPResponseStatus, HTTPHeaders, CaptureFile, Range<Int>)
     }
 
     private func respond(to request: PageRequest) async throws -> Response {
@@ -82,11 +82,11 @@ final class PageRouter: Sendable {
             headers.add(name: "X-Guise-Covered", value: "\(dressed.coveredCandidates)")
             return .whole(headers, dressed.jpeg)
         case (.GET, let path) where path.hasPrefix("/album/"): return try album(request)
-        case (.GET, "/socket"): throw PageRefusal(400, "bad-request", "this is for web sockets (RFC 6455)")
+        case (.GET, "/socket"): throw PageError(400, "bad-request", "this is for web sockets (RFC 6455)")
         case (.GET, let path):
-            guard let file = files.file(at: path) else { throw PageRefusal(404, "not-found", "not here") }
+            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not here") }
             return .whole(headers(file.type), file.bytes)
-        default: throw PageRefusal(405, "bad-method", "\(request.method.rawValue) is not for this")
+        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not for this")
         }
     }
 
@@ -110,15 +110,15 @@ final class PageRouter: Sendable {
 
     /// Sends an error as JSON.
     /// - Throws: if the connection is gone.
-    func refuse(_ refusal: PageRefusal, _ writer: ResponseWriter) async throws {
-        let body: JSON = JSON(["error": JSON(["code": JSON(refusal.code), "message": JSON(refusal.message)])])
-        let status = HTTPResponseStatus(statusCode: refusal.status)
+    func refuse(_ requestError: PageError, _ writer: ResponseWriter) async throws {
+        let body: JSON = JSON(["error": JSON(["code": JSON(requestError.code), "message": JSON(requestError.message)])])
+        let status = HTTPResponseStatus(statusCode: requestError.status)
         var headers = headers(Self.jsonType)
         if status == .unauthorized { headers.add(name: "WWW-Authenticate", value: "Guise") }
         try await writer.send(status, headers, Array(body.text.utf8))
     }
 
-    private static let unauthorized = PageRefusal(
+    private static let unauthorized = PageError(
         401, "unauthorized", "no session has that token; run `guise page` in a terminal")
 
     private func forbid(_ why: String, _ writer: ResponseWriter) async throws {
@@ -142,7 +142,7 @@ final class PageRouter: Sendable {
 
     private func thumbnail(_ request: PageRequest) async throws -> Response {
         guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
-            throw PageRefusal(400, "bad-value", "'face' allows: sample, mine")
+            throw PageError(400, "bad-value", "'face' allows: sample, mine")
         }
         let jpeg = try await host.thumbnail(of: request.value("mask") ?? "", on: face)
         var headers = headers("image/jpeg")
@@ -153,11 +153,11 @@ final class PageRouter: Sendable {
 
     private func album(_ request: PageRequest) throws -> Response {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
-            let path = host.path(inAlbum: name), let file = AlbumFile(path)
+            let path = host.path(inAlbum: name), let file = CaptureFile(path)
         else {
-            throw PageRefusal(404, "not-found", "no picture or recording of that name was made since guise began")
+            throw PageError(404, "not-found", "no picture or recording of that name was made since guise began")
         }
-        var headers = headers(AlbumFile.type(of: name))
+        var headers = headers(CaptureFile.type(of: name))
         headers.add(name: "Accept-Ranges", value: "bytes")
         if request.value("download") == "1" {
             // By RFC 6266 and 8187: any name, whatever is in it.

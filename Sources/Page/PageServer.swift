@@ -87,7 +87,7 @@ public final class PageServer: Sendable {
             let requests = RequestHandler(router, timer)
             let handlers = NIOLoopBound((timer: timer, requests: requests), eventLoop: channel.eventLoop)
             let upgrader = NIOWebSocketServerUpgrader(
-                maxFrameSize: Wire.longestLine, automaticErrorHandling: false,
+                maxFrameSize: ControlLimits.longestLine, automaticErrorHandling: false,
                 shouldUpgrade: { channel, head in
                     let request = PageRequest(head)
                     let isOpen = request.path == "/socket" && router.decision(request) == .open
@@ -100,7 +100,7 @@ public final class PageServer: Sendable {
                         try pipeline.addHandler(
                             NIOWebSocketFrameAggregator(
                                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 256,
-                                maxAccumulatedFrameSize: Wire.longestLine))
+                                maxAccumulatedFrameSize: ControlLimits.longestLine))
                         try pipeline.addHandler(HandshakeHandler(router, handlers.value.timer))
                     }
                 })

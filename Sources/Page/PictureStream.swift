@@ -4,18 +4,18 @@ import NIOCore
 /// gets fewer, and none waits for it.
 struct PictureStream: Sendable {
     let preview: Preview
-    let look: Preview.Look
+    let options: Preview.StreamOptions
 
     private static let boundary = "guise-frame"
     /// The Content-Type of the whole.
     static let type = "multipart/x-mixed-replace; boundary=\(boundary)"
 
     /// What a request's query asks for.
-    /// - Throws: `PageRefusal` that names what is allowed.
-    static func look(_ request: PageRequest) throws(PageRefusal) -> Preview.Look {
-        var look = Preview.Look()
-        func wrong(_ key: String, _ allowed: String) -> PageRefusal {
-            PageRefusal(400, "bad-value", "'\(key)' allows: \(allowed)")
+    /// - Throws: `PageError` that names what is allowed.
+    static func options(_ request: PageRequest) throws(PageError) -> Preview.StreamOptions {
+        var options = Preview.StreamOptions()
+        func wrong(_ key: String, _ allowed: String) -> PageError {
+            PageError(400, "bad-value", "'\(key)' allows: \(allowed)")
         }
         for item in request.query {
             switch item.name {
@@ -23,28 +23,28 @@ struct PictureStream: Sendable {
                 guard let picture = Preview.Picture(rawValue: item.value) else {
                     throw wrong("picture", Preview.Picture.allCases.map(\.rawValue).joined(separator: ", "))
                 }
-                look.picture = picture
-            case "marks": look.isMarked = item.value == "1"
+                options.picture = picture
+            case "marks": options.hasOverlay = item.value == "1"
             case "width":
                 guard let width = Int(item.value), (64...4096).contains(width) else {
                     throw wrong("width", "64 to 4096")
                 }
-                look.width = width
+                options.width = width
             case "rate":
                 guard let rate = Double(item.value), (1...60).contains(rate) else { throw wrong("rate", "1 to 60") }
-                look.rate = rate
+                options.rate = rate
             // Other names only defeat caches.
             default: break
             }
         }
-        return look
+        return options
     }
 
     /// Sends pictures until the connection is gone.
     /// - Throws: always: that is how it ends.
     func send(_ writer: ResponseWriter) async throws -> Never {
         // Counts as somebody who looks as long as it lives.
-        let viewer = Preview.Viewer(preview, look)
+        let viewer = Preview.Viewer(preview, options)
         var number = 0
         var lead = "--\(Self.boundary)\r\n"
         while true {
@@ -59,7 +59,7 @@ struct PictureStream: Sendable {
             try await writer.send(.body(part))
             lead = ""
             // Leaves room for the frame loop's uneven pace.
-            let due = sent + .seconds(0.9 / look.rate)
+            let due = sent + .seconds(0.9 / options.rate)
             if due > .now { try await Task.sleep(until: due, clock: .continuous) }
         }
     }

@@ -16,11 +16,11 @@ public final class Preview: Sendable {
     }
 
     /// A kind of preview.
-    public struct Look: Hashable, Sendable {
+    public struct StreamOptions: Hashable, Sendable {
         /// Dressed or not.
         public var picture = Picture.after
         /// Faces, their numbers and landmarks are drawn on it.
-        public var isMarked = false
+        public var hasOverlay = false
         /// Pixels, at most.
         public var width = 640
         /// Pictures a second, at most.
@@ -32,8 +32,8 @@ public final class Preview: Sendable {
 
     /// The layout of what is published.
     public let layout: FrameLayout
-    private let after = Slot()
-    private let before = Slot()
+    private let after = FrameSlot()
+    private let before = FrameSlot()
     private let came: @Sendable () -> Void
     private let encodings = Atomic<Int>(0)
 
@@ -44,7 +44,7 @@ public final class Preview: Sendable {
         (self.layout, self.came) = (layout, came)
     }
 
-    private func slot(_ picture: Picture) -> Slot { picture == .after ? after : before }
+    private func slot(_ picture: Picture) -> FrameSlot { picture == .after ? after : before }
 
     // MARK: - for the frame loop
 
@@ -63,32 +63,32 @@ public final class Preview: Sendable {
 
     /// Copies what others see. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    public func put(_ frame: borrowing PublishableFrame, marks: borrowing [FaceMark], at now: UInt64) {
+    public func put(_ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay], at now: UInt64) {
         // Only the picture before masks is kept as a portrait, which a placeholder must not be.
-        put(.after, frame.view, marks: marks, isCard: false, at: now)
+        put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
     /// Copies the picture as it was before masks, as `put`. The user alone sees it, on the page, to compare.
-    public func putUncovered(_ view: borrowing FrameView, marks: borrowing [FaceMark], at now: UInt64) {
-        put(.before, view, marks: marks, isCard: false, at: now)
+    public func putUncovered(_ view: borrowing FrameView, overlay: borrowing [FaceOverlay], at now: UInt64) {
+        put(.before, view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
     /// Copies what is shown for the picture before masks while there is none, as `put`.
     public func putPlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
-        put(.before, frame.view, marks: [], isCard: true, at: now)
+        put(.before, frame.view, overlay: [], isPlaceholder: true, at: now)
     }
 
     func put(
-        _ picture: Picture, _ view: borrowing FrameView, marks: borrowing [FaceMark], isCard: Bool, at now: UInt64
+        _ picture: Picture, _ view: borrowing FrameView, overlay: borrowing [FaceOverlay], isPlaceholder: Bool, at now: UInt64
     ) {
         precondition(view.layout == layout, "a frame has the preview's layout")
         let slot = slot(picture)
         let number: Int?? = slot.newest.withLockIfAvailable { newest in
             guard newest.isThere else { return nil }
             convert(view, into: &newest.frame)
-            newest.isCard = isCard
-            newest.marks.removeAll(keepingCapacity: true)
-            for i in marks.indices { newest.marks.append(marks[i]) }
+            newest.isPlaceholder = isPlaceholder
+            newest.overlay.removeAll(keepingCapacity: true)
+            for i in overlay.indices { newest.overlay.append(overlay[i]) }
             newest.number += 1
             return newest.number
         }
@@ -105,22 +105,22 @@ public final class Preview: Sendable {
     /// One who looks, as long as this value is there.
     final class Viewer: Sendable {
         let preview: Preview
-        let look: Look
+        let options: StreamOptions
 
-        init(_ preview: Preview, _ look: Look) {
-            (self.preview, self.look) = (preview, look)
-            preview.slot(look.picture).come(look, preview.layout)
+        init(_ preview: Preview, _ options: StreamOptions) {
+            (self.preview, self.options) = (preview, options)
+            preview.slot(options.picture).come(options, preview.layout)
             preview.came()
         }
 
-        deinit { preview.slot(look.picture).go(look) }
+        deinit { preview.slot(options.picture).go(options) }
 
         /// The next picture as a JPEG that is another than that of `number`, which it becomes.
         func next(after number: inout Int) async throws -> [UInt8] {
-            let slot = preview.slot(look.picture)
+            let slot = preview.slot(options.picture)
             while true {
                 while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.patience) }
-                if let jpeg = try preview.jpeg(look, &number) { return jpeg }
+                if let jpeg = try preview.jpeg(options, &number) { return jpeg }
                 // Only the last one's traces are there.
                 try await Task.sleep(for: Self.patience)
             }
@@ -140,9 +140,9 @@ public final class Preview: Sendable {
 
     /// The present picture without masks; nil where there is none with a face on it in time.
     public func portrait(within patience: Duration) async throws -> Portrait? {
-        var look = Look()
-        look.picture = .before
-        let viewer = Viewer(self, look)
+        var options = StreamOptions()
+        options.picture = .before
+        let viewer = Viewer(self, options)
         let slot = before
         let end = ContinuousClock.now + patience
         var number = slot.number.load(ordering: .acquiring)
@@ -152,7 +152,7 @@ public final class Preview: Sendable {
             guard newest != number else { continue }
             number = newest
             let found: Portrait? = slot.newest.withLock { newest in
-                guard newest.isThere, !newest.isCard, !newest.marks.isEmpty else { return nil }
+                guard newest.isThere, !newest.isPlaceholder, !newest.overlay.isEmpty else { return nil }
                 var copy = Frame(layout)
                 convert(newest.frame, into: &copy)
                 return Portrait(copy)
@@ -163,25 +163,25 @@ public final class Preview: Sendable {
         return nil
     }
 
-    private func jpeg(_ look: Look, _ number: inout Int) throws -> [UInt8]? {
-        let slot = slot(look.picture)
+    private func jpeg(_ options: StreamOptions, _ number: inout Int) throws -> [UInt8]? {
+        let slot = slot(options.picture)
         let (bytes, shown, isNew) = try slot.shown.withLock { shown -> ([UInt8]?, Int, Bool) in
             slot.newest.withLock { newest in
                 guard newest.isThere, newest.number != shown.number else { return }
                 if !shown.isThere { shown.frame = Frame(layout) }
                 shown.isThere = true
                 swap(&newest.frame, &shown.frame)
-                shown.marks = newest.marks
+                shown.overlay = newest.overlay
                 shown.number = newest.number
             }
             guard shown.isThere else { return (nil, 0, false) }
-            let studio = try shown.studio(look, layout)
-            let isNew = studio.number != shown.number
+            let cache = try shown.cache(options, layout)
+            let isNew = cache.number != shown.number
             if isNew {
-                studio.jpeg = studio.encoder.encode(shown.frame.view, marks: look.isMarked ? shown.marks : [])
-                studio.number = shown.number
+                cache.jpeg = cache.encoder.encode(shown.frame.view, overlay: options.hasOverlay ? shown.overlay : [])
+                cache.number = shown.number
             }
-            return (studio.jpeg, shown.number, isNew)
+            return (cache.jpeg, shown.number, isNew)
         }
         if isNew { encodings.add(1, ordering: .relaxed) }
         if bytes != nil { number = shown }
@@ -190,13 +190,13 @@ public final class Preview: Sendable {
 }
 
 /// One of the two pictures, between the frame loop and those who look.
-private final class Slot: Sendable {
+private final class FrameSlot: Sendable {
     /// What the frame loop writes to. Without frames while nobody looks.
     struct Newest: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
-        var marks: [FaceMark] = []
-        var isCard = false
+        var overlay: [FaceOverlay] = []
+        var isPlaceholder = false
         var number = 0
 
         mutating func clear() {
@@ -209,16 +209,16 @@ private final class Slot: Sendable {
     struct Shown: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
-        var marks: [FaceMark] = []
+        var overlay: [FaceOverlay] = []
         var number = 0
-        private var studios: [Studio] = []
+        private var caches: [JPEGCache] = []
 
         /// The encoder for those who look alike.
-        mutating func studio(_ look: Preview.Look, _ layout: FrameLayout) throws -> Studio {
-            if let known = studios.first(where: { $0.makes(look) }) { return known }
-            let studio = try Studio(look, layout)
-            studios.append(studio)
-            return studio
+        mutating func cache(_ options: Preview.StreamOptions, _ layout: FrameLayout) throws -> JPEGCache {
+            if let known = caches.first(where: { $0.makes(options) }) { return known }
+            let cache = try JPEGCache(options, layout)
+            caches.append(cache)
+            return cache
         }
 
         mutating func clear() {
@@ -226,7 +226,7 @@ private final class Slot: Sendable {
             frame = Frame(.onePixel)
         }
 
-        mutating func close(_ look: Preview.Look) { studios.removeAll { $0.makes(look) } }
+        mutating func close(_ options: Preview.StreamOptions) { caches.removeAll { $0.makes(options) } }
     }
 
     let newest = Mutex(Newest())
@@ -238,32 +238,32 @@ private final class Slot: Sendable {
     let gap = Atomic<UInt64>(0)
     /// When the newest was taken, nanoseconds.
     let taken = Atomic<UInt64>(0)
-    private let looks = Mutex<[Preview.Look]>([])
+    private let viewerOptions = Mutex<[Preview.StreamOptions]>([])
 
     /// Room for so many is there from the beginning; more are seldom.
     private static let mostFaces = 8
 
-    func come(_ look: Preview.Look, _ layout: FrameLayout) {
-        looks.withLock { looks in
-            looks.append(look)
-            settle(looks)
+    func come(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
+        viewerOptions.withLock { viewerOptions in
+            viewerOptions.append(options)
+            settle(viewerOptions)
             newest.withLock { newest in
                 guard !newest.isThere else { return }
                 newest.frame = Frame(layout)
-                newest.marks.reserveCapacity(Self.mostFaces)
+                newest.overlay.reserveCapacity(Self.mostFaces)
                 newest.isThere = true
             }
         }
     }
 
-    func go(_ look: Preview.Look) {
-        looks.withLock { looks in
-            if let place = looks.firstIndex(of: look) { looks.remove(at: place) }
-            settle(looks)
-            let isLast = looks.isEmpty
-            if !looks.contains(where: { ($0.width, $0.isMarked) == (look.width, look.isMarked) }) {
+    func go(_ options: Preview.StreamOptions) {
+        viewerOptions.withLock { viewerOptions in
+            if let place = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: place) }
+            settle(viewerOptions)
+            let isLast = viewerOptions.isEmpty
+            if !viewerOptions.contains(where: { ($0.width, $0.hasOverlay) == (options.width, options.hasOverlay) }) {
                 shown.withLock { shown in
-                    shown.close(look)
+                    shown.close(options)
                     if isLast { shown.clear() }
                 }
             }
@@ -271,25 +271,25 @@ private final class Slot: Sendable {
         }
     }
 
-    private func settle(_ looks: [Preview.Look]) {
+    private func settle(_ viewerOptions: [Preview.StreamOptions]) {
         // With room for an uneven loop: at 15 a second each second frame of 30 is taken.
-        let rate = looks.map(\.rate).max() ?? 1
+        let rate = viewerOptions.map(\.rate).max() ?? 1
         gap.store(UInt64(0.9e9 / rate), ordering: .relaxed)
-        viewers.store(looks.count, ordering: .releasing)
+        viewers.store(viewerOptions.count, ordering: .releasing)
     }
 }
 
 /// Makes the JPEGs of one kind of preview, each once.
-private final class Studio {
+private final class JPEGCache {
     var encoder: JPEGEncoder
     var jpeg: [UInt8]?
     var number = 0
-    private let look: Preview.Look
+    private let options: Preview.StreamOptions
 
-    init(_ look: Preview.Look, _ layout: FrameLayout) throws {
-        self.look = look
-        encoder = try JPEGEncoder(layout: layout, maxWidth: look.width)
+    init(_ options: Preview.StreamOptions, _ layout: FrameLayout) throws {
+        self.options = options
+        encoder = try JPEGEncoder(layout: layout, maxWidth: options.width)
     }
 
-    func makes(_ other: Preview.Look) -> Bool { (look.width, look.isMarked) == (other.width, other.isMarked) }
+    func makes(_ other: Preview.StreamOptions) -> Bool { (options.width, options.hasOverlay) == (other.width, other.hasOverlay) }
 }

@@ -41,8 +41,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             isComplete = true
             guard let request, !hasAnswered else { return }
             self.request = nil
-            if let refusal = bodyCount > bodyLimit ? tooLarge : nil {
-                answer(context) { try await $0.refuse(refusal, $1) }
+            if let requestError = bodyCount > bodyLimit ? tooLarge : nil {
+                answer(context) { try await $0.refuse(requestError, $1) }
             } else {
                 answer(context) { try await $0.answer(request, $1) }
             }
@@ -83,11 +83,11 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Bytes of a body that are read, kept or not.
     private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
 
-    private var tooLarge: PageRefusal {
+    private var tooLarge: PageError {
         bodyLimit == router.limits.photo
-            ? PageRefusal(
+            ? PageError(
                 413, "too-large", "a photo of more than \(router.limits.photo >> 20) MiB; make it smaller")
-            : PageRefusal(413, "too-large", "a request of more than \(router.limits.body >> 10) KiB")
+            : PageError(413, "too-large", "a request of more than \(router.limits.body >> 10) KiB")
     }
 
     private func answer(
@@ -109,18 +109,18 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.close(promise: nil)
             return
         }
-        let refusal: PageRefusal
+        let requestError: PageError
         if request?.path == "/photo" {
-            refusal = PageRefusal(400, "bad-request", "the photo did not arrive whole; send it again")
+            requestError = PageError(400, "bad-request", "the photo did not arrive whole; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits
-            refusal = PageRefusal(
+            requestError = PageError(
                 431, "too-large", "a head of more than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
         } else {
-            refusal = PageRefusal(400, "bad-request", "that is no HTTP request")
+            requestError = PageError(400, "bad-request", "that is no HTTP request")
         }
         isKept = false
-        answer(context) { try await $0.refuse(refusal, $1) }
+        answer(context) { try await $0.refuse(requestError, $1) }
     }
 
     // MARK: - responses

@@ -79,7 +79,7 @@ final class SocketBridge: ChannelDuplexHandler {
         case NIOWebSocketError.invalidFrameLength,
             NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge,
             NIOWebSocketFrameAggregator.Error.tooManyFragments:
-            close(.messageTooLarge, "a line of more than \(Wire.longestLine >> 10) KiB")
+            close(.messageTooLarge, "a line of more than \(ControlLimits.longestLine >> 10) KiB")
         case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error: close(.protocolError, "")
         default: context.close(promise: nil)
         }

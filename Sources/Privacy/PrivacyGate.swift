@@ -92,11 +92,11 @@ public struct PrivacyGate: ~Copyable {
         switch kind {
         case .video:
             let isSafe = cover.cover(
-                &composed, faces: tracker.faces, candidates: tracker.candidates, refuted: tracker.refuted,
+                &composed, faces: tracker.faces, candidateHeads: tracker.candidateHeads, refuted: tracker.refuted,
                 placement: placement, hasSearchedAll: tracker.hasSearchedAll, at: time)
             withheld = !tracker.isThorough ? .maskIsNew : isSafe ? nil : .faceMayBeVisible
         case .photo:
-            cover.cover(photo: &composed, candidates: tracker.candidates, placement: placement)
+            cover.cover(photo: &composed, candidateHeads: tracker.candidateHeads, placement: placement)
             withheld = tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : nil
         }
     }

@@ -34,12 +34,12 @@ public struct PublishableCopy: ~Copyable, Sendable {
     /// Copies a picture of the same size, converted to this copy's format.
     public mutating func copy(_ frame: borrowing PublishableFrame) { convert(frame.view, into: &storage) }
 
-    fileprivate mutating func copy(_ frame: borrowing PublishableFrame, with fitter: inout Fitter) throws(Problem) {
-        try fitter.fit(frame.view, into: &storage)
+    fileprivate mutating func copy(_ frame: borrowing PublishableFrame, with scaler: inout Scaler) throws(Problem) {
+        try scaler.fit(frame.view, into: &storage)
     }
 }
 
-extension Fitter {
+extension Scaler {
     /// Scales a publishable picture into a copy, as `fit`.
     public mutating func scale(
         _ frame: borrowing PublishableFrame, into copy: inout PublishableCopy
@@ -65,7 +65,7 @@ public struct Placeholder: ~Copyable, Sendable {
     ///   - title: a few words.
     ///   - text: one or two sentences; may be empty.
     public init(title: String, text: String, _ layout: FrameLayout) {
-        storage = Card.frame(title: title, text: text, layout)
+        storage = PlaceholderImage.frame(title: title, text: text, layout)
     }
 
     /// The picture, lent.

@@ -11,7 +11,7 @@ public protocol FrameSink: ~Copyable {
 
     /// What to poll for, so that it is heard at once when somebody begins to watch or ceases to; nil: it is heard by
     /// asking again.
-    var readerNews: ReaderNews? { get }
+    var readerEvents: ReaderEvents? { get }
     /// Whether somebody watches; nil: that cannot be known, or somebody always does.
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func isWatched(at now: UInt64) -> Bool?
@@ -32,7 +32,7 @@ public protocol FrameSink: ~Copyable {
 
 extension FrameSink where Self: ~Copyable {
     /// None.
-    public var readerNews: ReaderNews? { nil }
+    public var readerEvents: ReaderEvents? { nil }
     /// Only the newest frame counts.
     public var keepsFrames: Bool { false }
     /// Nothing is left anywhere.

@@ -18,7 +18,7 @@ public struct Loopback: FrameSink, ~Copyable {
     private let device: Device
     private let lock: DeviceLock
     private var readers: ReaderWatch
-    private let cardGuard: CardGuard
+    private let crashPlaceholder: CrashPlaceholder
     /// Writes after which the card is in all of the driver's buffers.
     private let cardCount: Int
 
@@ -77,11 +77,11 @@ public struct Loopback: FrameSink, ~Copyable {
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
         // Before the guard, which has the node open too.
         let readers = ReaderWatch(device)
-        let cardGuard = try CardGuard(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
-        cardGuard.keep(plain.frame)
+        let crashPlaceholder = try CrashPlaceholder(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
+        crashPlaceholder.keep(plain.frame)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
         self.readers = readers
-        self.cardGuard = cardGuard
+        self.crashPlaceholder = crashPlaceholder
         self.device = device
         self.lock = lock
     }
@@ -89,10 +89,10 @@ public struct Loopback: FrameSink, ~Copyable {
     deinit { device.stop(.output) }
 
     /// For the guard.
-    public mutating func keep(placeholder: borrowing PublishableFrame) { cardGuard.keep(placeholder) }
+    public mutating func keep(placeholder: borrowing PublishableFrame) { crashPlaceholder.keep(placeholder) }
 
     /// When readers come and go.
-    public var readerNews: ReaderNews? { readers.news }
+    public var readerEvents: ReaderEvents? { readers.events }
 
     /// True while a program reads from the device.
     public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }

@@ -18,7 +18,7 @@ public final class Recorder: Sendable {
         public var problem: Problem?
     }
 
-    private struct Shelf: ~Copyable {
+    private struct Queue: ~Copyable {
         /// A quarter of a second, for an encoder that stumbles.
         var frames: [8 of PublishableCopy]
         /// The first that is filled, and how many are.
@@ -32,7 +32,7 @@ public final class Recorder: Sendable {
     /// The file.
     public let path: String
     private let rate: Double
-    private let shelf: Mutex<Shelf>
+    private let queue: Mutex<Queue>
     private let state = Mutex(Progress())
     private let filled = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
@@ -57,7 +57,7 @@ public final class Recorder: Sendable {
         self.failed = failed
         self.now = now
         sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
-        shelf = Mutex(Shelf(frames: InlineArray { _ in PublishableCopy(layout) }))
+        queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
         let thread = Thread { [self] in
             work(layout)
             ended.signal()
@@ -78,12 +78,12 @@ public final class Recorder: Sendable {
         let wanted = Int(seconds * rate) + 1
         let times = wanted - due.load(ordering: .relaxed)
         guard times > 0 else { return }
-        let isTaken = shelf.withLockIfAvailable { (shelf) -> Bool in
-            guard shelf.isOpen, shelf.count < shelf.times.count else { return false }
-            let place = (shelf.first + shelf.count) % shelf.times.count
-            shelf.frames[place].copy(frame)
-            shelf.times[place] = times
-            shelf.count += 1
+        let isTaken = queue.withLockIfAvailable { (queue) -> Bool in
+            guard queue.isOpen, queue.count < queue.times.count else { return false }
+            let place = (queue.first + queue.count) % queue.times.count
+            queue.frames[place].copy(frame)
+            queue.times[place] = times
+            queue.count += 1
             return true
         }
         if isTaken == true {
@@ -97,7 +97,7 @@ public final class Recorder: Sendable {
     /// Ends the file, and waits until it is whole. Asked again, it says the same at once.
     /// - Throws: `Problem` where it could not be written to its end.
     public func finish() throws {
-        shelf.withLock { $0.isOpen = false }
+        queue.withLock { $0.isOpen = false }
         filled.signal()
         ended.wait()
         // For whoever asks next.
@@ -124,7 +124,7 @@ public final class Recorder: Sendable {
     }
 
     private func end(with problem: Problem) {
-        shelf.withLock { $0.isOpen = false }
+        queue.withLock { $0.isOpen = false }
         state.withLock { $0.problem = problem }
     }
 
@@ -133,12 +133,12 @@ public final class Recorder: Sendable {
     private func write(_ file: inout FileSink, _ spare: inout PublishableCopy) -> Problem? {
         while true {
             filled.wait()
-            let times = shelf.withLock { (shelf) -> Int? in
-                guard shelf.count > 0 else { return shelf.isOpen ? 0 : nil }
-                swap(&shelf.frames[shelf.first], &spare)
-                let times = shelf.times[shelf.first]
-                shelf.first = (shelf.first + 1) % shelf.times.count
-                shelf.count -= 1
+            let times = queue.withLock { (queue) -> Int? in
+                guard queue.count > 0 else { return queue.isOpen ? 0 : nil }
+                swap(&queue.frames[queue.first], &spare)
+                let times = queue.times[queue.first]
+                queue.first = (queue.first + 1) % queue.times.count
+                queue.count -= 1
                 return times
             }
             guard let times else { return nil }

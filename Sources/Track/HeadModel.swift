@@ -28,9 +28,9 @@ public struct HeadPlacement: Sendable {
         let (r0, r1) = (x / s, y / s)
         let r2 = cross(r0, r1)
         // Forward, towards the camera, is -z; a face that looks to the right of the picture has forward.x > 0.
-        let yaw = -arcSine(max(-1, min(1, -r2.x)))
-        let roll = arcTangent(r1.x, r0.x)
-        let pitch = arcTangent(-r2.y, r2.z)
+        let yaw = -asin(max(-1, min(1, -r2.x)))
+        let roll = atan2(r1.x, r0.x)
+        let pitch = atan2(-r2.y, r2.z)
         return Pose(roll: degrees(roll), yaw: degrees(yaw), pitch: degrees(pitch))
     }
 }

@@ -3,30 +3,30 @@ import Frames
 /// One face that is followed, with what the next frame's search needs.
 struct Track: Sendable {
     /// Frames for which good landmarks alone keep a face that the cascade no longer sees (profiles, strong tilts).
-    static let mostUnconfirmed = 45
+    static let maxUnverifiedFrames = 45
     /// Frames in a row that may go without a fit while nothing of the face's look changes, and frames from one look of
     /// the cascade at a face that is followed steadily to the next.
-    static let mostRest = 2
-    static let confirmInterval = 5
+    static let maxSkippedFits = 2
+    static let verifyInterval = 5
     /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
     static let needed: Float = 2
     static let neededTiny: Float = 3
-    static let shownCertainty: Float = 0.35
-    static let shownTiny: Float = 0.8
+    static let confirmLogOdds: Float = 0.35
+    static let confirmTinyLogOdds: Float = 0.8
     /// The certainty from which on one frame will do: the surest find in pictures without faces and cats has 0.11.
-    static let shownAtOnce: Float = 2
+    static let confirmAtOnceLogOdds: Float = 2
     /// No single frame may speak against it as clearly as this.
-    static let againstCertainty: Float = -0.5
+    static let vetoLogOdds: Float = -0.5
     /// Frames in which a find must become a face.
-    static let longestTrial = 10
+    static let maxTentativeFrames = 10
     /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
-    static let refutedCertainty: Float = -0.4
-    static let trustedCertainty: Float = 3
+    static let refuteLogOdds: Float = -0.4
+    static let trustLogOdds: Float = 3
     /// Seconds in which a lost face's motion falls to a third.
-    static let rest: Float = 0.2
+    static let velocityDecay: Float = 0.2
     /// Judgements that the mean remembers, and frames from one to the next.
     static let memory: Float = 4
-    static let trialInterval = 3
+    static let scoringInterval = 3
 
     var id: Int
     /// Where the eye keeps its look.
@@ -38,74 +38,74 @@ struct Track: Sendable {
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
     /// The mean over the frames that were judged, the last ones counting most, and their number.
-    private(set) var certainty: Float
-    private var judged: Float = 1
+    private(set) var logOdds: Float
+    private var scoredFrames: Float = 1
     /// Sure enough to be given out.
-    var isShown = false
+    var isConfirmed = false
     /// Beyond doubt: no longer judged, for a face that turns away is still one.
     private var isTrusted = false
     private var frames = 0
-    private var unconfirmed = 0
-    private var sinceConfirmed = 0
+    private var unverifiedFrames = 0
+    private var framesSinceVerified = 0
     /// Frames since the last fit.
-    private var rested = 0
+    private var skippedFits = 0
     /// Followed by its look into the last frame.
     private var isMoved = false
-    private(set) var disagreement: Float
+    private(set) var fitResidual: Float
     private var smooth: Smoothing
     /// In this frame.
     var seen = true
 
-    init(id: Int, slot: Int, _ fit: Fit, certainty: Float, at seconds: Double) {
+    init(id: Int, slot: Int, _ fit: Fit, logOdds: Float, at seconds: Double) {
         self.id = id
         self.slot = slot
-        self.certainty = certainty
+        self.logOdds = logOdds
         self.fit = fit.landmarks
         head = HeadPlacement(fitting: fit.landmarks)
-        disagreement = fit.disagreement
+        fitResidual = fit.fitResidual
         lastSeen = seconds
         smooth = Smoothing(fit.landmarks, at: seconds)
     }
 
-    var mayGoUnconfirmed: Bool { unconfirmed < Self.mostUnconfirmed }
+    var mayGoUnverified: Bool { unverifiedFrames < Self.maxUnverifiedFrames }
 
     /// True for a face that is to be judged in this frame: a new one always, one that was never quite sure at times.
-    var isOnTrial: Bool { !isShown || (!isTrusted && frames % Self.trialInterval == 0) }
+    var isDueForScoring: Bool { !isConfirmed || (!isTrusted && frames % Self.scoringInterval == 0) }
 
     /// True where a find that was taken for a face turned out to be none.
     var isRefuted: Bool {
-        !isTrusted && (certainty < Self.refutedCertainty || (!isShown && frames > Self.longestTrial))
+        !isTrusted && (logOdds < Self.refuteLogOdds || (!isConfirmed && frames > Self.maxTentativeFrames))
     }
 
     /// Of two finds on one face the one with more of this is better placed: how well the fits agree counts twice.
-    var standing: Float { certainty - logarithm(max(disagreement, 0.002)) }
+    var placementQuality: Float { logOdds - log(max(fitResidual, 0.002)) }
 
     /// Another frame's certainty that this is a face.
     mutating func judge(_ next: Float) {
-        judged = min(judged + 1, Self.memory)
-        certainty += (next - certainty) / judged
-        let isTiny = head.scale < Looker.tinyEyes
-        let needed = isTiny ? (Self.neededTiny, Self.shownTiny) : (Self.needed, Self.shownCertainty)
-        if judged >= needed.0 && certainty > needed.1 && next > Self.againstCertainty { isShown = true }
-        if judged >= Self.memory && certainty > Self.trustedCertainty { isTrusted = true }
+        scoredFrames = min(scoredFrames + 1, Self.memory)
+        logOdds += (next - logOdds) / scoredFrames
+        let isTiny = head.scale < FaceDetector.tinyEyes
+        let needed = isTiny ? (Self.neededTiny, Self.confirmTinyLogOdds) : (Self.needed, Self.confirmLogOdds)
+        if scoredFrames >= needed.0 && logOdds > needed.1 && next > Self.vetoLogOdds { isConfirmed = true }
+        if scoredFrames >= Self.memory && logOdds > Self.trustLogOdds { isTrusted = true }
     }
 
     /// Smoothed; pixels of the last frame that showed it.
     var landmarks: Face.Landmarks { smooth.landmarks }
     /// Whether one fit a frame will do.
-    var isSteady: Bool { isMoved && isShown && isTrusted && disagreement < Looker.steadyDisagreement }
+    var isSteady: Bool { isMoved && isConfirmed && isTrusted && fitResidual < FaceDetector.steadyResidual }
     /// From which side this frame's fit begins.
     private(set) var isEven = false
     /// Whether this frame may go without a fit.
-    var mayRest: Bool { isSteady && rested < Self.mostRest }
+    var maySkipFit: Bool { isSteady && skippedFits < Self.maxSkippedFits }
     /// Whether the cascade need not be asked again yet.
-    var isFreshlyConfirmed: Bool { isSteady && sinceConfirmed < Self.confirmInterval }
+    var isRecentlyVerified: Bool { isSteady && framesSinceVerified < Self.verifyInterval }
 
     /// How far the face should have gone since, if it went on as it moved, pixels.
     func shift(at seconds: Double) -> Affine {
         // A face that was lost comes to rest.
         let elapsed = max(0, Float(seconds - lastSeen))
-        let way = velocity * Self.rest * (1 - exponential(-elapsed / Self.rest))
+        let way = velocity * Self.velocityDecay * (1 - exp(-elapsed / Self.velocityDecay))
         return Affine(a: 1, b: 0, c: 0, d: 1, tx: way.x, ty: way.y)
     }
 
@@ -113,10 +113,10 @@ struct Track: Sendable {
     func guess(at seconds: Double) -> Face.Landmarks { shift(at: seconds)(landmarks) }
 
     /// Goes on with the face's look alone.
-    mutating func rest(_ following: Following, at seconds: Double) {
-        rested += 1
-        smooth.move(to: following.base)
-        fit = following.last
+    mutating func rest(_ update: TrackUpdate, at seconds: Double) {
+        skippedFits += 1
+        smooth.move(to: update.base)
+        fit = update.last
         moveHead(at: seconds)
     }
 
@@ -126,27 +126,27 @@ struct Track: Sendable {
         if elapsed > 0 { velocity = (head.origin - self.head.origin) / elapsed }
         (self.head, lastSeen, seen) = (head, seconds, true)
         frames += 1
-        sinceConfirmed += 1
+        framesSinceVerified += 1
     }
 
-    /// - Parameter following: nil where the face was found anew.
-    mutating func take(_ fit: Fit, _ following: Following?, at seconds: Double, confirmed: Bool) {
-        isMoved = following?.correlation != nil
+    /// - Parameter update: nil where the face was found anew.
+    mutating func take(_ fit: Fit, _ update: TrackUpdate?, at seconds: Double, verified: Bool) {
+        isMoved = update?.correlation != nil
         smooth.update(
-            fit.landmarks, from: following?.base ?? landmarks, isMoved: isMoved, eyeDistance: head.scale, at: seconds)
-        (self.fit, disagreement) = (following?.raw ?? fit.landmarks, fit.disagreement)
-        if !isFreshlyConfirmed {
-            unconfirmed = confirmed ? 0 : unconfirmed + 1
-            if confirmed { sinceConfirmed = 0 }
+            fit.landmarks, from: update?.base ?? landmarks, isMoved: isMoved, eyeDistance: head.scale, at: seconds)
+        (self.fit, fitResidual) = (update?.raw ?? fit.landmarks, fit.fitResidual)
+        if !isRecentlyVerified {
+            unverifiedFrames = verified ? 0 : unverifiedFrames + 1
+            if verified { framesSinceVerified = 0 }
         }
-        rested = 0
+        skippedFits = 0
         isEven.toggle()
         moveHead(at: seconds)
     }
 
     /// True where a sighting lies on this very face.
-    func covers(_ sighting: Sighting) -> Bool {
-        (sighting.eyes - head.origin).length < max(head.scale, sighting.eyeDistance)
+    func covers(_ detection: Detection) -> Bool {
+        (detection.eyes - head.origin).length < max(head.scale, detection.eyeDistance)
     }
 
     /// True where a place between two eyes is between this face's, or nearly so.
@@ -169,11 +169,11 @@ struct Track: Sendable {
 
     /// Takes the name of a shown track on the same face, and what is known of it.
     mutating func inherit(_ older: Track) {
-        (id, isShown, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
+        (id, isConfirmed, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
     }
 
     /// Where it is, as the cascade would tell it.
-    var sighting: Sighting { Sighting(eyes: head.origin, eyeDistance: head.scale, roll: 0, votes: 0) }
+    var detection: Detection { Detection(eyes: head.origin, eyeDistance: head.scale, roll: 0, votes: 0) }
 
     /// Round the landmarks.
     var box: Rect { Rect(around: landmarks) }
@@ -183,7 +183,7 @@ struct Track: Sendable {
         guard !seen else {
             return Face(
                 id: id, kind: .human, state: .tracked, box: box, landmarks: landmarks, head: head,
-                confidence: max(0, 1 - disagreement / Looker.keepDisagreement))
+                confidence: max(0, 1 - fitResidual / FaceDetector.keepResidual))
         }
         let points = guess(at: seconds)
         var moved = head

@@ -3,7 +3,7 @@ import Frames
 /// Finds faces and follows them, frame by frame.
 ///
 /// A known face is sought only round its last place, at its last size and tilt. The whole frame is searched in slices
-/// (`Sweep`), a few in each frame while no face is known, fewer once one is. A find becomes a face only when the
+/// (`ScanScheduler`), a few in each frame while no face is known, fewer once one is. A find becomes a face only when the
 /// landmarks fit it; a face that is lost is carried on for `Settings.hold` and then forgotten.
 ///
 /// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
@@ -18,17 +18,17 @@ public struct Tracker: ~Copyable {
         public var smallest: Float = 0.05
         /// Slices of the sweep in one second until everything was searched once, and while a face that was there up to
         /// `alert` seconds ago is lost.
-        public var slicesAlert = 60.0
+        public var tilesAlert = 60.0
         /// Seconds.
         public var alert = 3.0
         /// Slices in one second once nobody has been there for longer.
-        public var slicesAlone = 20.0
+        public var tilesAlone = 20.0
         /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
-        public var slicesBeside = 4.0
+        public var tilesBeside = 4.0
         /// Slices in one second in a crowd: more are likely to come, and they cost less than the faces.
-        public var slicesCrowd = 30.0
+        public var tilesCrowd = 30.0
         /// The same for a second after something moved that is no known face nor below one.
-        public var slicesEntered = 10.0
+        public var tilesEntered = 10.0
         /// Seconds for which a lost face is carried on.
         public var hold = 0.4
 
@@ -42,17 +42,17 @@ public struct Tracker: ~Copyable {
     public private(set) var faces: [Face] = []
 
     /// What is lost on this machine and how to get it; nil: nothing.
-    public var warning: String? { eye.warning }
+    public var warning: String? { detector.warning }
     /// CPU time that the last frame spent on landmarks, nanoseconds.
-    public var landmarkTime: UInt64 { eye.landmarkTime }
+    public var landmarkTime: UInt64 { detector.landmarkTime }
 
-    private var eye: Looker
+    private var detector: FaceDetector
     private var tracks: [Track] = []
-    private var sweep: Sweep?
+    private var scheduler: ScanScheduler?
     private var motion: FrameMotion?
     /// What may be a face, the next to be looked at first.
-    private var suspects: [Suspect] = []
-    private var isSuspectsTurn = false
+    private var pendingCandidates: [Candidate] = []
+    private var isCandidatesTurn = false
     /// Boxes of the faces that are shown, pixels.
     private var known: [Rect] = []
     private var frameSize = (width: 0, height: 0)
@@ -60,7 +60,7 @@ public struct Tracker: ~Copyable {
     /// Of the last frame, seconds.
     private var lastTime: Double?
     /// Of a frame whose search was put off, seconds.
-    private var putOff: Double?
+    private var deferredSearchTime: Double?
     /// Slices that are due, the broken part of one included.
     private var due = 0.0
     /// When a face was last there, seconds.
@@ -72,18 +72,18 @@ public struct Tracker: ~Copyable {
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
     /// nil: cats are not looked for.
-    private var cats: CatFinder?
+    private var cats: CatDetector?
     /// Slices of the sweep since cats were last looked for.
-    private var slicesSinceCats = 0
+    private var tilesSinceCats = 0
 
     /// Slices of the sweep for each that is searched for cats.
-    private static let slicesPerCats = 5
+    private static let tilesPerCats = 5
     /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
     /// which cost about as much. The first frame alone may carry more.
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
     private static let firstLooks = 24
-    /// Photos are searched three times, each time at sizes between those of the others (thirds of `Sweep.step`), and at
+    /// Photos are searched three times, each time at sizes between those of the others (thirds of `ScanScheduler.step`), and at
     /// these head tilts, degrees.
     private static let photoSizes: [Float] = [1, 1.063, 1.129]
     private static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
@@ -97,31 +97,31 @@ public struct Tracker: ~Copyable {
     private static let entrance: Float = 0.005
     /// How far a lost face, and one that is looked at again, may be from its place, in twentieths of the window.
     private static let lostReach = 14
-    private static let suspectReach = 6
-    private static let mostSuspects = 6
+    private static let candidateReach = 6
+    private static let maxCandidates = 6
     /// While `isThorough`: what may be faces at once, the looks at them in one frame, and the least slices of the sweep in
     /// one second.
-    private static let mostCandidates = 32
+    private static let maxThoroughCandidates = 32
     private static let thoroughLooks = 6
-    private static let slicesThorough = 20.0
+    private static let tilesThorough = 20.0
     /// The same while faces are likely to come: until all was searched, in a crowd, after a loss, and while something
     /// moves. A slice takes some 2 ms.
-    private static let slicesUneasy = 180.0
+    private static let tilesUneasy = 180.0
     /// What was refuted may not be a face again, at the same place and size, for so many seconds.
-    private static let clearance = 10.0
+    private static let refutedDuration = 10.0
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
     private static let recall = 3.0
 
     /// More are never in `faces`: people, and cats beside them.
-    public static let mostFaces = Settings.allowed.upperBound + CatFinder.most
+    public static let mostFaces = Settings.allowed.upperBound + CatDetector.most
 
     /// Takes other settings from the next frame on; who is followed stays so, as far as there is room.
     public mutating func change(_ new: Settings) {
         guard new != settings else { return }
-        if new.smallest != settings.smallest { sweep = nil }
+        if new.smallest != settings.smallest { scheduler = nil }
         if new.most != settings.most {
             tracks.removeAll { $0.slot >= new.most }
-            eye.makeRoom(faces: new.most)
+            detector.makeRoom(faces: new.most)
         }
         settings = new
     }
@@ -130,31 +130,31 @@ public struct Tracker: ~Copyable {
     /// until then: for masks that hide faces.
     public var isThorough = false
     /// Heads of what may be faces and is neither known nor refuted, pixels; empty unless `isThorough`.
-    public private(set) var candidates: [Rect] = []
+    public private(set) var candidateHeads: [Rect] = []
     /// Numbers of faces that were shown until this frame and turned out to be none.
     public private(set) var refuted: [Int] = []
     /// Places of candidates that were refuted.
-    private var cleared: [Cleared] = []
+    private var refutedPlaces: [RefutedPlace] = []
 
     private var cut = SceneCut()
     /// The last frame shows another scene than the one before it: nobody is where they were.
     public private(set) var isCut = false
 
     /// Forgets all faces and where was looked: the next frame shows everything elsewhere.
-    public mutating func restart() { (sweep, lastTime, putOff) = (nil, nil, nil) }
+    public mutating func restart() { (scheduler, lastTime, deferredSearchTime) = (nil, nil, nil) }
 
     /// Begins without any face.
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
-    public init(_ looker: consuming Looker, cats: consuming CatFinder? = nil, settings: Settings = Settings()) {
-        eye = looker
-        eye.makeRoom(faces: settings.most)
+    public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings()) {
+        detector = detector
+        detector.makeRoom(faces: settings.most)
         self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
         known.reserveCapacity(settings.most)
-        suspects.reserveCapacity(Self.mostCandidates + 1)
-        candidates.reserveCapacity(Self.mostCandidates + settings.most)
-        cleared.reserveCapacity(Self.mostCandidates)
+        pendingCandidates.reserveCapacity(Self.maxThoroughCandidates + 1)
+        candidateHeads.reserveCapacity(Self.maxThoroughCandidates + settings.most)
+        refutedPlaces.reserveCapacity(Self.maxThoroughCandidates)
         refuted.reserveCapacity(settings.most)
         lost.reserveCapacity(settings.most)
         tracks.reserveCapacity(settings.most + 1)
@@ -163,8 +163,8 @@ public struct Tracker: ~Copyable {
     /// Finds the faces of the next frame of a clip or camera; they are in `faces` then.
     /// - Parameters:
     ///   - seconds: the frame's time; must grow from frame to frame.
-    ///   - isPrompt: the search for more faces beside known ones is put off, for `searchOn`: known ones need not wait for it.
-    public mutating func update(_ luma: borrowing LumaView, at seconds: Double, isPrompt: Bool = false) {
+    ///   - defersSearch: the search for more faces beside known ones is put off, for `searchOn`: known ones need not wait for it.
+    public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
         isCut = cut.take(luma)
         if isCut { restart() }
         prepare(luma)
@@ -176,15 +176,15 @@ public struct Tracker: ~Copyable {
         dropDoubles()
         forget(at: seconds)
         cats?.follow(luma, at: seconds, hold: settings.hold)
-        putOff = isPrompt && !isHurried ? seconds : nil
-        if putOff == nil { search(luma, at: seconds) }
+        deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
+        if deferredSearchTime == nil { search(luma, at: seconds) }
         show(at: seconds)
     }
 
     /// Searches the frame of the last `update` for more faces, where that was put off; they are in `faces` with the next.
     public mutating func searchOn(_ luma: borrowing LumaView) {
-        guard let seconds = putOff else { return }
-        putOff = nil
+        guard let seconds = deferredSearchTime else { return }
+        deferredSearchTime = nil
         search(luma, at: seconds)
     }
 
@@ -196,22 +196,22 @@ public struct Tracker: ~Copyable {
         forgetAll()
         // A size that the full search looks for too, so that larger faces are found alike.
         var first = self.smallest(luma)
-        while first * Sweep.levelFactor <= smallest { first *= Sweep.levelFactor }
+        while first * ScanScheduler.levelFactor <= smallest { first *= ScanScheduler.levelFactor }
         for size in Self.photoSizes {
-            let all = Sweep(
+            let all = ScanScheduler(
                 width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
-            for region in all.regions {
-                eye.sightings(luma, in: region)
-                for sighting in eye.seen {
-                    let certainty = consider(luma, sighting, atLeast: Looker.photoCertainty, 0)
-                    if isThorough, let certainty, certainty > Looker.weakCertainty { suspect(sighting) }
+            for region in all.tiles {
+                detector.detections(luma, in: region)
+                for detection in detector.detections {
+                    let logOdds = consider(luma, detection, atLeast: FaceDetector.photoLogOdds, 0)
+                    if isThorough, let logOdds, logOdds > FaceDetector.weakLogOdds { candidate(detection) }
                 }
             }
         }
-        suspects.removeAll { suspect in tracks.contains { $0.covers(suspect.sighting) } }
-        for i in tracks.indices { tracks[i].isShown = true }
-        cats?.searchWhole(luma, besides: tracks.filter { $0.certainty > Looker.catCertainty }, &nextID)
-        for i in tracks.indices.reversed() where tracks[i].certainty <= Looker.catCertainty {
+        pendingCandidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
+        for i in tracks.indices { tracks[i].isConfirmed = true }
+        cats?.searchWhole(luma, besides: tracks.filter { $0.logOdds > FaceDetector.catLogOdds }, &nextID)
+        for i in tracks.indices.reversed() where tracks[i].logOdds <= FaceDetector.catLogOdds {
             if cats?.isCat(tracks[i].box) == true { tracks.remove(at: i) }
         }
         show(at: 0)
@@ -223,17 +223,17 @@ public struct Tracker: ~Copyable {
         var i = 0
         while i < tracks.count {
             let track = tracks[i]
-            let isGone = track.isShown && seconds - track.lastSeen > settings.hold
+            let isGone = track.isConfirmed && seconds - track.lastSeen > settings.hold
             if isGone { lose(track) }
-            guard isGone || track.isRefuted || !(track.isShown || track.seen) else {
+            guard isGone || track.isRefuted || !(track.isConfirmed || track.seen) else {
                 i += 1
                 continue
             }
             tracks.remove(at: i)
             guard isThorough, !isGone else { continue }
-            if track.isShown { refuted.append(track.id) }
+            if track.isConfirmed { refuted.append(track.id) }
             // A track that is gone covers no sighting, so it can be a suspect again.
-            if track.isRefuted { clear(track.sighting, at: seconds) } else { suspect(track.sighting) }
+            if track.isRefuted { clear(track.detection, at: seconds) } else { candidate(track.detection) }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
     }
@@ -242,7 +242,7 @@ public struct Tracker: ~Copyable {
     private mutating func lose(_ track: Track) {
         if lost.count == settings.most { lost.removeFirst() }
         lost.append(track)
-        sweep?.hurry(to: track.head.origin)
+        scheduler?.hurry(to: track.head.origin)
     }
 
     /// Seconds since the frame before; nil for the first.
@@ -252,45 +252,45 @@ public struct Tracker: ~Copyable {
     private func looks(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let (perSecond, most) =
-            isThorough ? (Self.slicesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
+            isThorough ? (Self.tilesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
         let looks = max(1, min(Int((elapsed * perSecond).rounded()), most))
-        return isHurried ? 2 * looks : looks
+        return isUrgent ? 2 * looks : looks
     }
 
     /// With nobody to follow there is time for more. At the start, and in a crowd, more faces are sure to be there.
-    private var isHurried: Bool {
-        let shown = tracks.count { $0.isShown }
-        return shown == 0 || shown >= Self.crowd || isPassing
+    private var isUrgent: Bool {
+        let shown = tracks.count { $0.isConfirmed }
+        return shown == 0 || shown >= Self.crowd || isFirstPass
     }
 
     /// Whether every place of the frame was searched once.
-    public var hasSearchedAll: Bool { sweep?.isComplete == true }
+    public var hasSearchedAll: Bool { scheduler?.isComplete == true }
 
     /// Whether some place has not been searched since the start.
-    private var isPassing: Bool { sweep?.isComplete == false }
+    private var isFirstPass: Bool { scheduler?.isComplete == false }
 
     /// Slices that are due by this frame: as many a second whatever the frame rate.
-    private mutating func slices(at seconds: Double) -> Int {
-        let shown = tracks.count { $0.isShown }
+    private mutating func tilesDue(at seconds: Double) -> Int {
+        let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let isSeeking = isPassing || (shown == 0 && seconds - lastPresence < settings.alert)
+        let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < settings.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
             if isThorough, isSeeking || shown >= Self.crowd || !lost.isEmpty {
-                Self.slicesUneasy
+                Self.tilesUneasy
             } else if isThorough {
-                hasEntered ? Self.slicesUneasy / 2 : Self.slicesThorough
+                hasEntered ? Self.tilesUneasy / 2 : Self.tilesThorough
             } else if isSeeking {
-                settings.slicesAlert
+                settings.tilesAlert
             } else if shown == 0 {
-                settings.slicesAlone
+                settings.tilesAlone
             } else if shown >= Self.crowd {
-                settings.slicesCrowd
+                settings.tilesCrowd
             } else if hasEntered {
-                settings.slicesEntered
+                settings.tilesEntered
             } else {
-                settings.slicesBeside
+                settings.tilesBeside
             }
         due += elapsed * rate
         let whole = Int(due)
@@ -299,14 +299,14 @@ public struct Tracker: ~Copyable {
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
-        max(Float(Sweep.sizes.lowerBound), settings.smallest * Float(min(luma.width, luma.height)))
+        max(Float(ScanScheduler.sizes.lowerBound), settings.smallest * Float(min(luma.width, luma.height)))
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
-        eye.landmarkTime = 0
-        guard sweep == nil || frameSize != (luma.width, luma.height) else { return }
+        detector.landmarkTime = 0
+        guard scheduler == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
-        sweep = Sweep(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
+        scheduler = ScanScheduler(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         motion = FrameMotion(width: luma.width, height: luma.height)
         cats?.restart(width: luma.width, height: luma.height)
         forgetAll()
@@ -314,51 +314,51 @@ public struct Tracker: ~Copyable {
 
     /// Drops all that places in other frames say.
     private mutating func forgetAll() {
-        cleared.removeAll(keepingCapacity: true)
+        refutedPlaces.removeAll(keepingCapacity: true)
         tracks.removeAll(keepingCapacity: true)
-        suspects.removeAll(keepingCapacity: true)
+        pendingCandidates.removeAll(keepingCapacity: true)
         lost.removeAll(keepingCapacity: true)
     }
 
     /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
-        let following = eye.follow(luma, track, at: seconds)
-        var near = following?.fit
+        let update = detector.follow(luma, track, at: seconds)
+        var near = update?.fit
         // Where its look broke off, landmarks may slide, and the cascade look, to whoever passes before it.
-        if following?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
-        if let following, following.isCut, let near {
-            track.take(near, following, at: seconds, confirmed: true)
-            eye.keep(slot: track.slot, isNew: false)
+        if update?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
+        if let update, update.isCut, let near {
+            track.take(near, update, at: seconds, verified: true)
+            detector.keep(slot: track.slot, isNew: false)
             return
         }
-        if let following, following.isStill {
-            track.rest(following, at: seconds)
-            eye.keep(slot: track.slot, isNew: false)
+        if let update, update.isStill {
+            track.rest(update, at: seconds)
+            detector.keep(slot: track.slot, isNew: false)
             return
         }
         // A look that broke off says nothing of this frame, however fresh the cascade's word is.
-        let isFresh = following?.correlation != nil && track.isFreshlyConfirmed
-        let isConfirmed = isFresh || near.map { eye.confirms(luma, $0.landmarks) } ?? false
-        if let following, let near, isConfirmed, near.disagreement < Looker.doubtfulDisagreement {
-            track.take(near, following, at: seconds, confirmed: true)
-            eye.keep(slot: track.slot, isNew: false)
+        let isFresh = update?.correlation != nil && track.isRecentlyVerified
+        let isVerified = isFresh || near.map { detector.confirms(luma, $0.landmarks) } ?? false
+        if let update, let near, isVerified, near.fitResidual < FaceDetector.doubtfulResidual {
+            track.take(near, update, at: seconds, verified: true)
+            detector.keep(slot: track.slot, isNew: false)
             return judge(&track, luma)
         }
-        if following?.isCut != true,
-            let sighting = eye.sighting(
-                luma, near: Looker.eyes(following?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
-            let fit = eye.fit(luma, at: sighting),
-            fit.disagreement < min(near?.disagreement ?? Looker.keepDisagreement, Looker.foundDisagreement),
+        if update?.isCut != true,
+            let detection = detector.detection(
+                luma, near: FaceDetector.eyes(update?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
+            let fit = detector.fit(luma, at: detection),
+            fit.fitResidual < min(near?.fitResidual ?? FaceDetector.keepResidual, FaceDetector.foundResidual),
             !isOthers(fit, than: track)
         {
-            track.take(fit, nil, at: seconds, confirmed: true)
-            eye.keep(slot: track.slot, isNew: true)
-        } else if let following, let near,
-            isConfirmed || (near.disagreement < Looker.keepDisagreement && track.mayGoUnconfirmed)
+            track.take(fit, nil, at: seconds, verified: true)
+            detector.keep(slot: track.slot, isNew: true)
+        } else if let update, let near,
+            isVerified || (near.fitResidual < FaceDetector.keepResidual && track.mayGoUnverified)
         {
-            track.take(near, following, at: seconds, confirmed: isConfirmed)
-            eye.keep(slot: track.slot, isNew: false)
+            track.take(near, update, at: seconds, verified: isVerified)
+            detector.keep(slot: track.slot, isNew: false)
         } else {
             return
         }
@@ -367,14 +367,14 @@ public struct Tracker: ~Copyable {
 
     /// True where a fit lies on the face of another shown track.
     private func isOthers(_ fit: Fit, than track: borrowing Track) -> Bool {
-        let (slot, eyes) = (track.slot, Looker.eyes(fit.landmarks).middle)
-        return tracks.contains { $0.slot != slot && $0.isShown && $0.seen && $0.isAt(eyes) }
+        let (slot, eyes) = (track.slot, FaceDetector.eyes(fit.landmarks).middle)
+        return tracks.contains { $0.slot != slot && $0.isConfirmed && $0.seen && $0.isAt(eyes) }
     }
 
     /// A face that is not beyond doubt is asked about from time to time.
     private mutating func judge(_ track: inout Track, _ luma: borrowing LumaView) {
-        if track.isOnTrial {
-            track.judge(eye.certainty(luma, Fit(landmarks: track.fit, disagreement: track.disagreement)))
+        if track.isDueForScoring {
+            track.judge(detector.logOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
         }
     }
 
@@ -385,16 +385,16 @@ public struct Tracker: ~Copyable {
             var j = i + 1
             while j < tracks.count {
                 if tracks[i].covers(tracks[j]) {
-                    if !tracks[i].isShown && tracks[j].isShown { tracks.swapAt(i, j) }
+                    if !tracks[i].isConfirmed && tracks[j].isConfirmed { tracks.swapAt(i, j) }
                     // One that is only predicted gives way to one that is seen, and hands it its name: that is the same
                     // face, found again. What was never shown has no name to hand on.
                     if !tracks[i].seen && tracks[j].seen {
-                        if tracks[i].isShown && !tracks[j].isShown { tracks[j].inherit(tracks[i]) }
+                        if tracks[i].isConfirmed && !tracks[j].isConfirmed { tracks[j].inherit(tracks[i]) }
                         tracks.swapAt(i, j)
                     }
                     let double = tracks.remove(at: j)
                     // One that has a name of its own is somebody else, who passes before it.
-                    if double.isShown && !double.seen && double.id != tracks[i].id { lose(double) }
+                    if double.isConfirmed && !double.seen && double.id != tracks[i].id { lose(double) }
                 } else {
                     j += 1
                 }
@@ -407,59 +407,59 @@ public struct Tracker: ~Copyable {
     /// the look that had the slice, for that would cost a frame twice as much.
     private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
         var left = looks(at: seconds)
-        var slices = min(slices(at: seconds), left)
-        if slices > 0 {
+        var tiles = min(tilesDue(at: seconds), left)
+        if tiles > 0 {
             known.removeAll(keepingCapacity: true)
-            for track in tracks where track.isShown { known.append(track.box) }
+            for track in tracks where track.isConfirmed { known.append(track.box) }
             Self.look(&motion, luma, known)
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
         }
         while left > 0 {
             left -= 1
-            isSuspectsTurn.toggle()
+            isCandidatesTurn.toggle()
             // Until everything was searched once, what was looked at in vain can wait.
-            let (isPassing, isNew) = (isPassing, suspects.first?.looks == 0)
-            let isItsTurn = isSuspectsTurn && (isNew || !isPassing)
-            if mayLookAgain(at: seconds), isItsTurn || slices == 0 {
+            let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.looks == 0)
+            let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
+            if mayLookAgain(at: seconds), isItsTurn || tiles == 0 {
                 lastLookAgain = seconds
                 lookAgain(luma, seconds)
-            } else if slices > 0, slicesSinceCats >= Self.slicesPerCats, !isPassing {
-                slicesSinceCats = 0
-                slices -= 1
+            } else if tiles > 0, tilesSinceCats >= Self.tilesPerCats, !isFirstPass {
+                tilesSinceCats = 0
+                tiles -= 1
                 Self.searchCats(&cats, luma, motion, known, besides: tracks, at: seconds, &nextID)
-            } else if slices > 0, let region = Self.advance(&sweep, motion, known) {
-                slices -= 1
-                if cats != nil { slicesSinceCats += 1 }
-                eye.sightings(luma, in: region)
-                for sighting in eye.seen { suspect(sighting) }
+            } else if tiles > 0, let region = Self.advance(&scheduler, motion, known) {
+                tiles -= 1
+                if cats != nil { tilesSinceCats += 1 }
+                detector.detections(luma, in: region)
+                for detection in detector.detections { candidate(detection) }
             }
         }
         if isThorough { lookAtCandidates(luma, seconds) }
-        for i in tracks.indices where tracks[i].certainty > Track.shownAtOnce { tracks[i].isShown = true }
+        for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
     }
 
     /// True where something may be a face, and it is time to look at that again.
     private func mayLookAgain(at seconds: Double) -> Bool {
-        if suspects.isEmpty || isPassing || seconds - lastEntrance < Self.unrest { return !suspects.isEmpty }
-        return seconds - lastLookAgain >= Self.calmInterval || !tracks.contains { $0.isShown }
+        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest { return !pendingCandidates.isEmpty }
+        return seconds - lastLookAgain >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
     }
 
     /// Notes a sighting where nothing is known yet.
-    private mutating func suspect(_ sighting: Sighting) {
+    private mutating func candidate(_ detection: Detection) {
         let isKnown =
-            tracks.contains { $0.covers(sighting) } || suspects.contains { $0.covers(sighting) }
+            tracks.contains { $0.covers(detection) } || pendingCandidates.contains { $0.covers(detection) }
         if isKnown { return }
-        if suspects.count >= (isThorough ? Self.mostCandidates : Self.mostSuspects) {
+        if pendingCandidates.count >= (isThorough ? Self.maxThoroughCandidates : Self.maxCandidates) {
             // The one that disappointed most often makes room.
-            let oldest = suspects.indices.max { suspects[$0].looks < suspects[$1].looks }
-            if let oldest { suspects.remove(at: oldest) }
+            let oldest = pendingCandidates.indices.max { pendingCandidates[$0].looks < pendingCandidates[$1].looks }
+            if let oldest { pendingCandidates.remove(at: oldest) }
         }
-        suspects.insert(Suspect(sighting: sighting), at: 0)
+        pendingCandidates.insert(Candidate(detection: detection), at: 0)
     }
 
     private static func searchCats(
-        _ cats: inout CatFinder?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?,
+        _ cats: inout CatDetector?, _ luma: borrowing LumaView, _ motion: borrowing FrameMotion?,
         _ known: borrowing [Rect],
         besides people: [Track], at seconds: Double, _ nextID: inout Int
     ) {
@@ -475,83 +475,83 @@ public struct Tracker: ~Copyable {
     }
 
     private static func advance(
-        _ sweep: inout Sweep?, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect]
-    ) -> Region? {
+        _ scheduler: inout ScanScheduler?, _ motion: borrowing FrameMotion?, _ known: borrowing [Rect]
+    ) -> PatchTransform? {
         switch motion {
-        case .some(let motion): sweep?.advance(motion, known: known.span)
+        case .some(let motion): scheduler?.advance(motion, known: known.span)
         case nil: nil
         }
     }
 
     /// Looks into what may be a face; if it is not sure enough yet, again in frames to come, which may show it better.
     private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
-        if !suspects.isEmpty { look(at: suspects.removeFirst(), luma, seconds) }
+        if !pendingCandidates.isEmpty { look(at: pendingCandidates.removeFirst(), luma, seconds) }
     }
 
     /// Looks at each candidate that this frame has not looked at yet.
     private mutating func lookAtCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         var (next, left) = (0, Self.thoroughLooks)
-        while left > 0, next < suspects.count {
-            if suspects[next].lookedAt < seconds, !isCleared(suspects[next].sighting, at: seconds) {
+        while left > 0, next < pendingCandidates.count {
+            if pendingCandidates[next].lookedAt < seconds, !isRefutedPlace(pendingCandidates[next].detection, at: seconds) {
                 left -= 1
-                look(at: suspects.remove(at: next), luma, seconds)
+                look(at: pendingCandidates.remove(at: next), luma, seconds)
             } else {
                 next += 1
             }
         }
     }
 
-    private mutating func look(at suspect: Suspect, _ luma: borrowing LumaView, _ seconds: Double) {
-        var suspect = suspect
-        suspect.lookedAt = seconds
-        suspect.looks += 1
-        if let seen = eye.sighting(luma, near: suspect.sighting.pair, reach: Self.suspectReach) {
-            guard let certainty = consider(luma, seen, atLeast: Looker.findCertainty, seconds) else { return }
-            suspect.sighting = seen
-            if certainty <= Looker.suspectCertainty {
+    private mutating func look(at candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
+        var candidate = candidate
+        candidate.lookedAt = seconds
+        candidate.looks += 1
+        if let seen = detector.detection(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
+            guard let logOdds = consider(luma, seen, atLeast: FaceDetector.detectionLogOdds, seconds) else { return }
+            candidate.detection = seen
+            if logOdds <= FaceDetector.candidateLogOdds {
                 guard isThorough else { return }
-                suspect.rejections += 1
-            } else if certainty > Looker.findCertainty, isThorough, tracks.count == settings.most {
+                candidate.rejections += 1
+            } else if logOdds > FaceDetector.detectionLogOdds, isThorough, tracks.count == settings.most {
                 // A face for which there is no room.
-                (suspect.looks, suspect.rejections) = (0, 0)
+                (candidate.looks, candidate.rejections) = (0, 0)
             }
         } else {
-            suspect.looks += 1
-            suspect.rejections += 1
+            candidate.looks += 1
+            candidate.rejections += 1
         }
-        if suspect.looks < Suspect.mostLooks, !(isThorough && suspect.rejections >= Suspect.mostRejections) {
-            suspects.append(suspect)
+        if candidate.looks < Candidate.mostLooks, !(isThorough && candidate.rejections >= Candidate.mostRejections) {
+            pendingCandidates.append(candidate)
         } else if isThorough {
-            clear(suspect.sighting, at: seconds)
+            clear(candidate.detection, at: seconds)
         }
     }
 
     /// Notes that what may have been a face is none.
-    private mutating func clear(_ sighting: Sighting, at seconds: Double) {
-        cleared.removeAll { seconds - $0.time > Self.clearance || $0.isAt(sighting) }
-        if cleared.count == Self.mostCandidates { cleared.removeFirst() }
-        cleared.append(Cleared(sighting: sighting, time: seconds))
+    private mutating func clear(_ detection: Detection, at seconds: Double) {
+        refutedPlaces.removeAll { seconds - $0.time > Self.refutedDuration || $0.isAt(detection) }
+        if refutedPlaces.count == Self.maxThoroughCandidates { refutedPlaces.removeFirst() }
+        refutedPlaces.append(RefutedPlace(detection: detection, time: seconds))
     }
 
-    private func isCleared(_ sighting: Sighting, at seconds: Double) -> Bool {
-        cleared.contains { seconds - $0.time <= Self.clearance && $0.isAt(sighting) }
+    private func isRefutedPlace(_ detection: Detection, at seconds: Double) -> Bool {
+        refutedPlaces.contains { seconds - $0.time <= Self.refutedDuration && $0.isAt(detection) }
     }
 
     /// Takes a sighting for a face where it is sure enough. Of two finds on one new face the surer one stays.
     /// - Returns: its certainty where it was too low; nil where it is a face, or lies on one.
     private mutating func consider(
-        _ luma: borrowing LumaView, _ sighting: Sighting, atLeast needed: Float, _ seconds: Double
+        _ luma: borrowing LumaView, _ detection: Detection, atLeast needed: Float, _ seconds: Double
     ) -> Float? {
-        if tracks.contains(where: { $0.isShown && $0.covers(sighting) }) { return nil }
-        guard let fit = eye.fit(luma, at: sighting) else { return -.infinity }
-        let certainty = eye.certainty(luma, fit)
-        let isTiny = sighting.eyeDistance < Looker.tinyEyes
-        guard certainty > needed + (isTiny ? Looker.tinyPenalty : 0) else { return certainty }
-        var track = Track(id: nextID, slot: freeSlot, fit, certainty: certainty, at: seconds)
+        if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) }) { return nil }
+        guard let fit = detector.fit(luma, at: detection) else { return -.infinity }
+        let logOdds = detector.logOdds(luma, fit)
+        let isTiny = detection.eyeDistance < FaceDetector.tinyEyes
+        guard logOdds > needed + (isTiny ? FaceDetector.tinyPenalty : 0) else { return logOdds }
+        var track = Track(id: nextID, slot: freeSlot, fit, logOdds: logOdds, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-            guard !tracks[rival].isShown, tracks[rival].standing < track.standing else { return nil }
+            guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else { return nil }
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
-            eye.keep(slot: track.slot, isNew: true)
+            detector.keep(slot: track.slot, isNew: true)
             tracks[rival] = track
         } else if tracks.count < settings.most {
             if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
@@ -559,10 +559,10 @@ public struct Tracker: ~Copyable {
             } else {
                 nextID += 1
             }
-            eye.keep(slot: track.slot, isNew: true)
+            detector.keep(slot: track.slot, isNew: true)
             tracks.append(track)
         } else if isThorough {
-            return certainty
+            return logOdds
         }
         return nil
     }
@@ -576,38 +576,38 @@ public struct Tracker: ~Copyable {
 
     private mutating func show(at seconds: Double) {
         faces.removeAll(keepingCapacity: true)
-        for track in tracks where track.isShown { faces.append(track.face(at: seconds)) }
+        for track in tracks where track.isConfirmed { faces.append(track.face(at: seconds)) }
         cats?.show(in: &faces)
-        candidates.removeAll(keepingCapacity: true)
+        candidateHeads.removeAll(keepingCapacity: true)
         guard isThorough else { return }
-        for track in tracks where !track.isShown { candidates.append(track.sighting.head) }
-        for suspect in suspects where !isCleared(suspect.sighting, at: seconds) {
-            candidates.append(suspect.sighting.head)
+        for track in tracks where !track.isConfirmed { candidateHeads.append(track.detection.head) }
+        for candidate in pendingCandidates where !isRefutedPlace(candidate.detection, at: seconds) {
+            candidateHeads.append(candidate.detection.head)
         }
     }
 }
 
 /// The place of a candidate that was refuted.
-private struct Cleared {
-    let sighting: Sighting
+private struct RefutedPlace {
+    let detection: Detection
     /// Seconds.
     let time: Double
 
-    func isAt(_ other: Sighting) -> Bool { sighting.mayBe(other) }
+    func isAt(_ other: Detection) -> Bool { detection.mayBe(other) }
 }
 
 /// What may be a face.
-private struct Suspect {
+private struct Candidate {
     /// Looks after which it is none; one that sees nothing counts twice.
     static let mostLooks = 14
     /// Frames that must show that it is no face.
     static let mostRejections = 2
 
-    var sighting: Sighting
+    var detection: Detection
     var looks = 0
     var rejections = 0
     /// Seconds.
     var lookedAt = -Double.infinity
 
-    func covers(_ other: Sighting) -> Bool { sighting.mayBe(other) }
+    func covers(_ other: Detection) -> Bool { detection.mayBe(other) }
 }

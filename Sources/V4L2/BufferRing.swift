@@ -9,7 +9,7 @@ import Glibc
 /// Unmapped, stopped and closed with the value. May change threads: it has one owner at a time.
 @safe public struct BufferRing: ~Copyable, @unchecked Sendable {
     /// A buffer that the driver has filled. Give it back as soon as it was read.
-    public struct Filled: Equatable, Sendable {
+    public struct DequeuedBuffer: Equatable, Sendable {
         /// The driver's number of the buffer.
         public let index: Int
         /// Bytes that the driver wrote.
@@ -77,7 +77,7 @@ import Glibc
 
     /// The newest filled buffer; older ones go back to the driver unread. Nil where none is ready. Never blocks.
     /// - Throws: `Problem` of kind `gone` when the device was unplugged or its stream has ended.
-    public mutating func dequeueNewest() throws(Problem) -> Filled? {
+    public mutating func dequeueNewest() throws(Problem) -> DequeuedBuffer? {
         let device = handle
         let known = count
         return try Self.newest(of: known, shortest: shortest, damaged: &damaged) { () throws(Problem) in
@@ -90,10 +90,10 @@ import Glibc
     /// The rule by which a buffer is chosen, apart from the device.
     /// - Parameter limit: buffers that are looked at in one call, so that a fast camera cannot hold the caller up.
     static func newest(
-        of limit: Int, shortest: Int, damaged: inout Int, dequeue: () throws(Problem) -> Filled?,
-        giveBack: (Filled) -> Void
-    ) throws(Problem) -> Filled? {
-        var newest: Filled?
+        of limit: Int, shortest: Int, damaged: inout Int, dequeue: () throws(Problem) -> DequeuedBuffer?,
+        giveBack: (DequeuedBuffer) -> Void
+    ) throws(Problem) -> DequeuedBuffer? {
+        var newest: DequeuedBuffer?
         for _ in 0..<limit {
             guard let filled = try dequeue() else { break }
             if filled.isDamaged || filled.count < shortest {
@@ -109,21 +109,21 @@ import Glibc
 
     /// The bytes of a filled buffer; not to be read once it was given back.
     @_lifetime(borrow self)
-    public func bytes(of filled: Filled) -> Span<UInt8> {
+    public func bytes(of filled: DequeuedBuffer) -> Span<UInt8> {
         let map = unsafe UnsafeRawBufferPointer(rebasing: buffers[filled.index].prefix(filled.count))
         let span = unsafe Span<UInt8>(_unsafeBytes: map)
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// Hands a buffer to the driver again. Should that fail, the next `dequeueNewest` says why.
-    public func giveBack(_ filled: Filled) { Self.queue(device.descriptor, filled) }
+    public func giveBack(_ filled: DequeuedBuffer) { Self.queue(device.descriptor, filled) }
 }
 
 extension BufferRing {
     private typealias Handle = (descriptor: CInt, path: String)
     private var handle: Handle { (device.descriptor, device.path) }
 
-    private static func dequeue(_ device: Handle, known: Int) throws(Problem) -> Filled? {
+    private static func dequeue(_ device: Handle, known: Int) throws(Problem) -> DequeuedBuffer? {
         var buffer = unsafe buffer(0)
         let code = unsafe Device.control(device.descriptor, clinux_dqbuf, &buffer)
         if code == EAGAIN { return nil }
@@ -132,7 +132,7 @@ extension BufferRing {
         let flags = unsafe buffer.flags
         let stamp = unsafe buffer.timestamp
         let isMonotonic = flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK) == UInt32(V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC)
-        return unsafe Filled(
+        return unsafe DequeuedBuffer(
             index: index, count: Int(min(buffer.bytesused, buffer.length)),
             time: isMonotonic ? Double(stamp.tv_sec) + Double(stamp.tv_usec) * 1e-6 : nil,
             isDamaged: flags & UInt32(V4L2_BUF_FLAG_ERROR) != 0)
@@ -148,7 +148,7 @@ extension BufferRing {
         }
     }
 
-    private static func queue(_ descriptor: CInt, _ filled: Filled) {
+    private static func queue(_ descriptor: CInt, _ filled: DequeuedBuffer) {
         var buffer = unsafe buffer(UInt32(filled.index))
         _ = unsafe Device.control(descriptor, clinux_qbuf, &buffer)
     }

@@ -3,7 +3,7 @@ import Frames
 import Glibc
 
 /// Where to hear that a loopback's readers came or went.
-public struct ReaderNews: Sendable {
+public struct ReaderEvents: Sendable {
     /// To be polled for `events`.
     public let descriptor: CInt
     public let events: Int16
@@ -17,7 +17,7 @@ public struct ReaderNews: Sendable {
 /// when it merely lists cameras. Patched 0.12 have the same under an older number. Others are watched from outside:
 /// who opens and closes the node (inotify), which needs patience, for programs open it only to look.
 public struct ReaderWatch: ~Copyable {
-    private enum Means {
+    private enum Mechanism {
         /// The event's number.
         case event(UInt32)
         /// The inotify descriptor.
@@ -26,7 +26,7 @@ public struct ReaderWatch: ~Copyable {
         case none
     }
 
-    private let means: Means
+    private let mechanism: Mechanism
     /// The writer's own.
     private let device: CInt
     /// Openings of the node by others.
@@ -50,29 +50,29 @@ public struct ReaderWatch: ~Copyable {
     public init(_ device: borrowing Device) {
         self.device = device.descriptor
         if let number = [Self.usage, Self.oldUsage].first(where: { Self.subscribe(device.descriptor, $0) }) {
-            means = .event(number)
+            mechanism = .event(number)
             return
         }
         let inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
         let events = UInt32(IN_OPEN) | UInt32(IN_CLOSE_WRITE) | UInt32(IN_CLOSE_NOWRITE)
         if unsafe inotify >= 0 && inotify_add_watch(inotify, device.path, events) >= 0 {
-            means = .opens(inotify)
+            mechanism = .opens(inotify)
             // Whoever read from the daemon before this one still does.
             count = Device.openingsElsewhere(of: device.path)
         } else {
             close(inotify)
-            means = .none
+            mechanism = .none
         }
     }
 
-    deinit { if case .opens(let inotify) = means { close(inotify) } }
+    deinit { if case .opens(let inotify) = mechanism { close(inotify) } }
 
     /// What to poll for, so that news is heard at once.
-    public var news: ReaderNews? {
-        switch means {
+    public var events: ReaderEvents? {
+        switch mechanism {
         // An event makes the writer's descriptor "exceptional".
-        case .event: ReaderNews(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
-        case .opens(let inotify): ReaderNews(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
+        case .event: ReaderEvents(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
+        case .opens(let inotify): ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
         case .none: nil
         }
     }
@@ -80,7 +80,7 @@ public struct ReaderWatch: ~Copyable {
     /// Whether somebody reads; nil where that cannot be known.
     /// - Parameter now: nanoseconds of the monotonic clock.
     public mutating func isRead(at now: UInt64) -> Bool? {
-        switch means {
+        switch mechanism {
         case .event(let number):
             if isDue(at: now) {
                 // Subscribed anew it tells the state: on the same descriptor only after it was given up.

@@ -4,11 +4,11 @@ import JSON
 import Track
 
 /// `privacy.onLostFace`.
-private enum LostFacePolicy: String, CaseIterable {
+private enum LostFaceSetting: String, CaseIterable {
     case mask, show, cover
 
     /// Nil: as each mask says.
-    var value: LostFace? { LostFace(rawValue: rawValue) }
+    var value: LostFacePolicy? { LostFacePolicy(rawValue: rawValue) }
 }
 
 /// `config.json`: what `guise run` does where its options say nothing. Every key has a default; a test keeps the file at
@@ -27,18 +27,18 @@ struct Configuration: Equatable {
     var source = "auto"
     /// `auto`, or what `--sink` takes.
     var sinks = ["auto"]
-    var masks = [Wish("santa")]
+    var masks = [MaskSelection("santa")]
     /// What the camera is asked for.
     var camera = Picture()
     /// When the camera is open.
     var when = CameraUse.watched
     /// How the picture is shown.
-    var view = Framing()
+    var view = ViewTransform()
     /// What every output gets, whatever the camera gives.
     var output = Picture()
     var faces = Tracker.Settings()
     /// What is done about a face that is lost; nil: as each mask says.
-    var onLostFace: LostFace?
+    var onLostFace: LostFacePolicy?
     /// Whether cats' faces are looked for.
     var cats = true
     /// Port of the page on 127.0.0.1; 0: any free one.
@@ -58,13 +58,13 @@ struct Configuration: Equatable {
         guard !sinks.isEmpty else {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
-        if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try Wish($0) } }
+        if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) } }
         var camera = try fields.object("camera")
         self.camera = try Self.picture(&camera, step: 1)
         when = try camera.choice("when", default: standard.when)
         try camera.finish()
         var view = try fields.object("view")
-        self.view = try Self.framing(&view)
+        self.view = try Self.viewTransform(&view)
         try view.finish()
         var output = try fields.object("output")
         self.output = try Self.picture(&output, step: 2)
@@ -77,7 +77,7 @@ struct Configuration: Equatable {
         cats = try faces.bool("cats", default: standard.cats)
         try faces.finish()
         var privacy = try fields.object("privacy")
-        onLostFace = try privacy.choice("onLostFace", default: LostFacePolicy.mask).value
+        onLostFace = try privacy.choice("onLostFace", default: LostFaceSetting.mask).value
         try privacy.finish()
         var page = try fields.object("page")
         port = try page.integer("port", in: 0...65535, default: standard.port)
@@ -85,20 +85,20 @@ struct Configuration: Equatable {
         try fields.finish()
     }
 
-    private static func framing(_ object: inout Fields) throws -> Framing {
-        var framing = Framing()
-        framing.isMirrored = try object.bool("mirror", default: framing.isMirrored)
-        let turns = Framing.Turn.allCases.map { "\($0.rawValue)" }.joined(separator: ", ")
-        let degrees = try object.number("rotate", in: -360...360, default: Double(framing.turn.rawValue))
-        guard let turn = Int(exactly: degrees).flatMap(Framing.Turn.init) else {
-            throw object.wrong("rotate", "\(degrees)", allowed: turns)
+    private static func viewTransform(_ object: inout Fields) throws -> ViewTransform {
+        var viewTransform = ViewTransform()
+        viewTransform.isMirrored = try object.bool("mirror", default: viewTransform.isMirrored)
+        let rotations = ViewTransform.Rotation.allCases.map { "\($0.rawValue)" }.joined(separator: ", ")
+        let degrees = try object.number("rotate", in: -360...360, default: Double(viewTransform.rotation.rawValue))
+        guard let rotation = Int(exactly: degrees).flatMap(ViewTransform.Rotation.init) else {
+            throw object.wrong("rotate", "\(degrees)", allowed: rotations)
         }
-        framing.turn = turn
-        let crop = try object.numbers("crop", count: 4, in: 0...Framing.mostCrop, default: [0, 0, 0, 0])
-        framing.crop = SIMD4(crop)
-        framing.zoom = try object.choice("zoom", default: framing.zoom)
-        framing.most = try object.number("most", in: 1...3, default: framing.most)
-        return framing
+        viewTransform.rotation = rotation
+        let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.mostCrop, default: [0, 0, 0, 0])
+        viewTransform.crop = SIMD4(crop)
+        viewTransform.zoom = try object.choice("zoom", default: viewTransform.zoom)
+        viewTransform.most = try object.number("most", in: 1...3, default: viewTransform.most)
+        return viewTransform
     }
 
     /// - Parameter step: sizes must be multiples of it; loopbacks take even sizes only.
@@ -121,7 +121,7 @@ struct Configuration: Equatable {
             "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
             "camera": JSON(["when": JSON(when.rawValue)]).joined(Self.json(camera)),
             "view": JSON([
-                "mirror": JSON(view.isMirrored), "rotate": JSON(view.turn.rawValue),
+                "mirror": JSON(view.isMirrored), "rotate": JSON(view.rotation.rawValue),
                 "crop": JSON((0..<4).map { JSON(view.crop[$0]) }), "zoom": JSON(view.zoom.rawValue),
                 "most": JSON(view.most),
             ]),
@@ -131,7 +131,7 @@ struct Configuration: Equatable {
                 "most": JSON(faces.most), "smallest": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
                 "hold": JSON(faces.hold), "cats": JSON(cats),
             ]),
-            "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFacePolicy.mask.rawValue))]),
+            "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFaceSetting.mask.rawValue))]),
             "page": JSON(["port": JSON(port)]),
         ])
     }
@@ -141,7 +141,7 @@ struct Configuration: Equatable {
     }
 }
 
-extension Wish {
+extension MaskSelection {
     /// A mask as a configuration names it: by its name alone, or with how it is worn.
     init(_ fields: Fields) throws {
         var fields = fields

@@ -21,8 +21,8 @@ struct ConfigurationText: Sendable {
 
     /// Loads this session's configuration: the named file, else the user's, else the installed one, else the defaults.
     /// - Throws: `Problem` if the first that exists can't be read: the defaults might show a face that it hides.
-    static func load(named path: String?, places: Places) throws -> ConfigurationText {
-        guard let file = path ?? places.configurations.first(where: mayExist) else {
+    static func load(named path: String?, paths: Paths) throws -> ConfigurationText {
+        guard let file = path ?? paths.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)
         }
         return try ConfigurationText(text: try contents(of: file), file: file)
@@ -40,18 +40,18 @@ struct ConfigurationText: Sendable {
 
     /// The same with one key set, and nothing written anywhere.
     /// - Parameter key: with its path: "faces.most".
-    /// - Throws: `Refusal` that names what is allowed.
+    /// - Throws: `RequestError` that names what is allowed.
     func setting(_ key: String, _ new: JSON) throws -> ConfigurationText {
         let names = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard !names.contains(""), names.count <= 4 else {
-            throw Refusal(.badValue, "'\(brief(key))' is no key; they look like \"faces.most\"")
+            throw RequestError(.badValue, "'\(brief(key))' is no key; they look like \"faces.most\"")
         }
         do {
             return try ConfigurationText(json.setting(names[...], new), file: file)
         } catch {
             // The place in the file is not what was wrong.
             let words = "\(error)".split(separator: ": ", maxSplits: 1, omittingEmptySubsequences: false)
-            throw Refusal(.badValue, words.count > 1 ? String(words[1]) : "\(error)")
+            throw RequestError(.badValue, words.count > 1 ? String(words[1]) : "\(error)")
         }
     }
 }

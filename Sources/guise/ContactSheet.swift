@@ -22,14 +22,14 @@ final class ContactSheet {
     /// Cells are drawn so many times larger and brought down, as a screen does with a video.
     private static let fine = 2
 
-    private let session: Session
+    private let context: AppContext
     private let poses: Poses
     /// Pixels.
     private let cell: Int
     private let file: String
     /// What masks are to be loaded for.
     let target: ArtTarget
-    private var sheet: RasterRGBA
+    private var sheet: RGBAImage
     private let columns: Int
     private var count = 0
 
@@ -53,14 +53,14 @@ final class ContactSheet {
     ///   - most: poses for each mask, at most.
     ///   - masks: how many there will be.
     /// - Throws: `Problem` where no face is found in it.
-    init(_ session: Session, on file: String, poses most: Int, masks: Int) throws {
-        (self.session, self.file) = (session, file)
+    init(_ context: AppContext, on file: String, poses most: Int, masks: Int) throws {
+        (self.context, self.file) = (context, file)
         cell = most == 1 ? 220 : 280
         let side = cell * Self.fine
         target = ArtTarget(Pose.layout(side: side))
         let (poses, isGrid) = (Poses(), most == 1)
         self.poses = poses
-        var tracker = try session.tracker()
+        var tracker = try context.tracker()
         try Self.read(file) { picture, time, isPhoto in
             guard poses.count < most else { return }
             tracker.searchWhole(picture.luma)
@@ -81,7 +81,7 @@ final class ContactSheet {
         guard height <= Self.tallest else {
             throw Problem(.invalid, "\(masks) masks are too many for one sheet", cure: "name some of them")
         }
-        sheet = RasterRGBA(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
+        sheet = RGBAImage(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
     }
 
     /// Adds a mask's row, or its cell where it has one pose.
@@ -101,7 +101,7 @@ final class ContactSheet {
 
     /// A name below a cell.
     private func write(_ name: String, at x: Int, _ y: Int) {
-        var strip = RasterRGBA(
+        var strip = RGBAImage(
             width: cell, height: Self.label, bytes: [UInt8](repeating: 255, count: cell * Self.label * 4))
         strip.write(text: name, x: 6, y: Self.label * 2 / 3, size: Self.label / 2)
         let (row, stride) = (cell * 4, sheet.width * 4)

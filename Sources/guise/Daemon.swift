@@ -13,36 +13,36 @@ import V4L2
 
 /// Does what clients ask for: the one set of rules for the socket, the command line and the page. The frame loop hears of
 /// it through the board, the masks through the dressing room.
-final class Daemon: Answering {
-    private let session: Session
-    private let board: Board
-    private let room: DressingRoom
+final class Daemon: RequestResponder {
+    private let context: AppContext
+    private let mailbox: Mailbox
+    private let loader: MaskLoader
     private let outputs: [String]
     private let canvas: FrameLayout
-    private let desk: PageDesk
+    private let pageService: PageService
     private let began = Date()
     private let configuration: Mutex<ConfigurationText>
     private let camera = Mutex<String>("")
     /// What subscribers were told last.
-    private let told = Mutex(Told())
+    private let reported = Mutex(ReportedState())
     private let lines = Mutex<[String]>([])
 
     /// What was said, so that only what changed is said again.
-    private struct Told {
-        var wishes: [Wish] = []
-        var pulse = Pulse()
-        var figures: UInt64 = 0
+    private struct ReportedState {
+        var selections: [MaskSelection] = []
+        var loopStatus = LoopStatus()
+        var metrics: UInt64 = 0
     }
 
     init(
-        _ session: Session, _ board: Board, _ room: DressingRoom, _ desk: PageDesk, outputs: [String],
+        _ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ pageService: PageService, outputs: [String],
         canvas: FrameLayout, _ configuration: ConfigurationText
     ) throws {
-        self.desk = desk
-        isHungUp = try Bell()
-        (self.session, self.board, self.room, self.outputs, self.canvas) = (session, board, room, outputs, canvas)
+        self.pageService = pageService
+        reloadEvent = try WakeEvent()
+        (self.context, self.mailbox, self.loader, self.outputs, self.canvas) = (context, mailbox, loader, outputs, canvas)
         self.configuration = Mutex(configuration)
-        told.withLock { $0.wishes = room.wishes }
+        reported.withLock { $0.selections = loader.selections }
     }
 
     /// What the camera calls itself, or why there is none; told by the keeper's thread.
@@ -68,21 +68,21 @@ final class Daemon: Answering {
 
     // MARK: - requests
 
-    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
-        switch verb {
+    func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        switch command {
         case .snapshot(let path, let hasNote):
             do {
-                guard !board.now.isPaused else {
-                    throw Refusal(.notNow, "there is no picture while it is paused; `guise resume` first")
+                guard !mailbox.now.isPaused else {
+                    throw RequestError(.notNow, "there is no picture while it is paused; `guise resume` first")
                 }
-                board.order(
-                    Album.Order(
-                        path: try path.map(freePath) ?? Album.newPath(in: "Pictures", "png"), texts: pictureTexts,
+                mailbox.requestCapture(
+                    CaptureStore.CaptureRequest(
+                        path: try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png"), texts: pictureTexts,
                         note: hasNote ? note : nil, reply: reply))
             } catch { reply(.failure(error)) }
         case .stopRecording:
             guard let recorder = takeRecorder() else {
-                return reply(.failure(Refusal(.notNow, "nothing is being recorded; `guise record start` begins")))
+                return reply(.failure(RequestError(.notNow, "nothing is being recorded; `guise record start` begins")))
             }
             // The encoder may take its time.
             Thread.detachNewThread { [self] in
@@ -90,7 +90,7 @@ final class Daemon: Answering {
                     Result {
                         // Where the encoder failed, what was written until then is there.
                         do { try recorder.finish() } catch  where !isReadable(recorder.path) { throw error } catch {}
-                        return Self.json(recorder).with("album", JSON(desk.album.add(recorder.path)))
+                        return Self.json(recorder).with("album", JSON(pageService.captures.add(recorder.path)))
                     })
             }
         case .devices: answerSlowly(reply) { Self.devices() }
@@ -99,9 +99,9 @@ final class Daemon: Answering {
         case .page:
             answerSlowly(reply) { [self] in
                 let port = configuration.withLock { $0.value.port }
-                return JSON(["address": JSON(try desk.open(port: port).link)])
+                return JSON(["address": JSON(try pageService.open(port: port).link)])
             }
-        default: reply(Result { try answer(verb) })
+        default: reply(Result { try answer(command) })
         }
     }
 
@@ -111,7 +111,7 @@ final class Daemon: Answering {
     ) {
         guard slowAnswers.add(1, ordering: .relaxed).newValue <= Self.mostSlowAnswers else {
             slowAnswers.subtract(1, ordering: .relaxed)
-            return reply(.failure(Refusal(.notNow, "too many requests are being answered; ask again in a moment")))
+            return reply(.failure(RequestError(.notNow, "too many requests are being answered; ask again in a moment")))
         }
         Thread.detachNewThread { [self] in
             let result = Result { try body() }
@@ -123,21 +123,21 @@ final class Daemon: Answering {
     private let slowAnswers = Atomic<Int>(0)
     private static let mostSlowAnswers = 8
 
-    private func answer(_ verb: Verb) throws -> JSON {
-        switch verb {
+    private func answer(_ command: Command) throws -> JSON {
+        switch command {
         case .status: return status
         case .masks: return masks
-        case .show(let name): return try wear(name) { $0.contains { $0.mask == name } ? $0 : $0 + [Wish(name)] }
+        case .show(let name): return try wear(name) { $0.contains { $0.mask == name } ? $0 : $0 + [MaskSelection(name)] }
         case .hide(let name): return try wear(name) { $0.filter { $0.mask != name } }
         case .toggle(let name):
-            return try wear(name) { wishes in
-                let others = wishes.filter { $0.mask != name }
-                return others.count < wishes.count ? others : wishes + [Wish(name)]
+            return try wear(name) { selections in
+                let others = selections.filter { $0.mask != name }
+                return others.count < selections.count ? others : selections + [MaskSelection(name)]
             }
         case .only(let name): return try change(to: [name])
         case .next: return try step(1)
         case .previous: return try step(-1)
-        case .clear: return try change(to: [] as [Wish])
+        case .clear: return try change(to: [] as [MaskSelection])
         case .wear(let names): return try change(to: names)
         case .random: return try wearByChance()
         case .surprise: return try surprise()
@@ -150,29 +150,29 @@ final class Daemon: Answering {
         case .freeze: return change { $0.isFrozen = true }
         case .startRecording(let path):
             // One that has failed is over.
-            guard board.now.recorder?.progress.problem != nil || board.now.recorder == nil else {
-                throw Refusal(.notNow, "a recording is running already; `guise record stop` ends it")
+            guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
+                throw RequestError(.notNow, "a recording is running already; `guise record stop` ends it")
             }
-            let path = try path.map(freePath) ?? Album.newPath(in: "Videos", "mp4")
+            let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
             let recorder = try Recorder(path: path, layout: canvas, rate: rate) { [weak self] problem in
                 self?.say("the recording has ended: \(problem)")
             }
-            board.change { $0.recorder = recorder }
+            mailbox.change { $0.recorder = recorder }
             return Self.json(recorder)
         case .configuration: return configurationNow
         case .save: return try save()
         case .reload: return JSON(["notes": JSON(try reload())])
         case .stop:
-            board.end()
+            mailbox.end()
             return JSON([:])
         case .subscribe, .snapshot, .stopRecording, .devices, .use, .doctor, .page:
-            throw Refusal(.unknownRequest, "this is answered elsewhere")
+            throw RequestError(.unknownRequest, "this is answered elsewhere")
         }
     }
 
     private func change(_ body: (inout Settings) -> Void) -> JSON {
-        let now = board.change { (settings: inout sending Settings) -> Settings in
+        let now = mailbox.change { (settings: inout sending Settings) -> Settings in
             body(&settings)
             return settings
         }
@@ -180,7 +180,7 @@ final class Daemon: Answering {
     }
 
     private func takeRecorder() -> Recorder? {
-        board.change { (settings: inout sending Settings) -> Recorder? in
+        mailbox.change { (settings: inout sending Settings) -> Recorder? in
             defer { settings.recorder = nil }
             return settings.recorder
         }
@@ -188,81 +188,81 @@ final class Daemon: Answering {
 
     // MARK: - masks
 
-    private func wear(_ name: String, _ body: ([Wish]) -> [Wish]) throws -> JSON {
-        guard room.wishes.contains(where: { $0.mask == name }) || session.wardrobe.names.contains(name) else {
+    private func wear(_ name: String, _ body: ([MaskSelection]) -> [MaskSelection]) throws -> JSON {
+        guard loader.selections.contains(where: { $0.mask == name }) || context.library.names.contains(name) else {
             throw unknown(name)
         }
-        return try put(on: body(room.wishes))
+        return try put(on: body(loader.selections))
     }
 
-    private func unknown(_ name: String) -> Refusal {
-        let names = session.wardrobe.names
+    private func unknown(_ name: String) -> RequestError {
+        let names = context.library.names
         let hint =
             nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             ?? "there are: \(names.joined(separator: ", "))"
-        return Refusal(.unknownMask, "no mask '\(brief(name))'; \(hint)")
+        return RequestError(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
     /// Checks that masks can be put on: those that are worn already, and those whose description can be read.
-    /// - Throws: `Refusal` for the first that does not exist or cannot be read.
-    private func check(_ wishes: [Wish]) throws {
-        let wearable = Set(room.wishes.map(\.mask) + labels.map(\.name))
-        for wish in wishes where !wearable.contains(wish.mask) {
-            guard session.wardrobe.names.contains(wish.mask) else { throw unknown(wish.mask) }
-            throw Refusal(.failed, "the mask '\(wish.mask)' cannot be read; `guise masks` says what is wrong with it")
+    /// - Throws: `RequestError` for the first that does not exist or cannot be read.
+    private func check(_ selections: [MaskSelection]) throws {
+        let wearable = Set(loader.selections.map(\.mask) + summaries.map(\.name))
+        for selection in selections where !wearable.contains(selection.mask) {
+            guard context.library.names.contains(selection.mask) else { throw unknown(selection.mask) }
+            throw RequestError(.failed, "the mask '\(selection.mask)' cannot be read; `guise masks` says what is wrong with it")
         }
     }
 
-    private func put(on wishes: [Wish]) throws -> JSON {
-        try check(wishes)
-        room.wear(wishes)
-        return JSON(["masks": JSON(wishes.map(Self.json))])
+    private func put(on selections: [MaskSelection]) throws -> JSON {
+        try check(selections)
+        loader.wear(selections)
+        return JSON(["masks": JSON(selections.map(Self.json))])
     }
 
     /// Wears others. A mask that hides faces stays on until a request names it: nobody's face is to be shown by mistake.
     /// - Returns: what is worn, and the masks that were `kept`, if any.
-    private func change(to wishes: [Wish]) throws -> JSON {
-        let hiding = Set(labels.filter(\.isHiding).map(\.name))
-        let kept = room.wishes.filter { worn in
-            hiding.contains(worn.mask) && !wishes.contains { $0.mask == worn.mask }
+    private func change(to selections: [MaskSelection]) throws -> JSON {
+        let hiding = Set(summaries.filter(\.isHiding).map(\.name))
+        let kept = loader.selections.filter { worn in
+            hiding.contains(worn.mask) && !selections.contains { $0.mask == worn.mask }
         }
-        let answer = try put(on: kept + wishes)
+        let answer = try put(on: kept + selections)
         return kept.isEmpty ? answer : answer.with("kept", JSON(kept.map(\.mask)))
     }
 
     private func change(to names: [String]) throws -> JSON {
-        let worn = room.wishes
-        var wishes: [Wish] = []
-        for name in names where !wishes.contains(where: { $0.mask == name }) {
+        let worn = loader.selections
+        var selections: [MaskSelection] = []
+        for name in names where !selections.contains(where: { $0.mask == name }) {
             // Those who are worn by name are everybody's.
-            var shared = worn.first { $0.mask == name } ?? Wish(name)
-            shared.turn = nil
-            wishes.append(shared)
+            var shared = worn.first { $0.mask == name } ?? MaskSelection(name)
+            shared.personSlot = nil
+            selections.append(shared)
         }
-        return try change(to: wishes)
+        return try change(to: selections)
     }
 
     private func wearByChance() throws -> JSON {
-        let worn = Set(room.wishes.map(\.mask))
-        guard let name = labels.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
-            throw Refusal(.notNow, "there is no other mask; `guise masks` says where they would be")
+        let worn = Set(loader.selections.map(\.mask))
+        guard let name = summaries.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
+            throw RequestError(.notNow, "there is no other mask; `guise masks` says where they would be")
         }
-        return try change(to: [Wish(name)])
+        return try change(to: [MaskSelection(name)])
     }
 
     /// People who come one after the other wear different masks; the next round begins with the first again.
     private func surprise() throws -> JSON {
-        let worn = Set(room.wishes.map(\.mask))
-        let personal = labels.filter(\.isPersonal).map(\.name)
+        let worn = Set(loader.selections.map(\.mask))
+        let personal = summaries.filter(\.isPersonal).map(\.name)
         // What is worn is no surprise; but few masks are better than none.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
-        guard !names.isEmpty else { throw Refusal(.notNow, "there is no mask that one may wear alone") }
+        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that one may wear alone") }
         return try change(
             to: names.enumerated().map { number, name in
-                var wish = Wish(name)
-                wish.turn = Turn(number, of: names.count)
-                return wish
+                var selection = MaskSelection(name)
+                selection.personSlot = PersonSlot(number, of: names.count)
+                return selection
             })
     }
 
@@ -272,81 +272,81 @@ final class Daemon: Answering {
     /// Wears the mask beside the one that is worn; in the order of names, round and round. Masks that hide faces are put on
     /// and taken off by name alone.
     private func step(_ way: Int) throws -> JSON {
-        let names = labels.filter { !$0.isHiding }.map(\.name)
-        guard !names.isEmpty else { throw Refusal(.notNow, "there are no masks at all; `guise masks` says where") }
-        let last = room.wishes.compactMap { names.firstIndex(of: $0.mask) }.last
+        let names = summaries.filter { !$0.isHiding }.map(\.name)
+        guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks at all; `guise masks` says where") }
+        let last = loader.selections.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
-        return try change(to: [Wish(names[next])])
+        return try change(to: [MaskSelection(names[next])])
     }
 
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {
-        var wishes = room.wishes
-        guard let place = wishes.firstIndex(where: { $0.mask == mask }) else {
-            guard session.wardrobe.names.contains(mask) else { throw unknown(mask) }
-            throw Refusal(.notNow, "'\(mask)' is not worn; `guise show \(mask)` puts it on")
+        var selections = loader.selections
+        guard let place = selections.firstIndex(where: { $0.mask == mask }) else {
+            guard context.library.names.contains(mask) else { throw unknown(mask) }
+            throw RequestError(.notNow, "'\(mask)' is not worn; `guise show \(mask)` puts it on")
         }
         if key == "opacity" {
             guard let number = value.number, (0...1).contains(number) else {
-                throw Refusal(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
+                throw RequestError(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
             }
-            wishes[place].opacity = Float(number)
-            return try put(on: wishes)
+            selections[place].opacity = Float(number)
+            return try put(on: selections)
         }
-        let choices = labels.first { $0.name == mask }?.choices ?? [:]
+        let choices = summaries.first { $0.name == mask }?.choices ?? [:]
         guard let choice = choices[key] else {
             let known = choices.keys.sorted()
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
-            throw Refusal(
+            throw RequestError(
                 .badValue,
                 "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))"
             )
         }
         guard let text = value.string, choice.allows(text) else {
-            throw Refusal(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
+            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
-        wishes[place].choices[key] = text
-        return try put(on: wishes)
+        selections[place].choices[key] = text
+        return try put(on: selections)
     }
 
     /// Of all masks. Read again where one of their files is another: clients may ask often.
-    private var labels: [MaskLabel] {
-        let wardrobe = session.wardrobe
-        let marks = wardrobe.folders.map { FileMark("\($0.path)/mask.json") }
+    private var summaries: [MaskSummary] {
+        let library = context.library
+        let fileVersions = library.folders.map { FileVersion("\($0.path)/mask.json") }
         return known.withLock { known in
-            if known.marks != marks { known = (marks, wardrobe.labels) }
-            return known.labels
+            if known.fileVersions != fileVersions { known = (fileVersions, library.summaries) }
+            return known.summaries
         }
     }
 
-    private let known = Mutex<(marks: [FileMark?], labels: [MaskLabel])>(([], []))
+    private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
 
-    private static func json(_ wish: Wish) -> JSON {
+    private static func json(_ selection: MaskSelection) -> JSON {
         // Whose it is after `surprise`: counted from 1.
-        return wish.turn.map { wish.json.with("person", JSON($0.number + 1)) } ?? wish.json
+        return selection.personSlot.map { selection.json.with("person", JSON($0.number + 1)) } ?? selection.json
     }
 
     private var masks: JSON {
-        let wishes = room.wishes
+        let selections = loader.selections
         return JSON([
             "masks": JSON(
-                labels.map { label in
-                    let wish = wishes.first { $0.mask == label.name }
+                summaries.map { summary in
+                    let selection = selections.first { $0.mask == summary.name }
                     return JSON([
-                        "name": JSON(label.name), "title": JSON(label.title), "author": JSON(label.author),
-                        "tags": JSON(label.tags), "worn": JSON(wish != nil),
-                        "choices": Self.choices(of: label, wish),
+                        "name": JSON(summary.name), "title": JSON(summary.title), "author": JSON(summary.author),
+                        "tags": JSON(summary.tags), "worn": JSON(selection != nil),
+                        "choices": Self.choices(of: summary, selection),
                     ])
                 })
         ])
     }
 
-    private static func choices(of label: MaskLabel, _ wish: Wish?) -> JSON {
-        label.choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { json, choice in
+    private static func choices(of summary: MaskSummary, _ selection: MaskSelection?) -> JSON {
+        summary.choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { json, choice in
             var own = JSON(["kind": JSON(choice.value.kind)])
             if case .palette(let names) = choice.value { own = own.with("allowed", JSON(names)) }
             return json.with(
                 choice.key,
-                own.with("now", JSON(wish?.choices[choice.key])).with("default", JSON(label.defaults[choice.key])))
+                own.with("now", JSON(selection?.choices[choice.key])).with("default", JSON(summary.defaults[choice.key])))
         }
     }
 
@@ -356,15 +356,15 @@ final class Daemon: Answering {
     private var pictureTexts: [(keyword: String, text: String)] {
         [
             ("Software", "Guise \(Guise.version)"), ("Creation Time", Date().formatted(.iso8601)),
-            ("Guise", JSON(["masks": JSON(room.wishes.map(Self.json))]).ascii),
+            ("Guise", JSON(["masks": JSON(loader.selections.map(Self.json))]).ascii),
         ]
     }
 
     /// The same for people.
     private var note: String {
-        let worn = room.wishes.map { wish in
-            let choices = wish.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
-            return "\(wish.mask): opacity \(Self.json(wish)["opacity"]?.text ?? "")\(choices)"
+        let worn = loader.selections.map { selection in
+            let choices = selection.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
+            return "\(selection.mask): opacity \(Self.json(selection)["opacity"]?.text ?? "")\(choices)"
         }
         let lines = ["Guise \(Guise.version), \(Date().formatted(.iso8601))"] + (worn.isEmpty ? ["no mask"] : worn)
         return lines.joined(separator: "\n") + "\n"
@@ -373,23 +373,23 @@ final class Daemon: Answering {
     // MARK: - configuration and camera
 
     /// SIGHUP came: the watch looks.
-    func hangUp() { isHungUp.ring() }
+    func hangUp() { reloadEvent.ring() }
 
-    private let isHungUp: Bell
+    private let reloadEvent: WakeEvent
 
     /// Reads the configuration again whenever its file changes, on a thread of its own. A broken one is told, and the last
     /// good one holds.
     func watchConfiguration() {
         let thread = Thread { [self] in
-            var watch = FolderWatch(bell: isHungUp.descriptor)
-            var mark = configuration.withLock { $0.file }.flatMap { FileMark($0) }
+            var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
+            var mark = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
                 // `save` may have made one where there was none.
                 let file = configuration.withLock { $0.file }
                 let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
                 watch.set(files: folders, names: [])
-                let isAsked = watch.wait(quiet: 100).contains(.bell)
-                let now = file.flatMap { FileMark($0) }
+                let isAsked = watch.wait(quiet: 100).contains(.wakeEvent)
+                let now = file.flatMap { FileVersion($0) }
                 guard isAsked || now != mark else { continue }
                 mark = now
                 do {
@@ -428,15 +428,15 @@ final class Daemon: Answering {
             return (old, fresh.value)
         }
         guard new != old else { return [] }
-        if new.masks != old.masks { room.wear(new.masks) }
-        board.change { settings in
+        if new.masks != old.masks { loader.wear(new.masks) }
+        mailbox.change { settings in
             settings.adopt(new)
             if new.source != old.source, settings.isSourceKept {
                 settings.source = new.source == "auto" ? "camera" : new.source
             }
         }
         var later: [String] = []
-        if new.source != old.source, !board.now.isSourceKept { later.append("source") }
+        if new.source != old.source, !mailbox.now.isSourceKept { later.append("source") }
         if new.output != old.output { later.append("output") }
         if new.sinks != old.sinks { later.append("sinks") }
         if new.port != old.port { later.append("page.port") }
@@ -447,17 +447,17 @@ final class Daemon: Answering {
     /// What holds now, whatever the file says.
     private var configurationNow: JSON {
         var (file, value) = configuration.withLock { ($0.file, $0.value) }
-        value.masks = room.wishes
+        value.masks = loader.selections
         return JSON(["file": JSON(file), "values": value.json])
     }
 
     /// Writes what holds to the file that it came from; where that is the installed one, or none, to the user's own.
     private func save() throws -> JSON {
-        let masks = JSON(room.wishes.map(\.setting))
+        let masks = JSON(loader.selections.map(\.setting))
         let (text, path) = try configuration.withLock { text -> (String, String) in
-            let own = session.places.user.map { "\($0)/config.json" }
-            guard let path = text.file.flatMap({ session.places.isShared($0) ? nil : $0 }) ?? own else {
-                throw Refusal(.notNow, "there is no place for it: neither HOME nor XDG_CONFIG_HOME is set")
+            let own = context.paths.user.map { "\($0)/config.json" }
+            guard let path = text.file.flatMap({ context.paths.isShared($0) ? nil : $0 }) ?? own else {
+                throw RequestError(.notNow, "there is no place for it: neither HOME nor XDG_CONFIG_HOME is set")
             }
             // Before it is written, so that the watch finds nothing new.
             text = try text.setting("masks", masks).moved(to: path)
@@ -474,12 +474,12 @@ final class Daemon: Answering {
                 cure: "look at that folder's owner, and at the room on its disk")
         }
         // It may be the first time that there is one to watch.
-        isHungUp.ring()
+        reloadEvent.ring()
         return JSON(["path": JSON(path)])
     }
 
     private var doctor: JSON {
-        let report = Report(System.here(shared: session.places.shared, setting: DoctorCommand.setting()))
+        let report = Report(System.here(shared: context.paths.shared, setting: DoctorCommand.setting()))
         return JSON([
             "checks": JSON(
                 report.checks.map { check in
@@ -493,21 +493,21 @@ final class Daemon: Answering {
 
     private func use(_ name: String) throws -> JSON {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }
-        let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
+        let found = cameras.first { $0.path == name || $0.capabilities?.placeholder == name || $0.name == name }
         guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
-            let names = cameras.map { "\($0.path) (\($0.capabilities?.card ?? $0.name ?? "unknown"))" }
-            throw Refusal(
+            let names = cameras.map { "\($0.path) (\($0.capabilities?.placeholder ?? $0.name ?? "unknown"))" }
+            throw RequestError(
                 .unknownDevice,
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
             )
         }
-        guard board.now.isSourceKept else {
-            throw Refusal(.notNow, "the source is a file, which stays; start again with another --source")
+        guard mailbox.now.isSourceKept else {
+            throw RequestError(.notNow, "the source is a file, which stays; start again with another --source")
         }
         // What is neither a camera nor named is a picture or a clip, and nothing else.
         if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
         let source = name == "auto" ? "camera" : found?.path ?? name
-        board.change { $0.source = source }
+        mailbox.change { $0.source = source }
         // So that `save` keeps it.
         let chosen = JSON(name == "auto" ? name : source)
         try configuration.withLock { $0 = try $0.setting("source", chosen) }
@@ -519,7 +519,7 @@ final class Daemon: Answering {
             "devices": JSON(
                 listDevices().map { device in
                     JSON([
-                        "path": JSON(device.path), "name": JSON(device.capabilities?.card ?? device.name),
+                        "path": JSON(device.path), "name": JSON(device.capabilities?.placeholder ?? device.name),
                         "camera": JSON(device.isCamera), "loopback": JSON(device.isLoopback),
                         "problem": JSON(device.problem?.description),
                         "modes": JSON(device.isCamera ? device.offers.compactMap(modes) : []),
@@ -556,21 +556,21 @@ final class Daemon: Answering {
     }
 
     private var status: JSON {
-        let (now, pulse) = (board.now, board.lastPulse)
+        let (now, loopStatus) = (mailbox.now, mailbox.lastStatus)
         let state =
             now.isPaused
-            ? "paused" : now.isFrozen ? "frozen" : pulse.camera == .open ? "running" : pulse.camera.rawValue
+            ? "paused" : now.isFrozen ? "frozen" : loopStatus.camera == .open ? "running" : loopStatus.camera.rawValue
         return JSON([
             "state": JSON(state), "version": JSON(Guise.version), "pid": JSON(Int(getpid())),
             "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),
-            "masks": JSON(room.wishes.map(Self.json)), "source": JSON(camera.withLock { $0 }),
+            "masks": JSON(loader.selections.map(Self.json)), "source": JSON(camera.withLock { $0 }),
             "outputs": JSON(outputs),
-        ]).joined(figures)
+        ]).joined(metrics)
     }
 
     /// What changes by the second, rates and costs; times in milliseconds.
-    private var figures: JSON {
-        let (now, pulse, figures) = (board.now, board.lastPulse, board.lastFigures)
+    private var metrics: JSON {
+        let (now, loopStatus, metrics) = (mailbox.now, mailbox.lastStatus, mailbox.lastMetrics)
         func row(_ histogram: Histogram) -> JSON {
             JSON([
                 "median": JSON(histogram.percentile(0.5)), "p95": JSON(histogram.percentile(0.95)),
@@ -578,66 +578,66 @@ final class Daemon: Answering {
             ])
         }
         return JSON([
-            "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen), "camera": JSON(pulse.camera.rawValue),
-            "watched": JSON(pulse.isWatched), "call": Self.call(pulse), "faces": JSON(pulse.faces),
-            "rate": JSON(rounded(pulse.rate, 10)), "frames": JSON(pulse.frames),
+            "paused": JSON(now.isPaused), "frozen": JSON(now.isFrozen), "camera": JSON(loopStatus.camera.rawValue),
+            "watched": JSON(loopStatus.isWatched), "call": Self.call(loopStatus), "faces": JSON(loopStatus.faces),
+            "rate": JSON(rounded(loopStatus.rate, 10)), "frames": JSON(loopStatus.frames),
             "dropped": JSON([
-                "early": JSON(pulse.early), "damaged": JSON(pulse.damaged), "filled": JSON(pulse.filled),
+                "early": JSON(loopStatus.early), "damaged": JSON(loopStatus.damaged), "filled": JSON(loopStatus.filled),
             ]),
-            "latency": row(figures.latency),
+            "latency": row(metrics.latency),
             "cpu": JSON([
-                "process": JSON(rounded(pulse.load / 10, 100)), "frame": row(figures.frame),
-                "search": row(figures.search), "landmarks": row(figures.landmarks), "fit": row(figures.fit),
-                "compose": row(figures.compose), "publish": row(figures.publish),
+                "process": JSON(rounded(loopStatus.load / 10, 100)), "frame": row(metrics.frame),
+                "search": row(metrics.search), "landmarks": row(metrics.landmarks), "fit": row(metrics.fit),
+                "compose": row(metrics.compose), "publish": row(metrics.publish),
             ]),
             "memory": JSON(Int(residentBytes() / 1_000_000)),
             "recording": now.recorder.map(Self.json) ?? JSON(.null),
         ])
     }
 
-    private static func call(_ pulse: Pulse) -> JSON { pulse.isRead.map { JSON($0) } ?? JSON(.null) }
+    private static func call(_ loopStatus: LoopStatus) -> JSON { loopStatus.isRead.map { JSON($0) } ?? JSON(.null) }
 
     func news() -> [(topic: Topic, event: JSON)] {
         var news: [(Topic, JSON)] = []
-        let (wishes, pulse, now) = (room.wishes, board.lastPulse, monotonicTime())
+        let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
         for line in lines.withLock({ lines in
             defer { lines = [] }
             return lines
         }) {
             news.append((.errors, JSON(["event": "error", "message": JSON(line)])))
         }
-        let before = told.withLock { told in
-            let before = told
-            (told.wishes, told.pulse) = (wishes, pulse)
-            if now - told.figures >= 1_000_000_000 { told.figures = now }
+        let before = reported.withLock { reported in
+            let before = reported
+            (reported.selections, reported.loopStatus) = (selections, loopStatus)
+            if now - reported.metrics >= 1_000_000_000 { reported.metrics = now }
             return before
         }
-        if wishes != before.wishes {
-            news.append((.masks, JSON(["event": "masks", "masks": JSON(wishes.map(Self.json))])))
+        if selections != before.selections {
+            news.append((.masks, JSON(["event": "masks", "masks": JSON(selections.map(Self.json))])))
         }
-        if (pulse.isWatched, pulse.isRead) != (before.pulse.isWatched, before.pulse.isRead) {
-            let watched: JSON = JSON(["event": "consumer", "watched": JSON(pulse.isWatched), "call": Self.call(pulse)])
+        if (loopStatus.isWatched, loopStatus.isRead) != (before.loopStatus.isWatched, before.loopStatus.isRead) {
+            let watched: JSON = JSON(["event": "consumer", "watched": JSON(loopStatus.isWatched), "call": Self.call(loopStatus)])
             news.append((.consumer, watched))
         }
-        if pulse.camera != before.pulse.camera {
+        if loopStatus.camera != before.loopStatus.camera {
             news.append(
                 (
                     .camera,
                     JSON([
-                        "event": "camera", "camera": JSON(pulse.camera.rawValue),
+                        "event": "camera", "camera": JSON(loopStatus.camera.rawValue),
                         "source": JSON(camera.withLock { $0 }),
                     ])
                 ))
         }
-        if (pulse.faces, pulse.predicted) != (before.pulse.faces, before.pulse.predicted) {
+        if (loopStatus.faces, loopStatus.predicted) != (before.loopStatus.faces, before.loopStatus.predicted) {
             news.append(
                 (
                     .faces,
-                    JSON(["event": "faces", "faces": JSON(pulse.faces), "predicted": JSON(pulse.predicted)])
+                    JSON(["event": "faces", "faces": JSON(loopStatus.faces), "predicted": JSON(loopStatus.predicted)])
                 ))
         }
-        if now - before.figures >= 1_000_000_000 {
-            news.append((.figures, JSON(["event": "figures"]).joined(figures)))
+        if now - before.metrics >= 1_000_000_000 {
+            news.append((.metrics, JSON(["event": "figures"]).joined(metrics)))
         }
         return news
     }

@@ -37,13 +37,13 @@ struct Signals: ~Copyable {
 /// allocates nothing and never logs.
 struct FrameLoop: ~Copyable {
     /// What the loop needs of the world round it.
-    struct Surroundings {
+    struct Dependencies {
         /// The time, and waiting.
         let clock: PollClock
-        let board: Board
-        let keeper: SourceKeeper
-        let cards: Cards
-        let album: Album
+        let mailbox: Mailbox
+        let cameraController: CameraController
+        let placeholders: Placeholders
+        let captures: CaptureStore
         let preview: Preview
         /// SIGHUP came.
         let hangup: () -> Void
@@ -57,7 +57,7 @@ struct FrameLoop: ~Copyable {
 
     private let signals: Signals
     private let outputs: [Output]
-    private let around: Surroundings
+    private let dependencies: Dependencies
     private var settings: Settings
     /// Of the board's changes.
     private var seen = 0
@@ -69,26 +69,26 @@ struct FrameLoop: ~Copyable {
     private var source: (any FrameSource & ~Copyable)?
     /// Opened by the keeper, and again when it is lost.
     private let isKept: Bool
-    private var wanted: SourceKeeper.Wanted?
-    private var pulse = Pulse()
-    private var figures = Figures()
+    private var wanted: CameraController.CameraRequest?
+    private var loopStatus = LoopStatus()
+    private var metrics = Metrics()
     /// The pipeline's picture is this source's, or frozen: it may be shown again.
     private var hasPicture = false
     /// Of the cards, as the guards have them.
-    private var cardEdition = -1
+    private var placeholderEdition = -1
 
     // Nanoseconds of the monotonic clock.
     private var started: UInt64 = 0
     private var published: UInt64 = 0
     /// When the last frame of the source was: cards in between keep none from being seen.
-    private var dressed: UInt64 = 0
+    private var lastComposed: UInt64 = 0
     private var arrived: UInt64 = 0
     /// Of a source that is held back to its own times: when its next frame is due.
     private var next: UInt64 = 0
     private var lastWatched: UInt64 = 0
     private var lastSecond: UInt64 = 0
     private var framesThen = 0
-    private var said: State?
+    private var lastState: State?
     private var loadThen: UInt64 = 0
 
     /// A camera that gives nothing for so long is lost, seconds.
@@ -105,7 +105,7 @@ struct FrameLoop: ~Copyable {
     /// Where somebody may have begun to watch it is asked again so soon, milliseconds.
     private static let unsure = 50
     /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
-    private static let cardGap: UInt64 = 100_000_000
+    private static let placeholderGap: UInt64 = 100_000_000
     /// The same while nobody does: browsers list a camera that is written to at all.
     private static let idleGap: UInt64 = 500_000_000
     /// The camera is closed so long after the last reader has gone, seconds: some come back at once.
@@ -115,32 +115,32 @@ struct FrameLoop: ~Copyable {
     ///   - source: given by the caller; nil: the keeper's.
     init(
         signals: consuming Signals, outputs: [Output], source: consuming (any FrameSource & ~Copyable)?, rate: Double,
-        isPaced: Bool, _ around: Surroundings
+        isPaced: Bool, _ dependencies: Dependencies
     ) {
         self.signals = signals
         self.outputs = outputs
-        self.around = around
+        self.dependencies = dependencies
         self.isPaced = isPaced
-        settings = around.board.now
+        settings = dependencies.mailbox.now
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
         isKept = source == nil
-        pulse.camera = isKept ? .closed : .open
+        loopStatus.camera = isKept ? .closed : .open
         self.source = consume source
     }
 
     /// Runs until the source ends, a signal comes, or the board says so.
     @discardableResult
     mutating func run(_ pipeline: inout Pipeline) throws -> Ending {
-        started = around.clock.now()
+        started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
-        while !around.board.isEnding {
-            if let news = around.board.news(since: &seen) {
+        while !dependencies.mailbox.isEnding {
+            if let news = dependencies.mailbox.news(since: &seen) {
                 settings = news
                 pipeline.tracker.change(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.change(settings.view)
             }
-            let now = around.clock.now()
+            let now = dependencies.clock.now()
             look(at: now)
             try choose(at: now, &pipeline)
             guard try wait(at: now) else { return .asked }
@@ -163,7 +163,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Why a source of the keeper's gives no more: that is told, and it is tried again.
-    private struct Loss: Error {
+    private struct SourceLoss: Error {
         let problem: Problem
     }
 
@@ -171,32 +171,32 @@ struct FrameLoop: ~Copyable {
 
     /// Who watches; what the second was like.
     private mutating func look(at now: UInt64) {
-        var isWatched = around.preview.isWatched
+        var isWatched = dependencies.preview.isWatched
         var isRead: Bool?
         for output in outputs {
             let answer = output.isWatched(at: now)
             isWatched = isWatched || answer ?? true
             if let answer { isRead = isRead ?? false || answer }
         }
-        if isWatched || around.board.isOrdered || settings.recorder != nil { lastWatched = now }
-        (pulse.isWatched, pulse.isRead) = (isWatched, isRead)
+        if isWatched || dependencies.mailbox.hasCaptureRequests || settings.recorder != nil { lastWatched = now }
+        (loopStatus.isWatched, loopStatus.isRead) = (isWatched, isRead)
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
             let load = processTime()
-            pulse.rate = Double(pulse.frames - framesThen) / seconds
-            pulse.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
-            (lastSecond, framesThen, loadThen) = (now, pulse.frames, load)
+            loopStatus.rate = Double(loopStatus.frames - framesThen) / seconds
+            loopStatus.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
+            (lastSecond, framesThen, loadThen) = (now, loopStatus.frames, load)
             giveGuardsTheirCard()
-            around.board.tell(figures)
+            dependencies.mailbox.tell(metrics)
         }
-        around.board.tell(pulse)
-        around.alive()
+        dependencies.mailbox.tell(loopStatus)
+        dependencies.alive()
         let state =
             settings.isPaused
             ? State.paused
-            : settings.isFrozen ? .frozen : pulse.camera == .lost ? .lost : pulse.camera == .open ? .open : .idle
-        if state != said { around.say(state.rawValue) }
-        said = state
+            : settings.isFrozen ? .frozen : loopStatus.camera == .lost ? .lost : loopStatus.camera == .open ? .open : .idle
+        if state != lastState { dependencies.say(state.rawValue) }
+        lastState = state
     }
 
     /// In words, for `systemctl status`.
@@ -215,38 +215,38 @@ struct FrameLoop: ~Copyable {
             settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
         let want =
             isNeeded && !settings.isPaused
-            ? SourceKeeper.Wanted(source: settings.source, camera: settings.camera) : nil
+            ? CameraController.CameraRequest(source: settings.source, camera: settings.camera) : nil
         if want != wanted {
             giveBack(nil)
-            around.keeper.want(want)
+            dependencies.cameraController.want(want)
             wanted = want
-            pulse.camera = want == nil ? .closed : .opening
+            loopStatus.camera = want == nil ? .closed : .opening
         }
-        if source == nil, let fresh = around.keeper.take() {
+        if source == nil, let fresh = dependencies.cameraController.take() {
             // What stands for a camera goes at a camera's pace.
             (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
             pipeline.restart()
             if !settings.isFrozen { hasPicture = false }
             arrived = now
-            pulse.camera = .open
+            loopStatus.camera = .open
         }
-        if source == nil, want != nil { pulse.camera = around.keeper.problem == nil ? .opening : .lost }
+        if source == nil, want != nil { loopStatus.camera = dependencies.cameraController.problem == nil ? .opening : .lost }
     }
 
     private mutating func giveBack(_ problem: Problem?) {
         guard let ending = source.take() else { return }
         // It is of who sat there, with what was worn, before.
         if !settings.isFrozen { hasPicture = false }
-        around.keeper.giveBack(ending, problem)
-        pulse.faces = 0
-        if problem != nil { pulse.camera = .lost }
+        dependencies.cameraController.giveBack(ending, problem)
+        loopStatus.faces = 0
+        if problem != nil { loopStatus.camera = .lost }
     }
 
     /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
     private mutating func redress(_ pipeline: inout Pipeline) throws {
-        guard isShowing, pulse.camera == .open, hasPicture, pipeline.hasNews,
-            around.clock.now() + Self.soon < arrived + interval, var taken = source.take()
+        guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasNews,
+            dependencies.clock.now() + Self.soon < arrived + interval, var taken = source.take()
         else { return }
         guard taken.isLive || isPaced else {
             source = consume taken
@@ -258,8 +258,8 @@ struct FrameLoop: ~Copyable {
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 // However lately they were given a picture.
-                if around.preview.isWatched {
-                    around.preview.put(frame, marks: pipeline.marks, at: around.clock.now())
+                if dependencies.preview.isWatched {
+                    dependencies.preview.put(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
                 }
             }
         } catch {
@@ -291,19 +291,19 @@ struct FrameLoop: ~Copyable {
         }
         var polled = [6 of pollfd](repeating: pollfd(fd: -1, events: 0, revents: 0))
         polled[0] = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
-        polled[1] = pollfd(fd: around.board.bell.descriptor, events: Int16(POLLIN), revents: 0)
+        polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
         for output in outputs where place < polled.count {
-            guard let news = output.readerNews else { continue }
+            guard let news = output.readerEvents else { continue }
             if news.isUnsure { timeout = min(timeout, Self.unsure) }
             polled[place] = pollfd(fd: news.descriptor, events: news.events, revents: 0)
             place += 1
         }
         var span = polled.mutableSpan
-        let count = around.clock.poll(&span, CInt(clamping: timeout))
+        let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
         guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
-        if polled[1].revents != 0 { around.board.bell.hear() }
+        if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.hear() }
         return polled[0].revents == 0 || !isEnded()
     }
 
@@ -316,13 +316,13 @@ struct FrameLoop: ~Copyable {
     /// True where that is the last frame.
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// From what was published last to that, nanoseconds.
-    private var fillGap: UInt64 { isLate && isShowing ? Self.gap : pulse.isWatched ? Self.cardGap : Self.idleGap }
+    private var fillGap: UInt64 { isLate && isShowing ? Self.gap : loopStatus.isWatched ? Self.placeholderGap : Self.idleGap }
 
     /// Hears the signals that came.
     private func isEnded() -> Bool {
         var ends = false
         while let signal = signals.next() {
-            if signal == SIGHUP { around.hangup() } else { ends = true }
+            if signal == SIGHUP { dependencies.hangup() } else { ends = true }
         }
         return ends
     }
@@ -332,12 +332,12 @@ struct FrameLoop: ~Copyable {
 
     /// Takes the source's next frame, dresses and publishes it.
     private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
-        guard mayTake, isDue(at: around.clock.now()), var taken = source.take() else { return .nothing }
+        guard mayTake, isDue(at: dependencies.clock.now()), var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
             arrival = try publishNext(&taken, &pipeline, &isOver)
-        } catch let loss as Loss {
+        } catch let loss as SourceLoss {
             source = consume taken
             giveBack(loss.problem)
             return .nothing
@@ -345,7 +345,7 @@ struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isKept, arrival == .nothing, around.clock.now() > arrived + Self.patience * 1_000_000_000 {
+        if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.patience * 1_000_000_000 {
             let problem = Problem(
                 .gone, "\(taken.description) has given no frame for \(Self.patience) s", cure: "plug it in again")
             source = consume taken
@@ -360,13 +360,13 @@ struct FrameLoop: ~Copyable {
         _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
     ) throws -> Arrival {
         // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
-        let now = around.clock.now()
-        let isEarly = source.isLive && now < dressed + interval * 3 / 4
+        let now = dependencies.clock.now()
+        let isEarly = source.isLive && now < lastComposed + interval * 3 / 4
         let isInTime = source.isLive || isPaced
         let cpu = threadTime()
         let gap = UInt64(1_000_000_000 / max(source.rate ?? 30, 1))
         var came = now
-        var isDressed = false
+        var isComposed = false
         let arrival: Arrival
         do {
             arrival = try source.withFrame { view, time in
@@ -387,51 +387,51 @@ struct FrameLoop: ~Copyable {
                     came = min(now, UInt64(taken * 1e9))
                 }
                 try pipeline.dress(view, at: time, isInTime ? .prompt : .following)
-                isDressed = true
+                isComposed = true
             }
         } catch let problem as Problem where isKept {
-            throw Loss(problem: problem)
+            throw SourceLoss(problem: problem)
         }
         guard arrival == .frame else { return arrival }
-        arrived = around.clock.now()
-        if isEarly { pulse.early += 1 }
-        pulse.damaged = source.damaged
+        arrived = dependencies.clock.now()
+        if isEarly { loopStatus.early += 1 }
+        loopStatus.damaged = source.damaged
         // Paused or frozen, it goes on as if nothing had come.
-        guard isDressed else { return isShowing ? .frame : .nothing }
+        guard isComposed else { return isShowing ? .frame : .nothing }
         hasPicture = true
         let before = threadTime()
         switch pipeline.gate.outcome {
-        case .publishable(let frame): try publish(frame, marks: pipeline.marks)
-        case .withheld: try around.cards.with(.hidden) { try publish($0) }
+        case .publishable(let frame): try publish(frame, overlay: pipeline.overlay)
+        case .withheld: try dependencies.placeholders.with(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
-        (published, dressed) = (now, now)
-        let (end, publishing) = (around.clock.now(), threadTime() - before)
+        (published, lastComposed) = (now, now)
+        let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
         if isInTime { _ = try source.withLastFrame { view, _ in pipeline.catchUp(view) } }
-        if pulse.frames == 0 { around.ready() }
-        pulse.frames += 1
-        pulse.faces = pipeline.tracker.faces.count
-        pulse.predicted = 0
+        if loopStatus.frames == 0 { dependencies.ready() }
+        loopStatus.frames += 1
+        loopStatus.faces = pipeline.tracker.faces.count
+        loopStatus.predicted = 0
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
-            pulse.predicted += 1
+            loopStatus.predicted += 1
         }
         count(pipeline.cost, latency: end &- min(came, end), publish: publishing, all: threadTime() - cpu)
         return .frame
     }
 
     private mutating func count(_ cost: Pipeline.Cost, latency: UInt64, publish: UInt64, all: UInt64) {
-        figures.latency.add(nanoseconds: latency)
-        figures.frame.add(nanoseconds: all)
-        figures.search.add(nanoseconds: cost.search)
-        figures.landmarks.add(nanoseconds: cost.landmarks)
-        figures.fit.add(nanoseconds: cost.fit)
-        figures.compose.add(nanoseconds: cost.compose)
-        figures.publish.add(nanoseconds: publish)
+        metrics.latency.add(nanoseconds: latency)
+        metrics.frame.add(nanoseconds: all)
+        metrics.search.add(nanoseconds: cost.search)
+        metrics.landmarks.add(nanoseconds: cost.landmarks)
+        metrics.fit.add(nanoseconds: cost.fit)
+        metrics.compose.add(nanoseconds: cost.compose)
+        metrics.publish.add(nanoseconds: publish)
     }
 
-    /// - Parameter isCard: who wants a picture waits for one.
+    /// - Parameter isPlaceholder: who wants a picture waits for one.
     private func publish(
-        _ frame: borrowing PublishableFrame, marks: borrowing [FaceMark] = [], isCard: Bool = false
+        _ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
             do { try output.publish(frame) } catch  where isKept && !output.isLive {
@@ -441,65 +441,65 @@ struct FrameLoop: ~Copyable {
             }
         }
         settings.recorder?.offer(frame)
-        if around.preview.isWatched { show(frame, marks, isCard) }
-        guard around.board.isOrdered else { return }
-        if !isCard {
-            around.album.fill(around.board.takeOrders(), frame)
-        } else if settings.isPaused || pulse.camera == .lost {
+        if dependencies.preview.isWatched { show(frame, overlay, isPlaceholder) }
+        guard dependencies.mailbox.hasCaptureRequests else { return }
+        if !isPlaceholder {
+            dependencies.captures.fill(dependencies.mailbox.takeCaptureRequests(), frame)
+        } else if settings.isPaused || loopStatus.camera == .lost {
             let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
-            for order in around.board.takeOrders() {
-                order.reply(.failure(Refusal(.notNow, "there is no picture: \(why)")))
+            for request in dependencies.mailbox.takeCaptureRequests() {
+                request.reply(.failure(RequestError(.notNow, "there is no picture: \(why)")))
             }
         }
     }
 
     /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
-    private func show(_ frame: borrowing PublishableFrame, _ marks: borrowing [FaceMark], _ isCard: Bool) {
-        let (preview, now) = (around.preview, around.clock.now())
-        if preview.wants(.after, at: now) { preview.put(frame, marks: marks, at: now) }
-        if isCard, preview.wants(.before, at: now) { preview.putPlaceholder(frame, at: now) }
+    private func show(_ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool) {
+        let (preview, now) = (dependencies.preview, dependencies.clock.now())
+        if preview.wants(.after, at: now) { preview.put(frame, overlay: overlay, at: now) }
+        if isPlaceholder, preview.wants(.before, at: now) { preview.putPlaceholder(frame, at: now) }
     }
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
     private mutating func fill(_ pipeline: borrowing Pipeline) throws {
-        let now = around.clock.now()
+        let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
-            try publish(frame, marks: pipeline.marks)
+            try publish(frame, overlay: pipeline.overlay)
         } else {
-            let kind: Cards.Kind =
-                settings.isPaused ? .paused : pulse.camera == .lost ? .problem : isLate ? .hidden : .idle
-            try around.cards.with(kind) { try publish($0, isCard: true) }
+            let kind: Placeholders.Kind =
+                settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle
+            try dependencies.placeholders.with(kind) { try publish($0, isPlaceholder: true) }
         }
-        pulse.filled += 1
+        loopStatus.filled += 1
         published = now
-        if pulse.filled == 1 { around.ready() }
+        if loopStatus.filled == 1 { dependencies.ready() }
     }
 
     private mutating func giveGuardsTheirCard() {
-        let edition = around.cards.edition
-        guard edition != cardEdition else { return }
-        cardEdition = edition
-        try? around.cards.with(.stopped) { card in
-            for output in outputs { output.keep(placeholder: card) }
+        let edition = dependencies.placeholders.edition
+        guard edition != placeholderEdition else { return }
+        placeholderEdition = edition
+        try? dependencies.placeholders.with(.stopped) { placeholder in
+            for output in outputs { output.keep(placeholder: placeholder) }
         }
     }
 
     /// Sleeps until a moment of the monotonic clock. False: the end came first.
     private func pause(until moment: UInt64) -> Bool {
         while true {
-            let now = around.clock.now()
+            let now = dependencies.clock.now()
             guard now < moment else { return true }
             let left = moment - now
             guard left >= 1_000_000 else {
                 // poll counts whole milliseconds; the rest is slept.
-                around.clock.sleep(left)
+                dependencies.clock.sleep(left)
                 return true
             }
             let milliseconds = CInt(clamping: min(left / 1_000_000, 100))
-            let isSignalled = around.clock.waits(for: signals.descriptor, milliseconds: milliseconds)
-            if isSignalled && isEnded() || around.board.isEnding { return false }
-            around.alive()
+            let isSignalled = dependencies.clock.waits(for: signals.descriptor, milliseconds: milliseconds)
+            if isSignalled && isEnded() || dependencies.mailbox.isEnding { return false }
+            dependencies.alive()
         }
     }
 }

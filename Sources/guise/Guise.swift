@@ -24,8 +24,8 @@ struct Guise: ParsableCommand {
         do {
             var command = try parseAsRoot()
             try command.run()
-        } catch let refusal as Refusal {
-            complain(refusal)
+        } catch let requestError as RequestError {
+            complain(requestError)
             exit(withError: ExitCode.failure)
         } catch let absence as NoDaemon {
             complain(absence.problem)
@@ -43,13 +43,13 @@ struct Guise: ParsableCommand {
 func complain(_ what: any Error) { tell("guise: \(what)", .error) }
 
 /// How much a line matters, as the journal counts it (sd-daemon(3)).
-enum Priority: Int { case error = 3, warning = 4, info = 6 }
+enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
 
 /// The journal reads a line's priority from its beginning; a terminal would show it.
 let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// One line on standard error, without a name before it.
-func tell(_ line: String, _ priority: Priority = .info) {
+func tell(_ line: String, _ priority: LogLevel = .info) {
     let mark = isJournal ? "<\(priority.rawValue)>" : ""
     let bytes = Array("\(mark)\(plain(line))\n".utf8)
     // A full disk or a closed terminal is no reason to end.

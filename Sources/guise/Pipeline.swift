@@ -20,44 +20,44 @@ struct Pipeline: ~Copyable {
     /// Holds the composed picture, and gives it out.
     private(set) var gate: PrivacyGate
     private(set) var cost = Cost()
-    private var framing = Framing()
+    private var viewTransform = ViewTransform()
     /// Nil where the picture is shown as it comes.
-    private var turner: Turner?
+    private var rotator: Rotator?
     /// Nil: not zoomed.
     private var zoom: FaceZoom?
-    private var fitter: Fitter?
-    private var dresser: Dresser
+    private var scaler: Scaler?
+    private var compositor: Compositor
     /// What is done about lost faces, whatever masks say; nil: as they say.
-    var onLostFace: LostFace?
+    var onLostFace: LostFacePolicy?
     /// Whether faces are to be hidden, those too that are lost or not found yet.
-    var isCovering: Bool { (onLostFace ?? dresser.onLostFace) == .cover }
+    var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
     /// Where the picture is shown before it is dressed; nil: nowhere.
     var preview: Preview?
     /// The faces of the last frame, for those who look at the preview with marks.
-    private(set) var marks: [FaceMark] = []
+    private(set) var overlay: [FaceOverlay] = []
     /// Photos without a face are given out although a mask is to hide faces. Only for a user who asks for that.
     var allowsUncoveredPhotos: Bool {
         get { gate.allowsUncoveredPhotos }
         set { gate.allowsUncoveredPhotos = newValue }
     }
     /// Where other masks come from while frames go by; nil: they stay.
-    private let room: DressingRoom?
+    private let loader: MaskLoader?
     /// Of the room's changes.
     private var seen = 0
 
     init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
-        dresser = Dresser(masks: masks)
+        compositor = Compositor(masks: masks)
         gate = PrivacyGate(output)
-        room = nil
+        loader = nil
     }
 
-    /// - Parameter room: made for frames like the output's.
-    init(tracker: consuming Tracker, room: DressingRoom, output: FrameLayout) {
+    /// - Parameter loader: made for frames like the output's.
+    init(tracker: consuming Tracker, loader: MaskLoader, output: FrameLayout) {
         self.tracker = tracker
-        dresser = Dresser(masks: room.masks)
+        compositor = Compositor(masks: loader.masks)
         gate = PrivacyGate(output)
-        self.room = room
+        self.loader = loader
     }
 
     /// Nobody was looked for since the last `restart`.
@@ -71,20 +71,20 @@ struct Pipeline: ~Copyable {
     }
 
     /// Shows the picture otherwise from the next frame on.
-    mutating func change(_ new: Framing) {
-        guard new != framing else { return }
-        if (new.turn, new.isMirrored) != (framing.turn, framing.isMirrored) {
+    mutating func change(_ new: ViewTransform) {
+        guard new != viewTransform else { return }
+        if (new.rotation, new.isMirrored) != (viewTransform.rotation, viewTransform.isMirrored) {
             // Everybody is elsewhere then.
             restart()
-            turner = nil
+            rotator = nil
         }
-        framing = new
-        fitter = nil
+        viewTransform = new
+        scaler = nil
         zoom = nil
     }
 
     /// True where other masks are to be worn than in the last frame.
-    var hasNews: Bool { room?.hasNews(since: seen) ?? false }
+    var hasNews: Bool { loader?.hasNews(since: seen) ?? false }
 
     /// Dresses the last frame anew, as its faces were measured.
     /// - Returns: false where that is not to be seen.
@@ -111,24 +111,24 @@ struct Pipeline: ~Copyable {
     /// Tracks the frame's faces and leaves the dressed frame in `gate`: each pose is drawn on the very frame that it
     /// was measured on.
     mutating func dress(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
-        guard !framing.isUpright else {
+        guard !viewTransform.isUpright else {
             try dress(upright: view, at: time, search, turned: 0)
             return
         }
         let start = threadTime()
-        if turner?.input != view.layout {
-            turner = Turner(from: view.layout, turn: framing.turn, isMirrored: framing.isMirrored)
+        if rotator?.input != view.layout {
+            rotator = Rotator(from: view.layout, rotation: viewTransform.rotation, isMirrored: viewTransform.isMirrored)
         }
         // Taken out for the call: a part of this value may not be lent to another one otherwise.
-        guard var taken = turner.take() else { return }
+        guard var taken = rotator.take() else { return }
         do {
             try taken.turn(view)
             try dress(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
-            turner = consume taken
+            rotator = consume taken
             throw error
         }
-        turner = consume taken
+        rotator = consume taken
     }
 
     /// - Parameter turned: what turning the picture cost, nanoseconds.
@@ -141,7 +141,7 @@ struct Pipeline: ~Copyable {
         case .following: tracker.update(view.luma, at: time.seconds)
         // What hides faces must know of all of them first.
         case .prompt:
-            tracker.update(view.luma, at: time.seconds, isPrompt: !isCovering)
+            tracker.update(view.luma, at: time.seconds, defersSearch: !isCovering)
         case .whole: tracker.searchWhole(view.luma)
         case .again: break
         }
@@ -149,22 +149,22 @@ struct Pipeline: ~Copyable {
         isNew = false
         let tracked = threadTime()
         // A camera's layout may change with its first frame: MJPEG says its chroma only then.
-        if fitter?.input != view.layout {
-            let (part, isZoomed) = (framing.part(of: view.layout), framing.zoom == .face)
-            fitter = Fitter(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
-            zoom = isZoomed ? FaceZoom(in: part, most: framing.most) : nil
+        if scaler?.input != view.layout {
+            let (part, isZoomed) = (viewTransform.part(of: view.layout), viewTransform.zoom == .face)
+            scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
+            zoom = isZoomed ? FaceZoom(in: part, most: viewTransform.most) : nil
         }
-        if search != .again, let place = zoom?.follow(tracker.faces, at: time.seconds) { fitter?.show(place) }
-        try fitter?.fit(view, into: &gate.canvas.frame)
+        if search != .again, let place = zoom?.follow(tracker.faces, at: time.seconds) { scaler?.show(place) }
+        try scaler?.fit(view, into: &gate.canvas.frame)
         let fitted = threadTime()
         if let preview, preview.isWatched { show(preview) }
-        if let room, let masks = room.news(since: &seen) { room.giveBack(dresser.change(into: masks)) }
-        let placement = fitter?.map ?? .identity
+        if let loader, let masks = loader.news(since: &seen) { loader.giveBack(compositor.change(into: masks)) }
+        let placement = scaler?.map ?? .identity
         let isCovered = isCovering
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
         if isCovered, kind == .video { gate.look(view.luma, faces: tracker.faces) }
         gate.canvas.mayLag = search == .prompt && !isCovered
-        dresser.dress(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
+        compositor.dress(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
         gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
         // Of frames, not of what is done to one more than once.
         guard search != .again else { return }
@@ -178,8 +178,8 @@ struct Pipeline: ~Copyable {
     /// - Parameter view: the frame that was dressed.
     mutating func catchUp(_ view: borrowing FrameView) {
         let (start, landmarks) = (threadTime(), tracker.landmarkTime)
-        switch turner {
-        case .some(let turner): tracker.searchOn(turner.frame.view.luma)
+        switch rotator {
+        case .some(let rotator): tracker.searchOn(rotator.frame.view.luma)
         case .none: tracker.searchOn(view.luma)
         }
         let onLandmarks = tracker.landmarkTime - landmarks
@@ -192,17 +192,17 @@ struct Pipeline: ~Copyable {
 
     /// Hands the fitted frame over, before it is dressed.
     private mutating func show(_ preview: Preview) {
-        let placement = fitter?.map ?? .identity
-        marks.removeAll(keepingCapacity: true)
-        for i in tracker.faces.indices { marks.append(FaceMark(tracker.faces[i], placement)) }
+        let placement = scaler?.map ?? .identity
+        overlay.removeAll(keepingCapacity: true)
+        for i in tracker.faces.indices { overlay.append(FaceOverlay(tracker.faces[i], placement)) }
         let now = monotonicTime()
         if preview.wants(.before, at: now) {
-            preview.putUncovered(gate.canvas.frame.view, marks: marks, at: now)
+            preview.putUncovered(gate.canvas.frame.view, overlay: overlay, at: now)
         }
     }
 }
 
-extension FaceMark {
+extension FaceOverlay {
     /// - Parameter placement: from the pixels of the frame that was searched to the picture's.
     fileprivate init(_ face: borrowing Face, _ placement: Affine) {
         self.init()

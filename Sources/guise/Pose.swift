@@ -38,7 +38,7 @@ struct Pose: ~Copyable {
     }
 
     /// The smallest box to look for, in eye distances. A face's box is about 2 wide, and the smallest step of sizes is
-    /// searched upright only: the face must lie above `Sweep.levelFactor` times this, at any of `Tracker.photoSizes`.
+    /// searched upright only: the face must lie above `ScanScheduler.levelFactor` times this, at any of `Tracker.photoSizes`.
     private static let smallestBox: Float = 0.9
 
     /// The one that the picture was cut out for: who stands beside, or seems to, has a picture of their own.
@@ -62,11 +62,11 @@ struct Pose: ~Copyable {
     /// The picture with masks on, lent.
     func wearing(_ masks: [Mask], _ body: (borrowing Frame) throws -> Void) rethrows {
         var canvas = Canvas(picture.layout)
-        var dresser = Dresser(masks: masks)
+        var compositor = Compositor(masks: masks)
         // A second goes by before the picture, in which what fades in or swings comes to rest.
         for before in [1, 0.75, 0.5, 0.25, 0] {
             convert(picture, into: &canvas.frame)
-            dresser.dress(&canvas, faces, placement: .identity, at: time + 1 - before)
+            compositor.dress(&canvas, faces, placement: .identity, at: time + 1 - before)
         }
         try body(canvas.frame)
     }

@@ -19,26 +19,26 @@ final class Thumbnails: Sendable {
 
     private struct Picture {
         /// The mask's files when it was drawn.
-        var marks: [FileMark]
+        var fileVersions: [FileVersion]
         var jpeg: [UInt8]
     }
 
     /// Faces, which the worker's thread alone looks at.
-    private struct Sitters: ~Copyable {
-        var sample: Slot?
-        var mine: Slot?
+    private struct PreviewSubjects: ~Copyable {
+        var sample: Subject?
+        var mine: Subject?
     }
 
     /// For optionals hold no poses.
-    private final class Slot: Sendable {
+    private final class Subject: Sendable {
         let pose: Pose
         init(_ pose: consuming Pose) { self.pose = pose }
     }
 
-    private let session: Session
-    private let worker = Worker("thumbnails", most: 512) { Raster.rest() }
+    private let context: AppContext
+    private let worker = Worker("thumbnails", most: 512) { ArtReader.rest() }
     private let pictures = Mutex<[Key: Picture]>([:])
-    private let sitters = Mutex(Sitters())
+    private let subjects = Mutex(PreviewSubjects())
     /// Counts kept faces.
     private let kept = Atomic<Int>(0)
 
@@ -47,12 +47,12 @@ final class Thumbnails: Sendable {
     /// About 8 KB each. More masks than this nobody has.
     private static let mostPictures = 512
 
-    init(_ session: Session) { self.session = session }
+    init(_ context: AppContext) { self.context = context }
 
-    /// - Throws: `Refusal` for a mask that is not there, or a face that was not kept; `Problem` for one that is broken.
+    /// - Throws: `RequestError` for a mask that is not there, or a face that was not kept; `Problem` for one that is broken.
     func picture(of mask: String, on face: PageFace) async throws -> [UInt8] {
         let jpeg = try await worker.run { [self] in try draw(mask, face) }
-        guard let jpeg else { throw Refusal(.notNow, "too many thumbnails are asked for; ask again") }
+        guard let jpeg else { throw RequestError(.notNow, "too many thumbnails are asked for; ask again") }
         return jpeg
     }
 
@@ -60,78 +60,78 @@ final class Thumbnails: Sendable {
     /// - Returns: how many faces it shows.
     func keep(_ portrait: Preview.Portrait) async throws -> Int {
         let count = try await worker.run { [self] in
-            var tracker = try session.tracker()
+            var tracker = try context.tracker()
             let (slot, count) = Self.sit(for: portrait.frame, &tracker)
-            guard let slot else { throw Refusal(.notNow, "no face was found in the picture; look at the camera") }
-            sitters.withLock { $0.mine = slot }
+            guard let slot else { throw RequestError(.notNow, "no face was found in the picture; look at the camera") }
+            subjects.withLock { $0.mine = slot }
             let edition = kept.add(1, ordering: .relaxed).newValue
             pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == edition } }
             return count
         }
-        guard let count else { throw Refusal(.notNow, "too much is asked for at once; ask again") }
+        guard let count else { throw RequestError(.notNow, "too much is asked for at once; ask again") }
         return count
     }
 
     // MARK: - on the worker's thread
 
     private func draw(_ name: String, _ face: PageFace) throws -> [UInt8] {
-        let wardrobe = session.wardrobe
-        guard wardrobe.names.contains(name) else {
-            let hint = nearest(to: name, among: wardrobe.names).map { "; did you mean '\($0)'?" } ?? ""
-            throw Refusal(.unknownMask, "no mask '\(brief(name))'\(hint)")
+        let library = context.library
+        guard library.names.contains(name) else {
+            let hint = nearest(to: name, among: library.names).map { "; did you mean '\($0)'?" } ?? ""
+            throw RequestError(.unknownMask, "no mask '\(brief(name))'\(hint)")
         }
         let key = Key(mask: name, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
-        let marks = wardrobe.marks(of: name)
+        let fileVersions = library.fileVersions(of: name)
         // First, for there may be no face of the user's own.
-        let sitter = try sitter(face)
-        if let known = pictures.withLock({ $0[key] }), known.marks == marks { return known.jpeg }
-        let layout = sitter.pose.picture.layout
-        let mask = try wardrobe.load(name, for: ArtTarget(layout))
+        let subject = try subject(face)
+        if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
+        let layout = subject.pose.picture.layout
+        let mask = try library.load(name, for: ArtTarget(layout))
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
-        sitter.pose.wearing([mask]) { drawn = encoder.encode($0.view) }
+        subject.pose.wearing([mask]) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
             if pictures.count >= Self.mostPictures { pictures.removeAll() }
-            pictures[key] = Picture(marks: marks, jpeg: jpeg)
+            pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
         }
         return jpeg
     }
 
-    private func sitter(_ face: PageFace) throws -> Slot {
+    private func subject(_ face: PageFace) throws -> Subject {
         switch face {
         case .mine:
-            guard let mine = sitters.withLock({ $0.mine }) else {
-                throw Refusal(.notNow, "no face of your own was kept yet")
+            guard let mine = subjects.withLock({ $0.mine }) else {
+                throw RequestError(.notNow, "no face of your own was kept yet")
             }
             return mine
         case .sample:
-            if let known = sitters.withLock({ $0.sample }) { return known }
-            let file = session.places.sample
+            if let known = subjects.withLock({ $0.sample }) { return known }
+            let file = context.paths.sample
             guard isReadable(file) else {
                 throw Problem(.missing, "the sample picture \(file) is not there", cure: "run `make sample`")
             }
-            var tracker = try session.tracker()
-            var slot: Slot?
+            var tracker = try context.tracker()
+            var slot: Subject?
             try Clip.firstPicture(of: file) { view in
                 var frame = Frame(view.layout)
                 convert(view, into: &frame)
                 slot = Self.sit(for: frame, &tracker).slot
             }
             guard let slot else { throw Problem(.unusable, "no face was found in \(file)", cure: "run `make sample`") }
-            sitters.withLock { $0.sample = slot }
+            subjects.withLock { $0.sample = slot }
             return slot
         }
     }
 
     /// The largest face of a picture.
-    private static func sit(for picture: borrowing Frame, _ tracker: inout Tracker) -> (slot: Slot?, faces: Int) {
+    private static func sit(for picture: borrowing Frame, _ tracker: inout Tracker) -> (slot: Subject?, faces: Int) {
         let size = picture.layout
         var whole = Frame(FrameLayout(width: size.width, height: size.height, format: .i444, range: .full))
         convert(picture, into: &whole)
         tracker.searchWhole(whole.view.luma)
         let count = tracker.faces.count
         guard let face = tracker.faces.max(by: { $0.head.scale < $1.head.scale }) else { return (nil, 0) }
-        return (Slot(Pose(of: face, in: whole.view, .near, side: 2 * side, &tracker)), count)
+        return (Subject(Pose(of: face, in: whole.view, .near, side: 2 * side, &tracker)), count)
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 /// Does jobs one at a time on a thread of its own, behind frames in line. The thread ends when nothing was to do for a
 /// while, so that it costs nothing then.
 final class Worker: Sendable {
-    private struct Desk {
+    private struct State {
         var jobs: [@Sendable () -> Void] = []
         var isAtWork = false
     }
@@ -14,7 +14,7 @@ final class Worker: Sendable {
     /// Jobs that may wait.
     private let most: Int
     private let resting: @Sendable () -> Void
-    private let desk = Mutex(Desk())
+    private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
 
     /// Added to the thread's nice value: frames go first where cores are few. It still gets a third of what they get, so
@@ -32,11 +32,11 @@ final class Worker: Sendable {
     /// - Throws: what the job throws; nil in the place of a result: too many wait already.
     func run<R: Sendable>(_ job: @escaping @Sendable () throws -> R) async throws -> R? {
         try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R?, any Error>) in
-            let isTaken = desk.withLock { desk in
-                guard desk.jobs.count < most else { return false }
-                desk.jobs.append { waiting.resume(with: Result { try job() }) }
-                if !desk.isAtWork {
-                    desk.isAtWork = true
+            let isTaken = state.withLock { state in
+                guard state.jobs.count < most else { return false }
+                state.jobs.append { waiting.resume(with: Result { try job() }) }
+                if !state.isAtWork {
+                    state.isAtWork = true
                     start()
                 }
                 return true
@@ -57,12 +57,12 @@ final class Worker: Sendable {
         giveWay(by: Self.nice)
         while true {
             let isWoken = news.wait(timeout: .now() + Self.patience) == .success
-            let job: (@Sendable () -> Void)? = desk.withLock { desk in
-                if desk.jobs.isEmpty {
-                    if !isWoken { desk.isAtWork = false }
+            let job: (@Sendable () -> Void)? = state.withLock { state in
+                if state.jobs.isEmpty {
+                    if !isWoken { state.isAtWork = false }
                     return nil
                 }
-                return desk.jobs.removeFirst()
+                return state.jobs.removeFirst()
             }
             if let job { job() } else if !isWoken { return resting() }
         }

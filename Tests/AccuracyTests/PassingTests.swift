@@ -22,7 +22,7 @@ extension Accuracy {
         private static let apart = 60.0
 
         /// What was given out where one of the two was.
-        private struct Person: CustomStringConvertible {
+        private struct PersonState: CustomStringConvertible {
             /// Each number when it was given first, with its frame.
             var ids: [(id: Int, frame: Int)] = []
             var frames = 0
@@ -32,7 +32,7 @@ extension Accuracy {
         /// - Parameters:
         ///   - drop: how much lower the second is than the first.
         ///   - front: who passes before the other.
-        private func pass(drop: Int, front: Int) throws -> [Person] {
+        private func pass(drop: Int, front: Int) throws -> [PersonState] {
             let widths = Self.people.map { $0.width * Self.size / $0.height }
             let way = "max(0,n-\(Self.still))*\(Self.step)"
             let (left, right) = (10, Self.width - 10 - Int(widths[1]))
@@ -48,7 +48,7 @@ extension Accuracy {
             let outcome = try scratch.guise("track", "in.mp4", "--json")
             let lines = try Tracked.lines(outcome.out)
             try #require(outcome.code == 0 && lines.count == Self.still + Self.sliding, "\(outcome.errors)")
-            var people = [Person(), Person()]
+            var people = [PersonState(), PersonState()]
             for line in lines {
                 let moved = Double(max(0, line.frame - Self.still) * Self.step)
                 let corners = [SIMD2(Double(left) + moved, 0), SIMD2(Double(right) - moved, Double(drop))]

@@ -134,7 +134,7 @@ extension Accuracy {
             let lines = try Tracked.lines(
                 scratch.shell("'\(Program.path)' track '\(Fixtures.labelledFaces)/\(name)' --json --landmarks"))
             var people: [Int: [Placement.Seen]] = [:]
-            var steady: [Int: (head: SteadyHead, time: Double)] = [:]
+            var steady: [Int: (head: HeadPoseFilter, time: Double)] = [:]
             for line in lines where line.frame < labels.frames.count {
                 let isIgnored = labels.ignore_frames?.list.contains { ($0[0]...$0[1]).contains(line.frame) } ?? false
                 for face in line.faces where face.kind == "human" {
@@ -142,7 +142,7 @@ extension Accuracy {
                     var landmarks = Face.Landmarks(repeating: .zero)
                     for i in 0..<68 { landmarks[i] = Self.point(points[i]) }
                     let tracked = HeadPlacement(fitting: landmarks)
-                    var (head, time) = steady[face.id] ?? (SteadyHead(tracked), line.time)
+                    var (head, time) = steady[face.id] ?? (HeadPoseFilter(tracked), line.time)
                     let worn = head.follow(tracked, elapsed: Float(line.time - time))
                     time = line.time
                     steady[face.id] = (head, time)
@@ -181,7 +181,7 @@ extension Accuracy {
                 let high = window.reduce(window[0]) { pointwiseMax($0, $1) }
                 guard (high - low).length < Placement.restWay * seen[i].eyeDistance else { continue }
                 func ways(_ a: HeadPlacement, _ b: HeadPlacement) -> [Float] {
-                    let (a, b) = (HeadView(a, width: width), HeadView(b, width: width))
+                    let (a, b) = (HeadProjection(a, width: width), HeadProjection(b, width: width))
                     return Placement.hat.map { p in
                         let way = b(p) - a(p)
                         return Point(way.x, way.y).length
@@ -212,7 +212,7 @@ extension Accuracy {
                 let way = (own - model) / (Float(Placement.brow.count) * face.worn.scale)
                 // Along the head's own axes.
                 let roll = face.worn.pose.roll * .pi / 180
-                return [way.x * cosine(roll) + way.y * sine(roll), way.y * cosine(roll) - way.x * sine(roll)]
+                return [way.x * cos(roll) + way.y * sin(roll), way.y * cos(roll) - way.x * sin(roll)]
             }
             let ahead = seen.filter { abs($0.worn.pose.yaw) < 10 && abs($0.worn.pose.pitch) < 10 }.map(off)
             guard ahead.count >= 10 else { return [] }

@@ -205,7 +205,7 @@ import Testing
             END
             """)
         _ = try scratch.testPicture("wide.jpg", size: "6000x5000")
-        var (little, brief, few) = (MediaBounds.received, MediaBounds.received, MediaBounds.received)
+        var (little, brief, few) = (MediaLimits.received, MediaLimits.received, MediaLimits.received)
         little.memory = 450 << 20
         brief.probing = 1
         few.pixels = 500_000
@@ -215,8 +215,8 @@ import Testing
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
         // The time of a decoder is its own: nobody else's work counts.
-        var bounds = MediaBounds.received
-        bounds.decoding = 1
+        var bounds = MediaLimits.received
+        bounds.decoder = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
         let long = try scratch.make("long.mkv", "-stream_loop 29 -i \(short) -c copy")
         var clip = try Clip(path: long, within: bounds)

@@ -19,27 +19,27 @@ import Testing
     @Test(arguments: layouts.indices)
     func `no mask harms, wherever a face lies`(turn: Int) throws {
         let layout = Self.layouts[turn]
-        let wardrobe = Wardrobe(places: [masksFolder])
-        #expect(wardrobe.names.count >= 32)
+        let library = MaskLibrary(searchPaths: [masksFolder])
+        #expect(library.names.count >= 32)
         // Each mask in one of the layouts, since drawing its art takes longer than all the rest.
-        let names = wardrobe.names.enumerated().filter { $0.offset % Self.layouts.count == turn }.map(\.element)
+        let names = library.names.enumerated().filter { $0.offset % Self.layouts.count == turn }.map(\.element)
         var canvas = Canvas(layout)
-        var scatter = Scatter(seed: 7)
+        var scatter = SplitMix64(seed: 7)
         func next(_ low: Float, _ high: Float) -> Float { low + (high - low) * scatter.next() }
         var drawn = 0
         for name in names {
-            var dresser = Dresser(masks: [try wardrobe.load(name, for: ArtTarget(layout))])
+            var compositor = Compositor(masks: [try library.load(name, for: ArtTarget(layout))])
             for frame in 0..<Self.frames {
                 canvas.frame.fill(y: 120, u: 120, v: 140)
                 let faces = (0..<2).map { k in
                     var face = face(
                         at: Point(next(-0.5, 1.5) * Float(layout.width), next(-0.5, 1.5) * Float(layout.height)),
-                        scale: exponential(next(0, 5.5)), roll: next(-180, 180), yaw: next(-75, 75),
+                        scale: exp(next(0, 5.5)), roll: next(-180, 180), yaw: next(-75, 75),
                         state: next(0, 1) < 0.2 ? .predicted : .tracked)
                     face.id = frame / 3 * 2 + k
                     return face
                 }
-                dresser.dress(&canvas, faces, placement: .identity, at: Double(frame) / 30)
+                compositor.dress(&canvas, faces, placement: .identity, at: Double(frame) / 30)
                 drawn += 1
             }
         }

@@ -7,7 +7,7 @@ import Track
 
 @testable import Compose
 
-/// What drawing costs. By `make bench`.
+/// What drawing costs. By `make scratch`.
 @Suite(.serialized) struct ComposeBenchmarks {
     private static let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
 
@@ -31,13 +31,13 @@ import Track
         let faces = [face(at: Point(640, 300), scale: 72)]
         var canvas = Canvas(Self.layout)
         let picture = Samples(noise: Self.layout).frame
-        var dresser = Dresser(masks: [try Wardrobe(places: [masksFolder]).load(name, for: ArtTarget(Self.layout))])
+        var compositor = Compositor(masks: [try MaskLibrary(searchPaths: [masksFolder]).load(name, for: ArtTarget(Self.layout))])
         var time = 0.0
         let copy = least { convert(picture.view, into: &canvas.frame) }
         let both = least {
             convert(picture.view, into: &canvas.frame)
             time += 1 / 30.0
-            dresser.dress(&canvas, faces, placement: .identity, at: time)
+            compositor.dress(&canvas, faces, placement: .identity, at: time)
         }
         figure("mask \(name), 1280x720", (both - copy) / copy, "copies of the frame")
     }
@@ -46,11 +46,11 @@ import Track
         var frame = Frame(FrameLayout(width: 320, height: 240, format: .i420, range: .full))
         frame.fill(y: 120, u: 120, v: 140)
         let pixels = PixelReader(frame.view)
-        let wearers = [Wearer(face: middleFace)]
+        let trackedFaces = [TrackedFace(face: middleFace)]
         var sum: Float = 0
-        let room = least { sum += RoomLook(pixels, leavingOut: wearers).highlight }
-        let known = RoomLook(pixels, leavingOut: wearers)
-        let face = least { sum += FaceLook(pixels, middleFace, known).light.gain }
+        let room = least { sum += AmbientEstimate(pixels, leavingOut: trackedFaces).highlight }
+        let known = AmbientEstimate(pixels, leavingOut: trackedFaces)
+        let face = least { sum += FaceIllumination(pixels, middleFace, known).light.gain }
         figure("light of the room", room * 1000, "us")
         figure("light of a face", face * 1000, "us")
         #expect(sum.isFinite)
@@ -62,18 +62,18 @@ import Track
         let small = FrameLayout(width: 960, height: 540, format: .yuyv)
         var frame = Frame(input)
         var planar = Frame(small)
-        var whole = Fitter(from: input, to: input)
-        var scaled = Fitter(from: input, to: small)
-        var zoomed = Fitter(from: input, to: input, canMove: true)
-        var resting = Fitter(from: input, to: input, canMove: true)
+        var whole = Scaler(from: input, to: input)
+        var scaled = Scaler(from: input, to: small)
+        var zoomed = Scaler(from: input, to: input, canMove: true)
+        var resting = Scaler(from: input, to: input, canMove: true)
         zoomed.show(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
         resting.show(Rect(x: 300, y: 100, width: 640, height: 360))
-        var turner = Turner(from: input, turn: .none, isMirrored: true)
+        var rotator = Rotator(from: input, turn: .none, isMirrored: true)
         let copy = try least { try whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")
         figure("fitting, scaled to 960x540", try least { try scaled.fit(source.view, into: &planar) } / copy, "copies")
         figure("fitting, zoomed", try least { try zoomed.fit(source.view, into: &frame) } / copy, "copies")
         figure("fitting, a zoom at rest", try least { try resting.fit(source.view, into: &frame) } / copy, "copies")
-        figure("mirroring", try least { try turner.turn(source.view) } / copy, "copies")
+        figure("mirroring", try least { try rotator.turn(source.view) } / copy, "copies")
     }
 }

@@ -15,11 +15,11 @@ struct EffectKernelTests {
         let layout = allLayouts[index]
         let before = Samples(noise: layout)
         var frame = before.frame
-        var mosaic = Mosaic()
+        var pixelation = Pixelation()
         // Beyond the frame on all sides; lines on no whole pixels.
         let (origin, side, columns, rows) = (Point(-9.3, -4.8), Float(11.7), 10, 8)
-        mosaic.measure(frame, origin: origin, side: side, columns: columns, rows: rows)
-        mosaic.fill(&frame)
+        pixelation.measure(frame, origin: origin, side: side, columns: columns, rows: rows)
+        pixelation.fill(&frame)
         let after = Samples(frame)
         var (worst, covered) = (0.0, 0)
         for j in 0..<rows {
@@ -57,10 +57,10 @@ struct EffectKernelTests {
     @Test func `cells that are left out stay as they are, to the byte`() {
         let before = Samples(noise: FrameLayout(width: 96, height: 64, format: .yuyv))
         var frame = before.frame
-        var mosaic = Mosaic()
-        mosaic.measure(frame, origin: .zero, side: 16, columns: 6, rows: 4)
-        mosaic.fade { column, row in (column + row) % 2 == 0 ? 255 : 0 }
-        mosaic.fill(&frame)
+        var pixelation = Pixelation()
+        pixelation.measure(frame, origin: .zero, side: 16, columns: 6, rows: 4)
+        pixelation.fade { column, row in (column + row) % 2 == 0 ? 255 : 0 }
+        pixelation.fill(&frame)
         let after = Samples(frame)
         var changed = 0
         for y in 0..<64 {
@@ -79,7 +79,7 @@ struct EffectKernelTests {
     func `a tone is its formula, in every layout and both ranges`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout)
-        let tone = Tone(gain: [1.25, 0.5, -0.75], offset: [-12, 9, 20])
+        let tone = ColorAdjustment(gain: [1.25, 0.5, -0.75], offset: [-12, 9, 20])
         var frame = before.frame
         apply(tone, to: &frame)
         let after = Samples(frame)
@@ -106,22 +106,22 @@ struct EffectKernelTests {
         let layout = allLayouts[index]
         let before = Samples(noise: layout)
         let frame = before.frame
-        var tile = Tile()
-        let isTaken = tile.take(PixelRect(x: 7, y: 5, width: 300, height: 31), of: frame)
+        var layer = LayerBuffer()
+        let isTaken = layer.take(PixelRect(x: 7, y: 5, width: 300, height: 31), of: frame)
         #expect(isTaken)
-        let words = tile.readPixels
-        for y in 0..<min(tile.region.height, layout.height - tile.region.y) {
-            for x in 0..<min(tile.region.width, layout.width - tile.region.x) {
-                let word = words[y * tile.stride + x]
-                let seen = before[tile.region.x + x, tile.region.y + y]
+        let words = layer.readPixels
+        for y in 0..<min(layer.region.height, layout.height - layer.region.y) {
+            for x in 0..<min(layer.region.width, layout.width - layer.region.x) {
+                let word = words[y * layer.stride + x]
+                let seen = before[layer.region.x + x, layer.region.y + y]
                 #expect(
                     SIMD3(Int(word & 255), Int(word >> 8 & 255), Int(word >> 16 & 255)) == seen && word >> 24 == 255)
             }
         }
         var black = Frame(layout)
-        lay(tile, Paint(opacity: 1), onto: &black)
+        lay(layer, Paint(opacity: 1), onto: &black)
         let after = Samples(black)
-        let region = tile.region
+        let region = layer.region
         for y in region.y..<min(region.y + region.height, layout.height) {
             for x in region.x..<min(region.x + region.width, layout.width) {
                 #expect(after[x, y] == before[x, y])
@@ -135,13 +135,13 @@ struct EffectKernelTests {
         let word: UInt32 = 0xff28_64c8
         var first = before.frame
         var second = before.frame
-        var tile = Tile()
-        let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 32, height: 16), in: layout)
+        var layer = LayerBuffer()
+        let hasBegun = layer.begin(PixelRect(x: 0, y: 0, width: 32, height: 16), in: layout)
         #expect(hasBegun)
-        var words = tile.pixels
+        var words = layer.pixels
         for i in words.indices { words[i] = word }
-        lay(tile, Paint(opacity: 0.5), onto: &first)
-        Sheet(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
+        lay(layer, Paint(opacity: 0.5), onto: &first)
+        FrameOverlay(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
         // (200, 100, 40) over (16, 128, 128).
         for seen in [Samples(first)[9, 9], Samples(second)[9, 9]] {
             #expect(abs(seen.x - 108) <= 1 && abs(seen.y - 114) <= 1 && abs(seen.z - 84) <= 1, "\(seen)")
@@ -151,24 +151,24 @@ struct EffectKernelTests {
     @Test func `a picture put into a tile lies where its map says`() {
         let layout = FrameLayout(width: 96, height: 64, format: .i444)
         // A ramp: the sample at u is 4 u + 20, linear, so that bilinear sampling is exact.
-        var picture = Tile()
-        var tile = Tile()
+        var picture = LayerBuffer()
+        var layer = LayerBuffer()
         let map = Affine(scale: 1.3, angle: 0.4, origin: Point(31.2, 8.1))
-        let hasBegun = tile.begin(PixelRect(x: 0, y: 0, width: 96, height: 64), in: layout)
+        let hasBegun = layer.begin(PixelRect(x: 0, y: 0, width: 96, height: 64), in: layout)
         let hasPicture = picture.begin(PixelRect(x: 12, y: 6, width: 40, height: 30), in: layout)
         #expect(hasBegun && hasPicture)
         let stride = picture.stride
         var words = picture.pixels
         for i in words.indices { words[i] = 0xff80_8000 | UInt32(20 + 4 * (i % stride)) }
         // From the frame's pixels that the picture shows.
-        tile.put(picture, by: map.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -12, ty: -6)))
+        layer.put(picture, by: map.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -12, ty: -6)))
         let back = map.inverse ?? .identity
         var (worst, inside): (Float, Int) = (0, 0)
-        let pixels = tile.readPixels
+        let pixels = layer.readPixels
         for y in 0..<64 {
             for x in 0..<96 {
                 let p = back(Point(Float(x), Float(y)))
-                let word = pixels[y * tile.stride + x]
+                let word = pixels[y * layer.stride + x]
                 let isInside = p.x > 0.01 && p.y > 0.01 && p.x < 38.99 && p.y < 28.99
                 let isOutside = p.x < -0.01 || p.y < -0.01 || p.x > 39.01 || p.y > 29.01
                 if isOutside { #expect(word == 0) }
@@ -185,15 +185,15 @@ struct EffectKernelTests {
         var frame = Frame(layout)
         var bytes = frame.mutableBytes
         for i in 0..<64 * 48 { bytes[i] = UInt8(16 + i % 64 * 3) }
-        var face = Tile()
-        var art = Tile()
+        var face = LayerBuffer()
+        var art = LayerBuffer()
         let hasTaken = face.take(PixelRect(x: 8, y: 6, width: 48, height: 36), of: frame)
         let hasBegun = art.begin(PixelRect(x: 0, y: 0, width: 64, height: 48), in: layout)
         #expect(hasTaken && hasBegun)
         var words = art.pixels
         // Opaque and half transparent, premultiplied.
         for i in words.indices { words[i] = i % 2 == 0 ? 0xff80_80a0 : 0x8040_4050 }
-        let relief = FaceRelief(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
+        let relief = FaceShading(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
         art.relieve(
             relief, by: face,
             within: SoftEllipse(center: Point(32, 24), matrix: [1 / 400, 0, 1 / 225], full: 0.5, none: 0.9))
@@ -231,8 +231,8 @@ struct EffectKernelTests {
             let (luma, u) = (UInt32(30 + i % width * 2), UInt32(110 + i / width / 4))
             return 0xff8c_0000 | u << 8 | luma
         }
-        let sheet = Sheet(width: width, height: height, pixels: art)
-        for way in [Sheet.Way.over, .multiply, .screen] {
+        let sheet = FrameOverlay(width: width, height: height, pixels: art)
+        for way in [FrameOverlay.Mode.over, .multiply, .screen] {
             var frame = before.frame
             sheet.lay(onto: &frame, opacity: 1, way)
             let after = Samples(frame)
@@ -272,7 +272,7 @@ struct EffectKernelTests {
             }
         }
         let art = (0..<width * height).map { word($0 % width, $0 / width) }
-        let sheet = Sheet(width: width, height: height, pixels: art)
+        let sheet = FrameOverlay(width: width, height: height, pixels: art)
         for opacity in [1, 0.5] as [Float] {
             var frame = before.frame
             sheet.lay(onto: &frame, opacity: opacity)

@@ -84,7 +84,7 @@ let middleFace: Face = {
 func face(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0, state: Face.State = .tracked) -> Face {
     let (r, w) = (Double(roll) * .pi / 180, Double(yaw) * .pi / 180)
     // Rz(roll) Ry(-yaw): looking to the right moves the nose, which lies at negative z, to the right.
-    let (cr, sr, cw, sw) = (Float(cosine(r)), Float(sine(r)), Float(cosine(w)), Float(sine(w)))
+    let (cr, sr, cw, sw) = (Float(cos(r)), Float(sin(r)), Float(cos(w)), Float(sin(w)))
     let x = SIMD3<Float>(cr * cw, -sr, -cr * sw) * scale
     let y = SIMD3<Float>(sr * cw, cr, -sr * sw) * scale
     let head = HeadPlacement(x: x, y: y, origin: origin)
@@ -96,7 +96,7 @@ func face(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0, state
 }
 
 /// Taylor's series; tests need no more.
-private func sine(_ angle: Double) -> Double {
+private func sin(_ angle: Double) -> Double {
     var (term, sum) = (angle, angle)
     for i in 1..<12 {
         term *= -angle * angle / Double(2 * i * (2 * i + 1))
@@ -105,7 +105,7 @@ private func sine(_ angle: Double) -> Double {
     return sum
 }
 
-private func cosine(_ angle: Double) -> Double { sine(angle + .pi / 2) }
+private func cos(_ angle: Double) -> Double { sin(angle + .pi / 2) }
 
 /// The shipped masks.
 let masksFolder = Fixtures.inPackage("Masks")
@@ -113,7 +113,7 @@ let masksFolder = Fixtures.inPackage("Masks")
 /// A mask of one layer, from JSON.
 func layer(_ json: String, _ layout: FrameLayout, folder: String = masksFolder) throws -> Mask {
     var fields = try Fields(try JSON(Array(json.utf8), file: "mask.json"), file: "mask.json")
-    let layer = try WornLayer(&fields, folder: folder, target: ArtTarget(layout))
+    let layer = try MaskLayer(&fields, folder: folder, target: ArtTarget(layout))
     return Mask(name: "test", title: "", author: "", licence: "", tags: [], layers: [layer])
 }
 
@@ -121,7 +121,7 @@ func layer(_ json: String, _ layout: FrameLayout, folder: String = masksFolder) 
 func worn(_ mask: Mask, on samples: Samples, _ faces: [Face], at time: Double = 0) -> Samples {
     var canvas = Canvas(samples.layout)
     canvas.frame = samples.frame
-    var dresser = Dresser(masks: [mask])
-    dresser.dress(&canvas, faces, placement: .identity, at: time)
+    var compositor = Compositor(masks: [mask])
+    compositor.dress(&canvas, faces, placement: .identity, at: time)
     return Samples(canvas.frame)
 }

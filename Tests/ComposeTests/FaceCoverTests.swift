@@ -11,7 +11,7 @@ import Track
         let time: Double
         let faces: [Face]
         /// Heads of what may be faces.
-        var candidates: [Rect] = []
+        var candidateHeads: [Rect] = []
         /// Numbers of faces that turned out to be none.
         var refuted: [Int] = []
         /// The tracker has looked everywhere once.
@@ -88,18 +88,18 @@ import Track
             name: "what may be a face is covered as long as it may, and nothing else is",
             steps: [
                 Step(
-                    time: 0, faces: [ada], candidates: [door], mayBeSeen: true, covered: [visit], bare: [head, beside]),
-                Step(time: 0.25, faces: [ada], candidates: [door], mayBeSeen: true, covered: [visit], bare: [head]),
+                    time: 0, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head, beside]),
+                Step(time: 0.25, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head]),
                 Step(time: 0.5, faces: [ada], mayBeSeen: true),
                 Step(
-                    time: 0.75, faces: [ada], candidates: [tiny], mayBeSeen: true, covered: [[tiny.center]],
+                    time: 0.75, faces: [ada], candidateHeads: [tiny], mayBeSeen: true, covered: [[tiny.center]],
                     bare: [visit, head]),
             ]),
         Story(
             name: "what may be a face in an empty room is covered, and the room is shown",
             steps: [
                 Step(time: 0, faces: [], mayBeSeen: false), Step(time: 1.75, faces: [], mayBeSeen: false),
-                Step(time: 2.25, faces: [], candidates: [door], mayBeSeen: true, covered: [visit], bare: [head]),
+                Step(time: 2.25, faces: [], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head]),
             ]),
         Story(
             name: "a face that turned out to be none is covered for a moment more, and hides no picture",
@@ -274,7 +274,7 @@ import Track
             convert(picture, into: &canvas.frame)
             cover.look(searched.view.luma, faces: step.faces)
             return cover.cover(
-                &canvas, faces: step.faces, candidates: step.candidates, refuted: step.refuted, placement: placement,
+                &canvas, faces: step.faces, candidateHeads: step.candidateHeads, refuted: step.refuted, placement: placement,
                 hasSearchedAll: step.hasSearchedAll, at: step.time)
         }
 
@@ -356,7 +356,7 @@ import Track
         // Half as large, and beside its place.
         var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
         _ = stage.show(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
-        _ = stage.show(Step(time: 0.25, faces: [], candidates: [Self.door], mayBeSeen: true))
+        _ = stage.show(Step(time: 0.25, faces: [], candidateHeads: [Self.door], mayBeSeen: true))
         // Ada's head, and who may have come in.
         for place in [Point(180, 65), Point(170, 50), Point(190, 80), Point(244, 44)] {
             let changes = stage.changes(at: place)

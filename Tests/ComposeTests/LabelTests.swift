@@ -5,27 +5,27 @@ import Testing
 
 /// What masks say of themselves without being loaded.
 struct LabelTests {
-    private let wardrobe = Wardrobe(places: [masksFolder])
+    private let library = MaskLibrary(searchPaths: [masksFolder])
 
     @Test func `every choice of every mask has a default that it allows`() throws {
         var count = 0
-        for label in wardrobe.labels {
+        for label in library.summaries {
             for (name, choice) in label.choices {
                 let standard = try #require(label.defaults[name], "\(label.name): \(name)")
                 #expect(choice.allows(standard), "\(label.name): \(name) is \(standard)")
                 count += 1
             }
         }
-        print("\(count) choices in \(wardrobe.names.count) masks")
+        print("\(count) choices in \(library.names.count) masks")
         #expect(count > 3)
     }
 
     @Test func `what is drawn on the whole picture, or hides somebody, is nobody's own`() throws {
-        func isPersonal(_ name: String) -> Bool? { wardrobe.label(of: name)?.isPersonal }
+        func isPersonal(_ name: String) -> Bool? { library.label(of: name)?.isPersonal }
         #expect(isPersonal("santa") == true && isPersonal("crown") == true)
-        for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] where wardrobe.names.contains(name) {
+        for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] where library.names.contains(name) {
             #expect(isPersonal(name) == false, "\(name)")
         }
-        #expect(wardrobe.labels.count(where: \.isPersonal) > 10)
+        #expect(library.summaries.count(where: \.isPersonal) > 10)
     }
 }

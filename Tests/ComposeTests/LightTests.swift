@@ -36,9 +36,9 @@ private func picture(
     return frame
 }
 
-private func look(_ frame: borrowing Frame) -> FaceLook {
+private func look(_ frame: borrowing Frame) -> FaceIllumination {
     let pixels = PixelReader(frame.view)
-    return FaceLook(pixels, head, RoomLook(pixels, leavingOut: [Wearer(face: head)]))
+    return FaceIllumination(pixels, head, AmbientEstimate(pixels, leavingOut: [TrackedFace(face: head)]))
 }
 
 struct LightTests {
@@ -70,23 +70,23 @@ struct LightTests {
     }
 
     @Test func `what is measured settles in half a second and does not flicker`() {
-        var meter = LightMeter()
+        var lightEstimator = LightEstimator()
         let (bright, dim) = (look(picture(light: 0.95, skin: 0.5)), look(picture(light: 0.3, skin: 0.5)))
-        meter.update(bright, elapsed: 0)
-        #expect(meter.light.gain == bright.light.gain, "the first look counts at once")
-        meter.update(dim, elapsed: 1 / 30.0)
-        let step = bright.light.gain - meter.light.gain
+        lightEstimator.update(bright, elapsed: 0)
+        #expect(lightEstimator.light.gain == bright.light.gain, "the first look counts at once")
+        lightEstimator.update(dim, elapsed: 1 / 30.0)
+        let step = bright.light.gain - lightEstimator.light.gain
         #expect(step > 0 && step < 0.1 * (bright.light.gain - dim.light.gain))
-        for _ in 0..<60 { meter.update(dim, elapsed: 1 / 30.0) }
-        #expect(abs(meter.light.gain - dim.light.gain) < 0.02)
+        for _ in 0..<60 { lightEstimator.update(dim, elapsed: 1 / 30.0) }
+        #expect(abs(lightEstimator.light.gain - dim.light.gain) < 0.02)
     }
 
     @Test func `a face that has left the frame has neutral light`() {
         let frame = picture(light: 0.9, skin: 0.5)
         let pixels = PixelReader(frame.view)
-        let wearers = [Wearer(face: head)]
+        let trackedFaces = [TrackedFace(face: head)]
         var out = head
         out.head.origin = Point(-500, 900)
-        #expect(FaceLook(pixels, out, RoomLook(pixels, leavingOut: wearers)).light.gain == 1)
+        #expect(FaceIllumination(pixels, out, AmbientEstimate(pixels, leavingOut: trackedFaces)).light.gain == 1)
     }
 }

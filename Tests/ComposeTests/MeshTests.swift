@@ -54,14 +54,14 @@ struct MeshTests {
     private static func circle(_ radius: Float, _ middle: SIMD2<Float> = .zero, count: Int = 24) -> [SIMD2<Float>] {
         (0..<count).map { i in
             let turn = 2 * Float.pi * Float(i) / Float(count)
-            return middle + SIMD2(cosine(turn), sine(turn)) * radius
+            return middle + SIMD2(cos(turn), sin(turn)) * radius
         }
     }
 
     @Test func `bodies are closed, finite, as large as they should be, and face outward`() {
         let ring: [SIMD3<Float>] = (0..<12).map { i in
             let turn = 2 * Float.pi * Float(i) / 12
-            return [-sine(turn), 0, cosine(turn)]
+            return [-sin(turn), 0, cos(turn)]
         }
         let square: [SIMD2<Float>] = [[-1, -1], [1, -1], [1, 1], [-1, 1]]
         let cone: [(radius: Float, height: Float, shade: Float)] = [(0, 2, 1), (1, 0, 1), (0, 0, 1)]
@@ -124,7 +124,7 @@ struct MeshTests {
     @Test func `mirrored copies still face outward`() {
         for scale: SIMD3<Float> in [[-1, 1, 1], [1, -2, 1], [-1, -1, -0.5]] {
             var mesh = Shape.ball(radius: 1, around: 24)
-            mesh.transform(SolidMap(at: [3, 2, 1], turn: [20, -70, 130], scale: scale))
+            mesh.transform(AffineMap3D(at: [3, 2, 1], turn: [20, -70, 130], scale: scale))
             #expect(Self.volume(mesh) > 0 && Self.openEdges(mesh) == 0 && Self.against(mesh) == 0, "\(scale)")
         }
     }
@@ -164,7 +164,7 @@ struct MeshTests {
     @Test func `outlines at random never stop the program`() {
         let letters = Array("MmLlHhVvCcSsQqTtAaZz")
         let numbers = ["0", "1", "-7", "30.5", ".5", "1e2", "-1e-3", "99", "1.5.5", "1e5"]
-        var scatter = Scatter(seed: 4)
+        var scatter = SplitMix64(seed: 4)
         func any<T>(_ list: [T]) -> T { list[Int(scatter.next() * Float(list.count))] }
         var read = 0
         for _ in 0..<4000 {
@@ -216,7 +216,7 @@ struct MeshTests {
             let json = try JSON(Array("{\"layers\": [\(text)]}".utf8), file: "mask.json")
             var fields = try Fields(json, file: "mask.json")
             for var layer in try fields.objects("layers") {
-                _ = try WornLayer(
+                _ = try MaskLayer(
                     &layer, folder: "/", target: ArtTarget(FrameLayout(width: 64, height: 64, format: .yuyv)))
             }
             Issue.record("it is read: \(part)")

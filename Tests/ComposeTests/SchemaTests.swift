@@ -181,7 +181,7 @@ import Testing
         try Data(json.text.utf8).write(to: folder.appending(path: "mask.json"))
         let target = ArtTarget(FrameLayout(width: 32, height: 32, format: .i444))
         do {
-            _ = try Wardrobe(places: [scratch.url.path, Self.root.appending(path: "Masks").path]).load(
+            _ = try MaskLibrary(searchPaths: [scratch.url.path, Self.root.appending(path: "Masks").path]).load(
                 "pack", for: target)
             return nil
         } catch { return "\(error)" }

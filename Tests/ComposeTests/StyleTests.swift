@@ -76,7 +76,7 @@ struct StyleTests {
 
     @Test func `tinted art keeps its light and dark`() {
         // Three opaque greys round their mean, one half transparent, one not there.
-        var raster = RasterRGBA(
+        var raster = RGBAImage(
             width: 5, height: 1,
             bytes: [0, 0, 0, 255, 100, 100, 100, 255, 200, 200, 200, 255, 50, 50, 50, 128, 0, 0, 0, 0])
         Tint(color: Color(200, 100, 0)).dye(&raster)
@@ -90,7 +90,7 @@ struct StyleTests {
 
     @Test func `dark hair dyed fair is not black beside white`() {
         let hair: [UInt8] = [10, 10, 10, 255, 25, 25, 25, 255, 30, 30, 30, 255, 35, 35, 35, 255]
-        var (fair, dark) = (RasterRGBA(width: 4, height: 1, bytes: hair), RasterRGBA(width: 4, height: 1, bytes: hair))
+        var (fair, dark) = (RGBAImage(width: 4, height: 1, bytes: hair), RGBAImage(width: 4, height: 1, bytes: hair))
         Tint(color: Color(200, 165, 105)).dye(&fair)
         Tint(color: Color(24, 18, 14)).dye(&dark)
         print("dyed fair \(fair.bytes), dark \(dark.bytes)")

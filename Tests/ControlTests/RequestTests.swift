@@ -13,7 +13,7 @@ struct RequestTests {
     }
 
     @Test(arguments: [
-        (#"{"request": "toggle", "mask": "santa"}"#, Verb.toggle("santa")),
+        (#"{"request": "toggle", "mask": "santa"}"#, Command.toggle("santa")),
         (
             #"{"request": "set", "mask": "santa", "key": "opacity", "value": 0.5}"#,
             .set(mask: "santa", key: "opacity", value: 0.5)
@@ -31,10 +31,10 @@ struct RequestTests {
         (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
         (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
     ])
-    func `a sound line is understood`(line: String, verb: Verb) throws {
-        let found = try request(line).verb
+    func `a sound line is understood`(line: String, command: Command) throws {
+        let found = try request(line).command
         // Values know their line; what they are is compared.
-        #expect("\(found)".filter { !$0.isNumber } == "\(verb)".filter { !$0.isNumber })
+        #expect("\(found)".filter { !$0.isNumber } == "\(command)".filter { !$0.isNumber })
     }
 
     @Test func `every name that is offered is understood`() throws {
@@ -43,11 +43,11 @@ struct RequestTests {
             "only": #", "mask": "a""#,
             "wear": #", "masks": ["a"]"#, "set": #", "key": "a", "value": 1"#, "use": #", "device": "auto""#,
         ]
-        for name in Verb.names { _ = try request("{\"request\": \"\(name)\"\(more[name] ?? "")}") }
+        for name in Command.names { _ = try request("{\"request\": \"\(name)\"\(more[name] ?? "")}") }
     }
 
     @Test(arguments: [
-        (#"{"request": "togle"}"#, Refusal.Code.unknownRequest, "did you mean 'toggle'?"),
+        (#"{"request": "togle"}"#, RequestError.Code.unknownRequest, "did you mean 'toggle'?"),
         (#"{"request": "toggle"}"#, .badValue, "'mask' is missing"),
         (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a text"),
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),
@@ -59,10 +59,10 @@ struct RequestTests {
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
         (#"[1]"#, .badValue, "an object {...} is wanted"),
     ])
-    func `what is wrong is said with what would be right`(line: String, code: Refusal.Code, words: String) throws {
-        let refusal = #expect(throws: Refusal.self) { try request(line) }
-        #expect(refusal?.code == code)
-        #expect(refusal?.message.contains(words) == true, "\(refusal?.message ?? "")")
+    func `what is wrong is said with what would be right`(line: String, code: RequestError.Code, words: String) throws {
+        let requestError = #expect(throws: RequestError.self) { try request(line) }
+        #expect(requestError?.code == code)
+        #expect(requestError?.message.contains(words) == true, "\(requestError?.message ?? "")")
     }
 
     @Test func `the documentation names every request, event and error, and no others`() throws {
@@ -74,9 +74,9 @@ struct RequestTests {
             let cells = part.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
             return Set(cells.flatMap { $0.matches(of: /`([a-z-]+)`/).map { String($0.1) } })
         }
-        #expect(names(below: "Requests") == Set(Verb.names))
+        #expect(names(below: "Requests") == Set(Command.names))
         #expect(names(below: "Events") == Set(Topic.allCases.map(\.rawValue)))
-        #expect(names(below: "Errors") == Set(Refusal.Code.allCases.map(\.rawValue)))
+        #expect(names(below: "Errors") == Set(RequestError.Code.allCases.map(\.rawValue)))
     }
 
     @Test func `what is written can be read again`() throws {

@@ -10,14 +10,14 @@ import Testing
 /// The socket as strangers use it: garbage, half lines, giant lines, floods, and those who never read.
 @Suite(.ownThread) struct ServerTests {
     /// Answers everything with what was asked for, and snapshots when somebody resumes.
-    private final class Echo: Answering {
+    private final class Echo: RequestResponder {
         private let held = Mutex<[@Sendable (Result<JSON, any Error>) -> Void]>([])
         let events = Atomic<Int>(0)
         /// How many events there may be: a test that counts them gives out the next when it has read the last.
         let most = Atomic<Int>(.max)
 
-        func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
-            switch verb {
+        func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+            switch command {
             case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
             case .snapshot: held.withLock { $0.append(reply) }
             case .resume:
@@ -27,7 +27,7 @@ import Testing
                 }
                 for reply in late { reply(.success(JSON(["path": "late"]))) }
                 reply(.success(JSON([:])))
-            case .next: reply(.failure(Refusal(.notNow, "there is none")))
+            case .next: reply(.failure(RequestError(.notNow, "there is none")))
             default: reply(.success(JSON([:])))
             }
         }
@@ -61,7 +61,7 @@ import Testing
             scratch = try ScratchFolder()
             // News a thousand times a second.
             server = try ControlServer(
-                try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, newsInterval: 1)
+                try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1)
         }
 
         /// Asks again and again until the server has room: what others gave up is free when it has noticed.

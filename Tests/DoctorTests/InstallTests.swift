@@ -18,7 +18,7 @@ private final class Session {
         (said, ran, questions) = ([], [], 0)
         var choices = Installer.Choices()
         (choices.isDry, choices.hasModule, choices.hasEdited) = (isDry, hasModule, hasEdited)
-        let user = Installer.Surroundings(
+        let user = Installer.Console(
             say: { self.said.append($0) },
             ask: answer.map { answer in
                 { _ in

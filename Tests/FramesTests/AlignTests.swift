@@ -20,7 +20,7 @@ private struct Patch {
         samples = (0..<Self.side * Self.side).map { i in
             let p = back(Point(Float(i % Self.side), Float(i / Self.side)))
             let (x, y) = (p.x * detail, p.y * detail)
-            let waves = 30 * sine(x / 5 + 0.4 * sine(y / 7)) + 24 * sine(y / 6 - x / 17) + 16 * sine((x - y) / 11)
+            let waves = 30 * sin(x / 5 + 0.4 * sin(y / 7)) + 24 * sin(y / 6 - x / 17) + 16 * sin((x - y) / 11)
             return UInt8(max(0, min(255, (128 + waves) * gain + offset)))
         }
     }
@@ -52,8 +52,8 @@ struct AlignTests {
         _ picture: Patch, to template: Patch, from start: Affine = .identity, rounds: Int = 8, capacity: Int = 800,
         visible: (Point) -> Bool = { _ in true }
     ) -> Alignment? {
-        var aligner = Aligner(capacity: capacity)
-        return aligner.align(
+        var imageAligner = ImageAligner(capacity: capacity)
+        return imageAligner.align(
             picture.samples.span, to: template.samples.span, side: Patch.side, step: 2, visible: visible, from: start,
             rounds: rounds)
     }
@@ -130,8 +130,8 @@ struct AlignTests {
     func `a start that is no place in the picture is refused`(start: Affine) throws {
         let plain = try Patch()
         #expect(align(plain, to: plain, from: start) == nil)
-        var aligner = Aligner(capacity: 800)
-        let found = aligner.search(
+        var imageAligner = ImageAligner(capacity: 800)
+        let found = imageAligner.search(
             plain.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
             from: start, reach: 2)
         #expect(found == nil)
@@ -141,8 +141,8 @@ struct AlignTests {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(9, -7))
         let (picture, plain) = (try Patch(through: map, detail: 2.5), try Patch(detail: 2.5))
         let refined = align(picture, to: plain).map { Patch.distance($0.map, map) } ?? .infinity
-        var aligner = Aligner(capacity: 800)
-        let found = aligner.search(
+        var imageAligner = ImageAligner(capacity: 800)
+        let found = imageAligner.search(
             picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
             from: .identity, reach: 10)
         let jump = try #require(found)
@@ -154,12 +154,12 @@ struct AlignTests {
 
     @Test func `aligning and searching allocate nothing`() throws {
         let (picture, plain) = (try Patch(through: Patch.map(scale: 1.02, degrees: 2, shift: Point(1, 1))), try Patch())
-        var aligner = Aligner(capacity: 800)
+        var imageAligner = ImageAligner(capacity: 800)
         func run() {
-            _ = aligner.align(
+            _ = imageAligner.align(
                 picture.samples.span, to: plain.samples.span, side: Patch.side, step: 2, visible: { $0.x > 3 },
                 from: .identity, rounds: 3)
-            _ = aligner.search(
+            _ = imageAligner.search(
                 picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { $0.x > 3 },
                 from: .identity, reach: 2)
         }

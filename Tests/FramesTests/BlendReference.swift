@@ -58,18 +58,18 @@ struct Reference {
 
     /// The definition, in floating point: each pixel's art is taken bilinearly, chroma from the mean of the pixels
     /// that share it.
-    mutating func blend(_ stamp: Stamp, by map: Affine, _ paint: Paint) throws {
+    mutating func blend(_ sprite: Sprite, by map: Affine, _ paint: Paint) throws {
         let back = try #require(map.inverse)
         var art = [SIMD4<Double>](repeating: .zero, count: layout.width * layout.height)
         for y in 0..<layout.height {
             for x in 0..<layout.width {
                 let p = back(Point(Float(x), Float(y)))
                 let (u, v) = (Double(p.x), Double(p.y))
-                guard u >= 0, v >= 0, u < Double(stamp.width - 1), v < Double(stamp.height - 1) else { continue }
+                guard u >= 0, v >= 0, u < Double(sprite.width - 1), v < Double(sprite.height - 1) else { continue }
                 let (i, j) = (Int(u), Int(v))
                 let (fu, fv) = (u - Double(i), v - Double(j))
                 func pixel(_ i: Int, _ j: Int) -> SIMD4<Double> {
-                    let p = stamp.pixels[j * stamp.width + i]
+                    let p = sprite.pixels[j * sprite.width + i]
                     return [Double(p & 255), Double(p >> 8 & 255), Double(p >> 16 & 255), Double(p >> 24)]
                 }
                 let upper = pixel(i, j) * (1 - fu) + pixel(i + 1, j) * fu
@@ -128,7 +128,7 @@ struct Reference {
 }
 
 /// Soft blobs and hard edges of all opacities inside a transparent border, with much nothing between.
-func makeStamp(width: Int, height: Int) -> Stamp {
+func makeStamp(width: Int, height: Int) -> Sprite {
     var pixels: [UInt32] = []
     for y in 0..<height {
         for x in 0..<width {
@@ -140,7 +140,7 @@ func makeStamp(width: Int, height: Int) -> Stamp {
             pixels.append(luma | u << 8 | v << 16 | UInt32(alpha) << 24)
         }
     }
-    return Stamp(width: width, height: height, pixels: pixels)
+    return Sprite(width: width, height: height, pixels: pixels)
 }
 
 /// The definition of what art changes, in floating point and one pixel at a time.

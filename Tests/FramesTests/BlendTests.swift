@@ -10,7 +10,7 @@ struct BlendTests {
 
     @Test(arguments: PixelFormat.allCases, sizes)
     func `art lands as the definition says, in every format and odd sizes too`(format: PixelFormat, size: Size) throws {
-        let stamp = makeStamp(width: 61, height: 47)
+        let sprite = makeStamp(width: 61, height: 47)
         let layouts = [
             FrameLayout(width: size.width, height: size.height, format: format),
             FrameLayout(width: size.width, height: size.height, format: format, lumaStride: 400),
@@ -28,8 +28,8 @@ struct BlendTests {
                 for opacity in [1, 0.4] {
                     var wanted = Reference(layout)
                     var frame = wanted.frame()
-                    try wanted.blend(stamp, by: map, Paint(opacity: Float(opacity)))
-                    blend(stamp, by: map, opacity: Float(opacity), onto: &frame)
+                    try wanted.blend(sprite, by: map, Paint(opacity: Float(opacity)))
+                    blend(sprite, by: map, opacity: Float(opacity), onto: &frame)
                     let error = wanted.error(of: frame)
                     #expect(error <= 2, "\(layout) \(map) at \(opacity): off by \(error) levels")
                 }
@@ -38,9 +38,9 @@ struct BlendTests {
     }
 
     @Test func `opaque art hides what is under it`() {
-        let stamp = Stamp(width: 60, height: 60, pixels: Array(repeating: 0xff50_60a0, count: 3600))
+        let sprite = Sprite(width: 60, height: 60, pixels: Array(repeating: 0xff50_60a0, count: 3600))
         var frame = Frame(FrameLayout(width: 64, height: 32, format: .yuyv))
-        blend(stamp, by: Affine(scale: 2, angle: 0, origin: Point(-20, -20)), opacity: 1, onto: &frame)
+        blend(sprite, by: Affine(scale: 2, angle: 0, origin: Point(-20, -20)), opacity: 1, onto: &frame)
         let bytes = frame.bytes
         for i in stride(from: 0, to: bytes.count, by: 4) {
             #expect(bytes[i] == 0xa0 && bytes[i + 1] == 0x60 && bytes[i + 2] == 0xa0 && bytes[i + 3] == 0x50)
@@ -64,25 +64,25 @@ struct BlendTests {
     }
 
     @Test func `opacity zero or less leaves the frame as it is, and more than one is one`() throws {
-        let stamp = makeStamp(width: 61, height: 47)
+        let sprite = makeStamp(width: 61, height: 47)
         var wanted = Reference(FrameLayout(width: 64, height: 48, format: .nv12))
         var frame = wanted.frame()
-        blend(stamp, by: .identity, opacity: 0, onto: &frame)
-        blend(stamp, by: .identity, opacity: -1, onto: &frame)
-        blend(stamp, by: .identity, opacity: .nan, onto: &frame)
+        blend(sprite, by: .identity, opacity: 0, onto: &frame)
+        blend(sprite, by: .identity, opacity: -1, onto: &frame)
+        blend(sprite, by: .identity, opacity: .nan, onto: &frame)
         #expect(wanted.error(of: frame) == 0)
-        try wanted.blend(stamp, by: .identity, Paint())
-        blend(stamp, by: .identity, opacity: 7, onto: &frame)
+        try wanted.blend(sprite, by: .identity, Paint())
+        blend(sprite, by: .identity, opacity: 7, onto: &frame)
         #expect(wanted.error(of: frame) <= 2)
     }
 
     @Test func `laying art over a frame allocates nothing`() {
-        let stamp = makeStamp(width: 61, height: 47)
+        let sprite = makeStamp(width: 61, height: 47)
         var frame = Frame(FrameLayout(width: 96, height: 64, format: .yuyv))
         let map = Affine(scale: 1.4, angle: 0.3, origin: Point(-20, -9))
-        blend(stamp, by: map, opacity: 1, onto: &frame)
+        blend(sprite, by: map, opacity: 1, onto: &frame)
         let before = callocations_count()
-        blend(stamp, by: map, opacity: 1, onto: &frame)
+        blend(sprite, by: map, opacity: 1, onto: &frame)
         #expect(callocations_count() == before)
     }
 }

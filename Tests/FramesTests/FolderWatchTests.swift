@@ -9,22 +9,22 @@ import Testing
 /// hears the bell alone will never hear that change.
 @Suite(.ownThread) struct FolderWatchTests {
     let scratch: ScratchFolder
-    let bell: Bell
+    let wakeEvent: WakeEvent
 
     init() throws {
         scratch = try ScratchFolder()
-        bell = try Bell()
+        wakeEvent = try WakeEvent()
         try scratch.write("old", "watched/file")
         try scratch.makeFolder("watched/folder")
         try scratch.write("outside", "outside")
     }
 
-    private let both: FolderWatch.Heard = [.bell, .change]
+    private let both: FolderWatch.WaitResult = [.wakeEvent, .change]
 
     /// What a watch hears after a shell line in the watched folder.
-    private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.Heard {
+    private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.WaitResult {
         try scratch.shell("cd watched && \(line)")
-        bell.ring()
+        wakeEvent.ring()
         return watch.wait(quiet: 0)
     }
 
@@ -42,82 +42,82 @@ import Testing
     func `what changes in a folder is heard, and of some folders only what comes and goes`(
         line: String, countsAsFile: Bool, countsAsName: Bool
     ) throws {
-        var files = FolderWatch(bell: bell.descriptor)
-        var names = FolderWatch(bell: bell.descriptor)
+        var files = FolderWatch(wakeEvent: wakeEvent.descriptor)
+        var names = FolderWatch(wakeEvent: wakeEvent.descriptor)
         files.set(files: [scratch.path("watched")], names: [])
         names.set(files: [], names: [scratch.path("watched")])
         let first = try heard(files, after: line)
-        #expect(first == (countsAsFile ? both : .bell))
-        bell.ring()
+        #expect(first == (countsAsFile ? both : .wakeEvent))
+        wakeEvent.ring()
         let second = names.wait(quiet: 0)
-        #expect(second == (countsAsName ? both : .bell))
+        #expect(second == (countsAsName ? both : .wakeEvent))
     }
 
     @Test func `a folder of both kinds is heard for all that changes`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [scratch.path("watched")])
         let first = try heard(watch, after: "echo more >> file")
         #expect(first == both)
     }
 
     @Test func `changes that came together are heard once`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "echo more > file; mv file new; rm new; mkdir one two")
         #expect(first == both)
-        bell.ring()
+        wakeEvent.ring()
         let second = watch.wait(quiet: 0)
-        #expect(second == .bell)
+        #expect(second == .wakeEvent)
     }
 
     @Test func `a folder that is watched no more is not heard, and the others still are`() throws {
         try scratch.makeFolder("other")
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched"), scratch.path("other")], names: [])
         watch.set(files: [scratch.path("other")], names: [])
         // The kernel tells that a watch has ended, too.
-        bell.ring()
+        wakeEvent.ring()
         watch.wait(quiet: 0)
         let first = try heard(watch, after: "rm file")
-        #expect(first == .bell)
+        #expect(first == .wakeEvent)
         let second = try heard(watch, after: "touch ../other/new")
         #expect(second == both)
     }
 
     @Test func `a folder that is made anew is heard once it is set again`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "cd .. && rm -r watched && mkdir watched")
         #expect(first == both)
         watch.set(files: [scratch.path("watched")], names: [])
-        bell.ring()
+        wakeEvent.ring()
         watch.wait(quiet: 0)
         let second = try heard(watch, after: "touch new")
         #expect(second == both)
     }
 
     @Test func `what is no folder is passed over`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         let places = [scratch.path("none"), scratch.path("outside"), scratch.path("watched")]
         watch.set(files: places, names: places)
         let first = try heard(watch, after: "echo more >> ../outside; mkdir ../none")
-        #expect(first == .bell)
+        #expect(first == .wakeEvent)
         let second = try heard(watch, after: "touch new")
         #expect(second == both)
     }
 
     @Test func `of many changes, told in many pieces, nothing is left`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "for i in {1..500}; do : > new$i; done")
         #expect(first == both)
-        bell.ring()
+        wakeEvent.ring()
         let second = watch.wait(quiet: 0)
-        #expect(second == .bell)
+        #expect(second == .wakeEvent)
     }
 
     @Test func `without the bell a change is heard alone`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
         let first = watch.wait(quiet: 0)
@@ -125,26 +125,26 @@ import Testing
     }
 
     @Test func `a bell that is rung while the folder is waited for to be quiet ends that, and is told`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
-        let bell = bell
+        let wakeEvent = wakeEvent
         // Before the wait or in it. Nothing else ends that: the folder stays quiet.
-        Thread { bell.ring() }.start()
+        Thread { wakeEvent.ring() }.start()
         let first = watch.wait(quiet: -1)
         #expect(first == both)
-        bell.ring()
+        wakeEvent.ring()
         let second = watch.wait(quiet: 0)
-        #expect(second == .bell)
+        #expect(second == .wakeEvent)
     }
 
     @Test func `the bell is heard once, however often it was rung`() throws {
-        var watch = FolderWatch(bell: bell.descriptor)
+        var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [], names: [])
-        for _ in 0..<3 { bell.ring() }
+        for _ in 0..<3 { wakeEvent.ring() }
         let first = watch.wait(quiet: 0)
-        #expect(first == .bell)
-        var polled = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(first == .wakeEvent)
+        var polled = pollfd(fd: wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         let isRinging = unsafe poll(&polled, 1, 0) != 0
         #expect(!isRinging)
     }

@@ -22,14 +22,14 @@ private let paints: [Paint] =
     BlendMode.allCases.map { Paint($0) } + [
         Paint(.multiply, opacity: 0.5), Paint(.softLight, opacity: 0.3),
         Paint(gain: 0.4), Paint(gain: 1.5), Paint(cast: [-20, 14]), Paint(.screen, gain: 0.6, cast: [12, -9]),
-        Paint(relief: Paint.Relief(reference: 120, strength: 1)),
-        Paint(.overlay, opacity: 0.8, gain: 0.8, relief: Paint.Relief(reference: 90, strength: 0.6)),
+        Paint(relief: Paint.ShadingTransfer(reference: 120, strength: 1)),
+        Paint(.overlay, opacity: 0.8, gain: 0.8, relief: Paint.ShadingTransfer(reference: 90, strength: 0.6)),
     ]
 
 struct PaintTests {
     @Test(arguments: PixelFormat.allCases, [ColorRange.limited, .full])
     func `every mode, light and relief does as its formula says`(format: PixelFormat, range: ColorRange) throws {
-        let stamp = Stamp(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
+        let sprite = Sprite(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
         var worst = 0.0
         for (width, height) in [(48, 32), (49, 31), (33, 21), (5, 3)] {
             let layout = FrameLayout(width: width, height: height, format: format, range: range, lumaStride: 260)
@@ -37,8 +37,8 @@ struct PaintTests {
                 for paint in paints {
                     var wanted = Reference(layout)
                     var frame = wanted.frame()
-                    try wanted.blend(stamp, by: map, paint)
-                    blend(stamp, by: map, paint, onto: &frame)
+                    try wanted.blend(sprite, by: map, paint)
+                    blend(sprite, by: map, paint, onto: &frame)
                     let error = wanted.error(of: frame)
                     worst = max(worst, error)
                     // Overlay and soft light double the rounding of the art to 8 bits.
@@ -55,13 +55,13 @@ struct PaintTests {
         for paint in paints {
             var wanted = Reference(layout)
             var frame = wanted.frame()
-            var tile = Tile()
-            let isSeen = tile.begin(PixelRect(x: 7, y: 5, width: 200, height: 41), in: layout)
+            var layer = LayerBuffer()
+            let isSeen = layer.begin(PixelRect(x: 7, y: 5, width: 200, height: 41), in: layout)
             #expect(isSeen)
             var art = [SIMD4<Double>](repeating: .zero, count: layout.width * layout.height)
             let colors = makeColors(width: 80, height: 60, range: .limited)
-            let (region, stride) = (tile.region, tile.stride)
-            var pixels = tile.pixels
+            let (region, stride) = (layer.region, layer.stride)
+            var pixels = layer.pixels
             for y in 0..<region.height {
                 for x in 0..<region.width {
                     let p = colors[y * 80 + x]
@@ -72,7 +72,7 @@ struct PaintTests {
                 }
             }
             wanted.lay(art, paint)
-            lay(tile, paint, onto: &frame)
+            lay(layer, paint, onto: &frame)
             let error = wanted.error(of: frame)
             #expect(error <= 3, "\(layout) \(paint): off by \(error) levels")
         }
@@ -87,7 +87,7 @@ struct PaintTests {
         let untouched = Reference(layout)
         var frame = untouched.frame()
         blend(
-            Stamp(width: 60, height: 40, pixels: pixels), by: .identity, Paint(mode, gain: 0.7, cast: [9, -9]),
+            Sprite(width: 60, height: 40, pixels: pixels), by: .identity, Paint(mode, gain: 0.7, cast: [9, -9]),
             onto: &frame)
         let before = untouched.frame()
         let bytes = frame.bytes
@@ -103,25 +103,25 @@ struct PaintTests {
 
     @Test func `wild light is held within bounds`() {
         var frame = Frame(FrameLayout(width: 64, height: 32, format: .nv12))
-        let stamp = Stamp(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
+        let sprite = Sprite(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
         for value in [Float.nan, .infinity, -.infinity, -5, 1e9] {
             for mode in BlendMode.allCases {
-                let relief = Paint.Relief(reference: value, strength: value)
+                let relief = Paint.ShadingTransfer(reference: value, strength: value)
                 blend(
-                    stamp, by: .identity, Paint(mode, gain: value, cast: [value, value], relief: relief), onto: &frame)
+                    sprite, by: .identity, Paint(mode, gain: value, cast: [value, value], relief: relief), onto: &frame)
             }
         }
         #expect(frame.bytes.count > 0)
     }
 
     @Test func `rich paint allocates nothing`() {
-        let stamp = Stamp(width: 100, height: 100, pixels: makeColors(width: 100, height: 100, range: .limited))
+        let sprite = Sprite(width: 100, height: 100, pixels: makeColors(width: 100, height: 100, range: .limited))
         var frame = Frame(FrameLayout(width: 320, height: 240, format: .yuyv))
         let map = Affine(scale: 1.1, angle: 0.1, origin: Point(100, 50))
         for paint in [Paint()] + paints {
-            blend(stamp, by: map, paint, onto: &frame)
+            blend(sprite, by: map, paint, onto: &frame)
             let before = callocations_count()
-            blend(stamp, by: map, paint, onto: &frame)
+            blend(sprite, by: map, paint, onto: &frame)
             let asked = callocations_count() - before
             #expect(asked == 0, "\(paint)")
         }

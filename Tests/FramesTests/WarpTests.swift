@@ -7,7 +7,7 @@ private struct Grid {
     var vertices: [WarpVertex] = []
     var triangles: [SIMD4<UInt8>] = []
 
-    init(seed: UInt64, cells: Int = 6, side: Float = 17.3, from corner: Point = Point(9.7, 6.2), stamp: Float = 120) {
+    init(seed: UInt64, cells: Int = 6, side: Float = 17.3, from corner: Point = Point(9.7, 6.2), sprite: Float = 120) {
         var state = seed &* 7_919 &+ 3
         func draw() -> Float {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -20,7 +20,7 @@ private struct Grid {
                 var target = corner + (place + Point(draw(), draw()) * 0.5) * side
                 if (x + y) % 3 == 0 { target.round(.toNearestOrEven) }
                 vertices.append(
-                    WarpVertex(source: Point(2, 2) + place / Float(cells) * (stamp - 5), target: target, fade: 1))
+                    WarpVertex(source: Point(2, 2) + place / Float(cells) * (sprite - 5), target: target, fade: 1))
             }
         }
         let across = cells + 1
@@ -56,29 +56,29 @@ private struct Grid {
 private let layout = FrameLayout(width: 140, height: 130, format: .i444, range: .full)
 private let all = PixelRect(x: 0, y: 0, width: 140, height: 130)
 
-private func words(_ grid: Grid, _ stamp: Stamp, only: Range<Int>? = nil, _ region: PixelRect = all) -> [UInt32] {
-    var tile = Tile()
-    guard tile.begin(region, in: layout) else { return [] }
+private func words(_ grid: Grid, _ sprite: Sprite, only: Range<Int>? = nil, _ region: PixelRect = all) -> [UInt32] {
+    var layer = LayerBuffer()
+    guard layer.begin(region, in: layout) else { return [] }
     let chosen = Array(only.map { grid.triangles[$0] } ?? grid.triangles[...])
-    warp(stamp, grid.vertices.span, chosen.span, onto: &tile)
+    warp(sprite, grid.vertices.span, chosen.span, onto: &layer)
     var out: [UInt32] = []
-    let (piece, row) = (tile.region, tile.stride)
-    let pixels = tile.readPixels
+    let (piece, row) = (layer.region, layer.stride)
+    let pixels = layer.readPixels
     for y in 0..<piece.height { for x in 0..<piece.width { out.append(pixels[y * row + x]) } }
     return out
 }
 
 @Test func `bent triangles touch every pixel between them once, and none outside`() {
-    let stamp = Stamp(width: 120, height: 120, pixels: Array(repeating: 0xffff_ffff, count: 120 * 120))
+    let sprite = Sprite(width: 120, height: 120, pixels: Array(repeating: 0xffff_ffff, count: 120 * 120))
     let around: [(Double, Double)] = [(-0.01, -0.01), (0.01, -0.01), (-0.01, 0.01), (0.01, 0.01)]
     var (inside, doubtful) = (0, 0)
     for seed in 0..<12 as Range<UInt64> {
         let grid = Grid(seed: seed)
         var counts = Array(repeating: 0, count: 140 * 130)
         for i in grid.triangles.indices {
-            for (at, word) in words(grid, stamp, only: i..<i + 1).enumerated() where word != 0 { counts[at] += 1 }
+            for (at, word) in words(grid, sprite, only: i..<i + 1).enumerated() where word != 0 { counts[at] += 1 }
         }
-        let together = words(grid, stamp)
+        let together = words(grid, sprite)
         for y in 0..<130 {
             for x in 0..<140 {
                 let at = y * 140 + x
@@ -106,11 +106,11 @@ private func words(_ grid: Grid, _ stamp: Stamp, only: Range<Int>? = nil, _ regi
     for y in 0..<120 as Range<UInt32> {
         for x in 0..<120 as Range<UInt32> { pixels.append(0xff80_0000 | x * 2 | y * 2 << 8) }
     }
-    let stamp = Stamp(width: 120, height: 120, pixels: pixels)
+    let sprite = Sprite(width: 120, height: 120, pixels: pixels)
     var worst = 0.0
     for seed in 20..<26 as Range<UInt64> {
         let grid = Grid(seed: seed)
-        let seen = words(grid, stamp)
+        let seen = words(grid, sprite)
         for y in 0..<130 {
             for x in 0..<140 where seen[y * 140 + x] != 0 {
                 guard let (u, v) = grid.source(Double(x), Double(y)) else { continue }
@@ -122,7 +122,7 @@ private func words(_ grid: Grid, _ stamp: Stamp, only: Range<Int>? = nil, _ regi
         }
         // A tile that holds but a part shows the same part; where it begins, sums may round another way.
         let piece = PixelRect(x: 40, y: 30, width: 50, height: 44)
-        let part = words(grid, stamp, piece)
+        let part = words(grid, sprite, piece)
         for y in 0..<44 {
             for x in 0..<50 {
                 let (one, other) = (part[y * 50 + x], seen[(y + 30) * 140 + x + 40])
@@ -137,13 +137,13 @@ private func words(_ grid: Grid, _ stamp: Stamp, only: Range<Int>? = nil, _ regi
 }
 
 @Test func `triangles that face away are left out, and faded corners fade`() {
-    let stamp = Stamp(width: 120, height: 120, pixels: Array(repeating: 0xffff_ffff, count: 120 * 120))
+    let sprite = Sprite(width: 120, height: 120, pixels: Array(repeating: 0xffff_ffff, count: 120 * 120))
     var grid = Grid(seed: 1)
     for i in grid.vertices.indices { grid.vertices[i].target.x = 140 - grid.vertices[i].target.x }
-    #expect(words(grid, stamp).allSatisfy { $0 == 0 })
+    #expect(words(grid, sprite).allSatisfy { $0 == 0 })
     grid = Grid(seed: 1)
     for i in grid.vertices.indices { grid.vertices[i].fade = Float(i % 7) / 6 }
-    let alphas: [Int] = words(grid, stamp).map { Int($0 >> 24) }.filter { $0 > 0 }
+    let alphas: [Int] = words(grid, sprite).map { Int($0 >> 24) }.filter { $0 > 0 }
     #expect((alphas.max() ?? 0) > 200)
     #expect((alphas.min() ?? 255) < 60)
 }

@@ -66,7 +66,7 @@ import Testing
 
     @Test func `what a file leaves out is as by default, and what it says holds`() throws {
         var expected = Configuration()
-        expected.masks = [Wish("cat"), Wish("round-glasses")]
+        expected.masks = [MaskSelection("cat"), MaskSelection("round-glasses")]
         expected.output.width = 640
         expected.faces.most = 2
         let text = """

@@ -20,11 +20,11 @@ import Testing
             {"source": "camera", "masks": [], "faces": {"most": 4}, "output": {"width": 64, "height": 64}}
             """
         let scratch: ScratchFolder
-        let session: Session
-        let board: Board
-        let room: DressingRoom
+        let context: AppContext
+        let mailbox: Mailbox
+        let loader: MaskLoader
         let daemon: Daemon
-        private let desk: PageDesk
+        private let pageService: PageService
 
         /// - Parameters:
         ///   - configuration: the user's file; nil: there is none.
@@ -47,41 +47,41 @@ import Testing
                 """
                 {"version": 1, "layers": [{"kind": "effect", "way": "grey"}]}
                 """, "config/guise/Masks/ab-grey/mask.json")
-            session = try Session(places: Places(environment: scratch.environment))
+            context = try AppContext(paths: Paths(environment: scratch.environment))
             var settings = Settings()
-            settings.adopt(session.configuration)
+            settings.adopt(context.configuration)
             settings.source = source
-            board = try Board(settings)
-            room = try session.dressingRoom([], for: canvas)
-            desk = PageDesk(session, board, room, Preview(layout: canvas) {}, Album())
+            mailbox = try Mailbox(settings)
+            loader = try context.maskLoader([], for: canvas)
+            pageService = PageService(context, mailbox, loader, Preview(layout: canvas) {}, CaptureStore())
             daemon = try Daemon(
-                session, board, room, desk, outputs: ["nowhere"], canvas: canvas, session.read)
+                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.read)
         }
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
 
         /// Waits for the answer.
-        func ask(_ verb: Verb) throws -> JSON {
+        func ask(_ verb: Command) throws -> JSON {
             let answer = Answer()
             daemon.answer(verb) { answer.put($0) }
             return try answer.take()
         }
 
         /// Why it is refused; nil: it is done.
-        func refusal(_ verb: Verb) -> Refusal? {
+        func requestError(_ verb: Command) -> RequestError? {
             do {
                 _ = try ask(verb)
                 return nil
-            } catch { return Refusal(error) }
+            } catch { return RequestError(error) }
         }
 
         /// Names, as an answer has them.
-        func worn(_ verb: Verb) throws -> [String] {
+        func worn(_ verb: Command) throws -> [String] {
             try ask(verb)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
         }
 
         /// What the user should know, as an answer has it.
-        func notes(_ verb: Verb) throws -> [String] {
+        func notes(_ verb: Command) throws -> [String] {
             try ask(verb)["notes"]?.elements.compactMap(\.string) ?? []
         }
 
@@ -89,7 +89,7 @@ import Testing
         var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
 
         /// What subscribers hear now, but for figures, which go by the clock.
-        var news: [JSON] { daemon.news().filter { $0.topic != .figures }.map(\.event) }
+        var news: [JSON] { daemon.news().filter { $0.topic != .metrics }.map(\.event) }
     }
 
     private final class Answer: Sendable {
@@ -115,10 +115,10 @@ import Testing
         house.daemon.note(camera: "a camera")
         func state() throws -> String? { try house.ask(.status)["state"]?.string }
         #expect(try state() == "closed")
-        for (camera, word) in [(Pulse.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
-            var pulse = Pulse()
-            (pulse.camera, pulse.frames, pulse.faces) = (camera, 7, 2)
-            house.board.tell(pulse)
+        for (camera, word) in [(LoopStatus.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
+            var loopStatus = LoopStatus()
+            (loopStatus.camera, loopStatus.frames, loopStatus.faces) = (camera, 7, 2)
+            house.mailbox.tell(loopStatus)
             #expect(try state() == word)
         }
         _ = try house.ask(.freeze)
@@ -134,10 +134,10 @@ import Testing
 
     @Test func `a stop ends the loop, and who subscribes is not the daemon's business`() throws {
         let house = try House()
-        #expect(house.refusal(.subscribe([.masks]))?.code == .unknownRequest)
-        #expect(!house.board.isEnding)
+        #expect(house.requestError(.subscribe([.masks]))?.code == .unknownRequest)
+        #expect(!house.mailbox.isEnding)
         _ = try house.ask(.stop)
-        #expect(house.board.isEnding)
+        #expect(house.mailbox.isEnding)
     }
 
     // MARK: - masks
@@ -153,24 +153,24 @@ import Testing
         #expect(try house.worn(.hide("aa-choices")) == ["ab-grey"], "it is not worn")
         #expect(try house.worn(.only("aa-choices")) == ["aa-choices"])
         #expect(try house.worn(.wear(["ab-grey", "aa-choices", "ab-grey"])) == ["ab-grey", "aa-choices"])
-        #expect(house.room.wishes.map(\.mask) == ["ab-grey", "aa-choices"])
-        #expect(try house.worn(.clear) == [] && house.room.wishes.isEmpty)
+        #expect(house.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.clear) == [] && house.loader.selections.isEmpty)
         #expect(try house.worn(.wear([])) == [])
     }
 
     @Test(arguments: [
-        Verb.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
+        Command.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
     ])
-    func `a mask that hides faces stays on until a request names it`(verb: Verb) throws {
+    func `a mask that hides faces stays on until a request names it`(verb: Command) throws {
         let house = try House()
         _ = try house.ask(.show("aa-choices"))
         _ = try house.ask(.show("pixelate"))
         _ = try house.ask(.set(mask: "pixelate", key: "opacity", value: 0.9))
         let answer = try house.ask(verb)
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
-        let kept = try #require(house.room.wishes.first)
+        let kept = try #require(house.loader.selections.first)
         #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
-        #expect(!house.room.wishes.contains { $0.mask == "aa-choices" })
+        #expect(!house.loader.selections.contains { $0.mask == "aa-choices" })
         // Named, it goes; nothing is said to be kept that the request names.
         #expect(try house.ask(.only("pixelate"))["kept"] == nil)
         #expect(try house.worn(.hide("pixelate")) == [])
@@ -199,25 +199,25 @@ import Testing
 
     @Test func `next and random never put on a mask that hides faces`() throws {
         let house = try House()
-        let hiding = Set(house.session.wardrobe.labels.filter(\.isHiding).map(\.name))
+        let hiding = Set(house.context.library.labels.filter(\.isHiding).map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
-        for _ in house.session.wardrobe.names {
+        for _ in house.context.library.names {
             #expect(try hiding.isDisjoint(with: house.worn(.next)))
             #expect(try hiding.isDisjoint(with: house.worn(.random)))
         }
     }
 
     @Test(arguments: [
-        Verb.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"), .wear(["aa-choices", "ab-gray"]),
+        Command.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"), .wear(["aa-choices", "ab-gray"]),
         .set(mask: "ab-gray", key: "opacity", value: 1),
     ])
-    func `a name that nobody knows is refused with the nearest one, and changes nothing`(verb: Verb) throws {
+    func `a name that nobody knows is refused with the nearest one, and changes nothing`(verb: Command) throws {
         let house = try House()
         _ = try house.ask(.show("ab-grey"))
-        let refusal = try #require(house.refusal(verb))
-        #expect(refusal.code == .unknownMask && refusal.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
-        #expect(house.room.wishes == [Wish("ab-grey")])
-        let far = try #require(house.refusal(.show("qqqqqqqqqqqqqqqq")))
+        let requestError = try #require(house.requestError(verb))
+        #expect(requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
+        #expect(house.loader.selections == [MaskSelection("ab-grey")])
+        let far = try #require(house.requestError(.show("qqqqqqqqqqqqqqqq")))
         #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
     }
 
@@ -226,12 +226,12 @@ import Testing
         _ = try house.ask(.show("ab-grey"))
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/Masks/ab-grey"))
         #expect(try house.worn(.hide("ab-grey")) == [])
-        #expect(house.refusal(.show("ab-grey"))?.code == .unknownMask)
+        #expect(house.requestError(.show("ab-grey"))?.code == .unknownMask)
     }
 
     @Test func `next and previous go round all masks, one at a time`() throws {
         let house = try House()
-        let names = house.session.wardrobe.labels.filter { !$0.isHiding }.map(\.name)
+        let names = house.context.library.labels.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
         #expect(try house.worn(.next) == [names[0]])
         #expect(try house.worn(.next) == [names[1]])
@@ -246,22 +246,22 @@ import Testing
 
     @Test func `by chance comes one that is not worn`() throws {
         let house = try House()
-        let names = house.session.wardrobe.labels.filter { !$0.isHiding }.map(\.name)
+        let names = house.context.library.labels.filter { !$0.isHiding }.map(\.name)
         _ = try house.ask(.wear(Array(names.dropFirst())))
         #expect(try house.worn(.random) == [names[0]])
         for _ in 0..<20 {
-            let before = house.room.wishes.map(\.mask)
+            let before = house.loader.selections.map(\.mask)
             let now = try house.worn(.random)
             #expect(now.count == 1 && now != before && names.contains(now[0]))
         }
         _ = try house.ask(.wear(names))
-        #expect(house.refusal(.random)?.code == .notNow)
-        #expect(house.room.wishes.count == names.count)
+        #expect(house.requestError(.random)?.code == .notNow)
+        #expect(house.loader.selections.count == names.count)
     }
 
     @Test func `a surprise is another mask for each person, and is everybody's when it is worn by name`() throws {
         let house = try House()
-        let personal = Set(house.session.wardrobe.labels.filter(\.isPersonal).map(\.name))
+        let personal = Set(house.context.library.labels.filter(\.isPersonal).map(\.name))
         try #require(personal.count > 8)
         var before: Set<String> = []
         for _ in 0..<5 {
@@ -271,9 +271,9 @@ import Testing
             #expect(names.count == 4 && names.isSubset(of: personal) && names.isDisjoint(with: before))
             before = names
         }
-        let names = house.room.wishes.map(\.mask)
+        let names = house.loader.selections.map(\.mask)
         let shared = try #require(try house.ask(.wear(names))["masks"]?.elements)
-        #expect(shared.allSatisfy { $0["person"] == nil } && house.room.wishes.allSatisfy { $0.turn == nil })
+        #expect(shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.turn == nil })
     }
 
     @Test func `what a mask lets one choose is set, and stays as long as it is worn`() throws {
@@ -284,11 +284,11 @@ import Testing
         {
             _ = try house.ask(.set(mask: "aa-choices", key: key, value: value))
         }
-        var wish = Wish("aa-choices")
-        (wish.opacity, wish.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
-        #expect(house.room.wishes == [wish])
+        var selection = MaskSelection("aa-choices")
+        (selection.opacity, selection.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
+        #expect(house.loader.selections == [selection])
         #expect(try house.worn(.wear(["ab-grey", "aa-choices"])) == ["ab-grey", "aa-choices"])
-        #expect(house.room.wishes.last == wish)
+        #expect(house.loader.selections.last == selection)
         let masks = try #require(try house.ask(.masks)["masks"]?.elements)
         let own = try #require(masks.first { $0["name"]?.string == "aa-choices" })
         #expect(own["title"]?.string == "Choices" && own["worn"]?.bool == true)
@@ -312,29 +312,29 @@ import Testing
     ) throws {
         let house = try House()
         _ = try house.ask(.show("aa-choices"))
-        let refusal = try #require(house.refusal(.set(mask: "aa-choices", key: key, value: value)))
-        #expect(refusal.code == .badValue && refusal.message.contains(words), "\(refusal)")
-        #expect(house.room.wishes == [Wish("aa-choices")])
+        let requestError = try #require(house.requestError(.set(mask: "aa-choices", key: key, value: value)))
+        #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
+        #expect(house.loader.selections == [MaskSelection("aa-choices")])
     }
 
     @Test func `nothing is set on a mask that is not worn`() throws {
         let house = try House()
-        let refusal = try #require(house.refusal(.set(mask: "aa-choices", key: "opacity", value: 1)))
-        #expect(refusal.code == .notNow && refusal.message.contains("`guise show aa-choices`"))
+        let requestError = try #require(house.requestError(.set(mask: "aa-choices", key: "opacity", value: 1)))
+        #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
     }
 
     // MARK: - the loop
 
     @Test func `a pause, a freeze and their end are told to the loop`() throws {
         let house = try House()
-        let steps: [(Verb, Bool, Bool)] = [
+        let steps: [(Command, Bool, Bool)] = [
             (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
             (.resume, false, false),
         ]
         for (verb, isPaused, isFrozen) in steps {
             let answer = try house.ask(verb).text
             #expect(answer == "{\"paused\":\(isPaused),\"frozen\":\(isFrozen)}")
-            let now = house.board.now
+            let now = house.mailbox.now
             #expect(now.isPaused == isPaused && now.isFrozen == isFrozen)
         }
     }
@@ -344,39 +344,39 @@ import Testing
         let path = house.scratch.path("a.png")
         let answer = Answer()
         house.daemon.answer(.snapshot(path, note: true)) { answer.put($0) }
-        let orders = house.board.takeOrders()
-        let order = try #require(orders.first)
-        #expect(orders.count == 1 && order.path == path)
+        let captureRequests = house.mailbox.takeCaptureRequests()
+        let order = try #require(captureRequests.first)
+        #expect(captureRequests.count == 1 && order.path == path)
         #expect(order.texts.map(\.keyword) == ["Software", "Creation Time", "Guise"])
         #expect(order.note?.contains("no mask") == true)
         order.reply(.success(JSON(["path": JSON(path)])))
         #expect(try answer.take()["path"]?.string == path)
         _ = try house.ask(.pause)
-        let refusal = house.refusal(.snapshot(path, note: false))
-        #expect(refusal?.code == .notNow && refusal?.message.contains("`guise resume`") == true)
-        #expect(!house.board.isOrdered)
+        let requestError = house.requestError(.snapshot(path, note: false))
+        #expect(requestError?.code == .notNow && requestError?.message.contains("`guise resume`") == true)
+        #expect(!house.mailbox.hasCaptureRequests)
     }
 
     @Test func `one recording runs at a time, and its end says what is in it`() throws {
         let house = try House()
         let path = house.scratch.path("a.mp4")
-        #expect(house.refusal(.stopRecording)?.code == .notNow)
+        #expect(house.requestError(.stopRecording)?.code == .notNow)
         let begun = try house.ask(.startRecording(path))
         #expect(begun["path"]?.string == path && begun["frames"]?.number == 0)
-        let refusal = house.refusal(.startRecording(house.scratch.path("b.mp4")))
-        #expect(refusal?.code == .notNow && refusal?.message.contains("running already") == true)
+        let requestError = house.requestError(.startRecording(house.scratch.path("b.mp4")))
+        #expect(requestError?.code == .notNow && requestError?.message.contains("running already") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
-        house.board.now.recorder?.offer(PublishableFrame(frame.view))
+        house.mailbox.now.recorder?.offer(PublishableFrame(frame.view))
         #expect(try house.ask(.status)["recording"]?["path"]?.string == path)
         let ended = try house.ask(.stopRecording)
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
         #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
         let measured = try house.scratch.measure(path)
         #expect(measured == "64x48 1")
-        #expect(house.board.now.recorder == nil && house.refusal(.stopRecording)?.code == .notNow)
+        #expect(house.mailbox.now.recorder == nil && house.requestError(.stopRecording)?.code == .notNow)
         // A place that cannot be written begins nothing.
-        #expect(house.refusal(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
-        #expect(house.board.now.recorder == nil)
+        #expect(house.requestError(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
+        #expect(house.mailbox.now.recorder == nil)
     }
 
     @Test func `a recording that has failed is told, and is in nobody's way`() throws {
@@ -384,7 +384,7 @@ import Testing
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
         _ = try house.ask(.startRecording(house.scratch.path("a.mp4")))
-        let recorder = try #require(house.board.now.recorder)
+        let recorder = try #require(house.mailbox.now.recorder)
         let frame = Frame(canvas)
         waits {
             recorder.offer(PublishableFrame(frame.view))
@@ -399,7 +399,7 @@ import Testing
         #expect(told.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
         #expect(try house.ask(.status)["recording"]?["problem"]?.string != nil)
         _ = try house.ask(.startRecording(house.scratch.path("b.mp4")))
-        let fresh = try #require(house.board.now.recorder)
+        let fresh = try #require(house.mailbox.now.recorder)
         #expect(fresh !== recorder)
         try fresh.finish()
     }
@@ -411,14 +411,14 @@ import Testing
         let file = try house.scratch.read("config/guise/config.json")
         let answer = try house.ask(.set(mask: nil, key: "faces.most", value: 2)).text
         #expect(answer == #"{"key":"faces.most","value":2,"notes":[]}"#)
-        #expect(house.board.now.faces.most == 2)
+        #expect(house.mailbox.now.faces.most == 2)
         _ = try house.ask(.set(mask: nil, key: "view.mirror", value: true))
         _ = try house.ask(.set(mask: nil, key: "privacy.onLostFace", value: "cover"))
         _ = try house.ask(.set(mask: nil, key: "camera.when", value: "always"))
-        let now = house.board.now
+        let now = house.mailbox.now
         #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.most == 2)
         _ = try house.ask(.set(mask: nil, key: "masks", value: ["ab-grey"]))
-        #expect(house.room.wishes == [Wish("ab-grey")])
+        #expect(house.loader.selections == [MaskSelection("ab-grey")])
         let values = try house.values
         #expect(values["faces"]?["most"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
         #expect(values["masks"]?.text == #"["ab-grey"]"#)
@@ -452,11 +452,11 @@ import Testing
     ) throws {
         let house = try House()
         let before = try house.values.text
-        let refusal = try #require(house.refusal(.set(mask: nil, key: key, value: value)))
-        #expect(refusal.code == .badValue && refusal.message.contains(words), "\(refusal)")
-        #expect(!refusal.message.contains("config.json"), "it is not the file that is wrong")
+        let requestError = try #require(house.requestError(.set(mask: nil, key: key, value: value)))
+        #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
+        #expect(!requestError.message.contains("config.json"), "it is not the file that is wrong")
         let after = try house.values.text
-        #expect(after == before && house.board.now.faces.most == 4)
+        #expect(after == before && house.mailbox.now.faces.most == 4)
     }
 
     @Test func `what holds is saved, with what is worn, and read again`() throws {
@@ -474,7 +474,7 @@ import Testing
         let before = try house.values.text
         #expect(try house.ask(.reload)["notes"]?.text == "[]")
         let after = try house.values.text
-        #expect(after == before && house.room.wishes.map(\.mask) == ["aa-choices", "ab-grey"])
+        #expect(after == before && house.loader.selections.map(\.mask) == ["aa-choices", "ab-grey"])
         #expect(try house.ask(.configuration)["file"]?.string == path)
     }
 
@@ -482,7 +482,7 @@ import Testing
         let house = try House(nil)
         let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         let first = try #require(try house.ask(.configuration)["file"]?.string)
-        #expect(house.session.places.isShared(first))
+        #expect(house.context.paths.isShared(first))
         _ = try house.ask(.set(mask: nil, key: "faces.most", value: 3))
         let path = house.scratch.path("config/guise/config.json")
         #expect(try house.ask(.save)["path"]?.string == path)
@@ -501,18 +501,18 @@ import Testing
                 """)
         let notes = try house.notes(.reload)
         #expect(notes == ["'output' takes effect at the next start"])
-        let now = house.board.now
-        #expect(now.faces.most == 3 && now.source == "/dev/video9" && house.room.wishes == [Wish("ab-grey")])
+        let now = house.mailbox.now
+        #expect(now.faces.most == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
         let before = try house.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
             try house.write(configuration: text)
-            let refusal = try #require(house.refusal(.reload), "\(text)")
-            #expect(refusal.code == .failed && refusal.message.contains("config.json"), "\(refusal)")
+            let requestError = try #require(house.requestError(.reload), "\(text)")
+            #expect(requestError.code == .failed && requestError.message.contains("config.json"), "\(requestError)")
         }
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/config.json"))
-        #expect(house.refusal(.reload)?.code == .failed)
+        #expect(house.requestError(.reload)?.code == .failed)
         let after = try house.values.text
-        #expect(after == before && house.board.now.faces.most == 3 && house.room.wishes == [Wish("ab-grey")])
+        #expect(after == before && house.mailbox.now.faces.most == 3 && house.loader.selections == [MaskSelection("ab-grey")])
     }
 
     @Test(arguments: [
@@ -524,46 +524,46 @@ import Testing
         _ = try house.ask(.wear(["ab-grey"]))
         let before = try house.values.text
         let masks = JSON([JSON("ab-grey"), JSON(name)])
-        for verb in [Verb.set(mask: nil, key: "masks", value: masks), .show(name), .only(name), .wear([name])] {
-            let refusal = try #require(house.refusal(verb), "\(verb)")
-            #expect(refusal.message.contains(words), "\(verb): \(refusal)")
+        for verb in [Command.set(mask: nil, key: "masks", value: masks), .show(name), .only(name), .wear([name])] {
+            let requestError = try #require(house.requestError(verb), "\(verb)")
+            #expect(requestError.message.contains(words), "\(verb): \(requestError)")
         }
         try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"most\": 2}}")
-        let refusal = try #require(house.refusal(.reload))
-        #expect(refusal.message.contains(words), "\(refusal)")
+        let requestError = try #require(house.requestError(.reload))
+        #expect(requestError.message.contains(words), "\(requestError)")
         let after = try house.values.text
-        #expect(after == before && house.room.wishes == [Wish("ab-grey")] && house.board.now.faces.most == 4)
+        #expect(after == before && house.loader.selections == [MaskSelection("ab-grey")] && house.mailbox.now.faces.most == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {
         let house = try House()
         #expect(try house.ask(.use("sample"))["source"]?.string == "sample")
-        #expect(house.board.now.source == "sample")
+        #expect(house.mailbox.now.source == "sample")
         #expect(try house.values["source"]?.string == "sample")
         #expect(try house.ask(.use("auto"))["source"]?.string == "camera")
-        #expect(house.board.now.source == "camera")
+        #expect(house.mailbox.now.source == "camera")
         #expect(try house.values["source"]?.string == "auto")
         let clip = try house.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
         let text = try house.scratch.write("no clip", "text.mp4")
         #expect(problem { _ = try house.ask(.use(text)) }?.kind == .unusable)
-        #expect(house.board.now.source == "camera")
+        #expect(house.mailbox.now.source == "camera")
         #expect(try house.ask(.use(clip))["source"]?.string == clip)
-        let refusal = try #require(house.refusal(.use("/dev/video-none")))
-        #expect(refusal.code == .unknownDevice && refusal.message.hasPrefix("no camera '/dev/video-none'; there "))
-        #expect(house.board.now.source == clip)
+        let requestError = try #require(house.requestError(.use("/dev/video-none")))
+        #expect(requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there "))
+        #expect(house.mailbox.now.source == clip)
     }
 
     @Test func `where the source is a file no other one is used, and a new one holds at the next start`() throws {
         let house = try House(source: "")
         for name in ["auto", "sample"] {
-            let refusal = house.refusal(.use(name))
-            #expect(refusal?.code == .notNow && refusal?.message.contains("the source is a file") == true)
+            let requestError = house.requestError(.use(name))
+            #expect(requestError?.code == .notNow && requestError?.message.contains("the source is a file") == true)
         }
-        #expect(house.board.now.source.isEmpty)
+        #expect(house.mailbox.now.source.isEmpty)
         #expect(try house.values["source"]?.string == "camera")
         let notes = try house.notes(.set(mask: nil, key: "source", value: "/dev/video9"))
         #expect(notes == ["'source' takes effect at the next start"])
-        #expect(house.board.now.source.isEmpty)
+        #expect(house.mailbox.now.source.isEmpty)
     }
 
     // MARK: - news
@@ -578,10 +578,10 @@ import Testing
         _ = try house.ask(.show("ab-grey"))
         #expect(house.news.isEmpty, "it was worn already")
         house.daemon.note(camera: "a camera")
-        var pulse = Pulse()
-        func tell(_ change: (inout Pulse) -> Void) -> [String] {
-            change(&pulse)
-            house.board.tell(pulse)
+        var loopStatus = LoopStatus()
+        func tell(_ change: (inout LoopStatus) -> Void) -> [String] {
+            change(&loopStatus)
+            house.mailbox.tell(loopStatus)
             let texts = house.news.map(\.text)
             let more = house.news
             return more.isEmpty ? texts : ["told twice"]
@@ -605,9 +605,9 @@ import Testing
 
     @Test func `figures come with the first news`() throws {
         let house = try House()
-        let figures = house.daemon.news().filter { $0.topic == .figures }.map(\.event)
-        try #require(figures.count == 1)
-        #expect(figures[0]["event"]?.string == "figures" && figures[0]["paused"]?.bool == false)
-        #expect(figures[0]["latency"]?["p99"]?.number == 0)
+        let metrics = house.daemon.news().filter { $0.topic == .metrics }.map(\.event)
+        try #require(metrics.count == 1)
+        #expect(metrics[0]["event"]?.string == "figures" && metrics[0]["paused"]?.bool == false)
+        #expect(metrics[0]["latency"]?["p99"]?.number == 0)
     }
 }

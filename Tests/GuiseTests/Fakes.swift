@@ -71,12 +71,12 @@ struct FakeSource: FrameSource, ~Copyable {
     let layout: FrameLayout
     let damaged = 0
     var rate: Double? { script.rate }
-    var descriptor: CInt? { bell?.descriptor }
+    var descriptor: CInt? { wakeEvent?.descriptor }
     var isLive: Bool { script.isLive }
 
     private let script: Script
     /// Rung when there is something to give.
-    private let bell: Bell?
+    private let wakeEvent: WakeEvent?
     /// When it was opened.
     private let origin: UInt64
     private var frame: Frame
@@ -85,18 +85,18 @@ struct FakeSource: FrameSource, ~Copyable {
     private var number = 0
 
     init(_ script: Script, _ layout: FrameLayout = Stage.layout) throws {
-        let bell: Bell? = try script.hasDescriptor ? Bell() : nil
+        let wakeEvent: WakeEvent? = try script.hasDescriptor ? WakeEvent() : nil
         let origin = script.clock.now
         self.script = script
         self.layout = layout
-        self.bell = bell
+        self.wakeEvent = wakeEvent
         self.origin = origin
         frame = Frame(layout)
         script.noteOpened()
-        if let bell, script.isLive {
-            for step in script.steps { script.clock.at(origin + UInt64(step.time * 1e9)) { bell.ring() } }
+        if let wakeEvent, script.isLive {
+            for step in script.steps { script.clock.at(origin + UInt64(step.time * 1e9)) { wakeEvent.ring() } }
         } else {
-            bell?.ring()
+            wakeEvent?.ring()
         }
     }
 
@@ -110,12 +110,12 @@ struct FakeSource: FrameSource, ~Copyable {
 
     mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
         script.noteAsked()
-        if script.isLive { bell?.hear() }
+        if script.isLive { wakeEvent?.hear() }
         guard isDue else { return script.isLive ? .nothing : .end }
         let step = script.steps[next]
         next += 1
         // What was not asked for in time is still there.
-        if script.isLive, isDue { bell?.ring() }
+        if script.isLive, isDue { wakeEvent?.ring() }
         switch step {
         case .gray(let gray, let time):
             frame.fill(y: gray, u: 128, v: 128)
@@ -256,7 +256,7 @@ struct FakeSink: FrameSink, ~Copyable {
 final class Cameras: Sendable {
     private struct State: Sendable {
         var left: [Result<Script, Problem>] = []
-        var opened: [(wanted: SourceKeeper.Wanted, time: Double)] = []
+        var opened: [(wanted: CameraController.CameraRequest, time: Double)] = []
         var closings = 0
         var failures: [Problem] = []
     }
@@ -269,7 +269,7 @@ final class Cameras: Sendable {
     init(_ clock: TestClock) { self.clock = clock }
 
     /// What was wanted each time that one was to be opened.
-    var wanted: [SourceKeeper.Wanted] { state.withLock { $0.opened.map(\.wanted) } }
+    var wanted: [CameraController.CameraRequest] { state.withLock { $0.opened.map(\.wanted) } }
     /// When that was, seconds.
     var times: [Double] { state.withLock { $0.opened.map(\.time) } }
     /// Times that it was told that one is to be closed.
@@ -280,7 +280,7 @@ final class Cameras: Sendable {
     func add(_ script: Script) { state.withLock { $0.left.append(.success(script)) } }
     func add(_ problem: Problem) { state.withLock { $0.left.append(.failure(problem)) } }
 
-    func open(_ wanted: SourceKeeper.Wanted) throws -> any FrameSource & ~Copyable {
+    func open(_ wanted: CameraController.CameraRequest) throws -> any FrameSource & ~Copyable {
         let now = clock.seconds
         let script = try state.withLock { state -> Result<Script, Problem> in
             state.opened.append((wanted, now))
@@ -299,12 +299,12 @@ final class Stage {
     static let layout = FrameLayout(width: 64, height: 48, format: .i420)
 
     let clock: TestClock
-    let board: Board
-    let cards = Cards(Stage.layout)
-    let album = Album()
+    let mailbox: Mailbox
+    let placeholders = Placeholders(Stage.layout)
+    let captures = CaptureStore()
     let preview: Preview
     let cameras: Cameras
-    private let keeper: SourceKeeper
+    private let cameraController: CameraController
     private(set) var hangups = 0
     private(set) var readies = 0
     private(set) var turns = 0
@@ -315,11 +315,11 @@ final class Stage {
         settings.source = "camera"
         change(&settings)
         let clock = try TestClock()
-        let board = try Board(settings)
+        let mailbox = try Mailbox(settings)
         let cameras = Cameras(clock)
-        (self.clock, self.board, self.cameras) = (clock, board, cameras)
-        preview = Preview(layout: Self.layout) { board.bell.ring() }
-        keeper = try SourceKeeper(wake: board.bell, clock: try clock.follower()) { wanted in
+        (self.clock, self.mailbox, self.cameras) = (clock, mailbox, cameras)
+        preview = Preview(layout: Self.layout) { mailbox.wakeEvent.ring() }
+        cameraController = try CameraController(wake: mailbox.wakeEvent, clock: try clock.follower()) { wanted in
             try cameras.open(wanted)
         } closing: {
             cameras.noteClosing()
@@ -328,7 +328,7 @@ final class Stage {
         }
     }
 
-    deinit { keeper.close() }
+    deinit { cameraController.close() }
 
     /// Does something so many seconds after the beginning, on the loop's thread, while it waits.
     func at(_ seconds: Double, _ act: @escaping @Sendable () -> Void) {
@@ -337,8 +337,8 @@ final class Stage {
 
     /// Ends the loop so many seconds after the beginning.
     func end(at seconds: Double) {
-        let board = board
-        at(seconds) { board.end() }
+        let mailbox = mailbox
+        at(seconds) { mailbox.end() }
     }
 
     /// A camera that the keeper opens when those before it were opened.
@@ -361,17 +361,17 @@ final class Stage {
     func sink(keepsFrames: Bool = false) -> Published { Published(clock, keepsFrames: keepsFrames) }
 
     /// Of a card as it is shown now, all luma samples.
-    func sum(of card: Cards.Kind) throws -> Int {
+    func sum(of placeholder: Placeholders.Kind) throws -> Int {
         var sum = 0
-        try cards.with(card) { sum = Published.sum(of: $0.view) }
+        try placeholders.with(placeholder) { sum = Published.sum(of: $0.view) }
         return sum
     }
 
     /// - Parameter landmarks: with the data for real faces, which takes time to load.
     static func tracker(landmarks: Bool = false) throws -> Tracker {
-        let catalogue = try Catalogue(folder: Fixtures.inPackage("Cascades"))
+        let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         let data = landmarks ? LandmarkModel.debianPath : "/nonexistent.dat"
-        return Tracker(try Looker(catalogue: catalogue, landmarks: data, cache: "\(Fixtures.cache)/guise"))
+        return Tracker(try FaceDetector(catalog: catalog, landmarks: data, cache: "\(Fixtures.cache)/guise"))
     }
 
     /// Runs a loop to its end, which is in an hour at the latest.
@@ -391,8 +391,8 @@ final class Stage {
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
-            FrameLoop.Surroundings(
-                clock: clock.pollClock, board: board, keeper: keeper, cards: cards, album: album, preview: preview,
+            FrameLoop.Dependencies(
+                clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders, captures: captures, preview: preview,
                 hangup: { self.hangups += 1 }, ready: { self.readies += 1 }, alive: { self.turns += 1 },
                 say: { self.said.append($0) }))
         clock.settle()
@@ -413,6 +413,6 @@ extension ScratchFolder {
     /// That mask, loaded.
     func brightMask(_ layout: FrameLayout, _ more: String = "") throws -> Mask {
         try makeBrightMask("bright", more)
-        return try Wardrobe(places: [path("Masks")]).load("bright", for: ArtTarget(layout))
+        return try MaskLibrary(searchPaths: [path("Masks")]).load("bright", for: ArtTarget(layout))
     }
 }

@@ -33,7 +33,7 @@ import Testing
         try stage.run([first, second], source: Stage.source(file))
         #expect(first.grays == [60, 90, 120, 150] && second.grays == first.grays)
         #expect(first.shots.count == 4, "nothing else is in the file")
-        #expect(stage.readies == 1 && stage.board.lastPulse.frames == 4)
+        #expect(stage.readies == 1 && stage.mailbox.lastStatus.frames == 4)
         #expect(file.seen.closed == 1 && stage.cameras.wanted.isEmpty)
     }
 
@@ -83,21 +83,21 @@ import Testing
         #expect(gaps.allSatisfy { $0 >= 0.25 && $0 < 0.26 }, "\(gaps)")
         #expect(shots[0].time == 0.1 && shots[5].time == 1.2)
         #expect(camera.seen.opened == 1 && camera.seen.closed == 1 && stage.cameras.failures.isEmpty)
-        #expect(stage.board.lastPulse.camera == .open && stage.board.lastPulse.frames == 2)
+        #expect(stage.mailbox.lastStatus.camera == .open && stage.mailbox.lastStatus.frames == 2)
     }
 
     @Test func `a camera that is silent for ten seconds is lost, which a card tells, and is tried again`() throws {
         let stage = try Stage()
-        stage.cards.draw(.problem, "No picture", "")
-        let card = try stage.sum(of: .problem)
-        #expect(try card != stage.sum(of: .idle))
+        stage.placeholders.draw(.problem, "No picture", "")
+        let placeholder = try stage.sum(of: .problem)
+        #expect(try placeholder != stage.sum(of: .idle))
         let camera = stage.camera([.gray(100, at: 0.1)])
         let log = stage.sink()
         stage.end(at: 11)
         try stage.run([log])
         let last = try #require(log.shots.lastIndex { $0.gray != nil })
         let lost = try #require(log.shots.dropFirst(last + 1).first)
-        #expect(lost.sum == card && (10.1...10.5).contains(lost.time), "\(lost)")
+        #expect(lost.sum == placeholder && (10.1...10.5).contains(lost.time), "\(lost)")
         #expect(log.shots.dropFirst(last + 1).allSatisfy { $0.gray == nil })
         #expect(camera.seen.closed == 1 && stage.cameras.closings == 1)
         #expect(stage.cameras.failures.first?.what.contains("has given no frame for 10 s") == true)
@@ -125,14 +125,14 @@ import Testing
 
     @Test func `where there is no camera a card says so, and one that comes is taken`() throws {
         let stage = try Stage()
-        stage.cards.draw(.problem, "No picture", "")
-        let card = try stage.sum(of: .problem)
+        stage.placeholders.draw(.problem, "No picture", "")
+        let placeholder = try stage.sum(of: .problem)
         for _ in 0..<3 { stage.cameras.add(Cameras.absence) }
         let camera = stage.camera(Script.frames(30, gray: 100))
         let log = stage.sink()
         stage.end(at: 3)
         try stage.run([log])
-        #expect(log.shots.contains { $0.sum == card })
+        #expect(log.shots.contains { $0.sum == placeholder })
         // After half a second, another half and a second.
         #expect(stage.cameras.times == [0, 0.5, 1, 2])
         #expect(stage.cameras.failures == [Cameras.absence] && camera.seen.opened == 1)
@@ -141,21 +141,21 @@ import Testing
 
     @Test func `a pause shows a card and gives the camera back, and resume takes it again`() throws {
         let stage = try Stage()
-        stage.cards.draw(.paused, "Paused", "")
-        let card = try stage.sum(of: .paused)
+        stage.placeholders.draw(.paused, "Paused", "")
+        let placeholder = try stage.sum(of: .paused)
         let first = stage.camera(Script.frames(90, gray: 100))
         let second = stage.camera(Script.frames(90, gray: 150))
         let log = stage.sink()
-        let board = stage.board
-        stage.at(0.51) { board.change { $0.isPaused = true } }
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.isPaused = true } }
         let closed = Atomic<Int>(0)
         stage.at(1.5) { closed.store(first.seen.closed, ordering: .relaxed) }
-        stage.at(1.51) { board.change { $0.isPaused = false } }
+        stage.at(1.51) { mailbox.change { $0.isPaused = false } }
         stage.end(at: 2.5)
         try stage.run([log])
         #expect(closed.load(ordering: .relaxed) == 1, "it is closed while it is paused")
         let paused = log.shots(from: 0.511, to: 1.51)
-        #expect((8...11).contains(paused.count) && paused.allSatisfy { $0.sum == card })
+        #expect((8...11).contains(paused.count) && paused.allSatisfy { $0.sum == placeholder })
         #expect(Set(log.shots(from: 0, to: 0.51).compactMap(\.gray)) == [100])
         #expect(Set(log.shots(from: 1.51).compactMap(\.gray)) == [150])
         #expect(first.seen.opened == 1 && second.seen.opened == 1 && stage.cameras.failures.isEmpty)
@@ -166,9 +166,9 @@ import Testing
         let stage = try Stage()
         let camera = stage.camera(Script.frames(60, gray: 60, by: 2))
         let log = stage.sink()
-        let board = stage.board
-        stage.at(0.51) { board.change { $0.isFrozen = true } }
-        stage.at(1.51) { board.change { $0.isFrozen = false } }
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.isFrozen = true } }
+        stage.at(1.51) { mailbox.change { $0.isFrozen = false } }
         stage.end(at: 1.9)
         try stage.run([log])
         let frozen = log.shots(from: 0.51, to: 1.51)
@@ -194,10 +194,10 @@ import Testing
         #expect((5.9...6.1).contains(last.time), "\(last.time)")
         #expect(first.seen.closed == 1 && stage.cameras.failures.isEmpty)
         // Twice a second are enough for nobody.
-        let cards = log.shots(from: last.time, to: 10)
-        let gaps = zip(cards.dropFirst(), cards.dropFirst(2)).map { $1.time - $0.time }
+        let placeholders = log.shots(from: last.time, to: 10)
+        let gaps = zip(placeholders.dropFirst(), placeholders.dropFirst(2)).map { $1.time - $0.time }
         #expect(gaps.count >= 5 && gaps.allSatisfy { $0 >= 0.5 && $0 < 0.52 }, "\(gaps)")
-        #expect(cards.allSatisfy { $0.gray == nil })
+        #expect(placeholders.allSatisfy { $0.gray == nil })
         let again = try #require(log.shots.first { $0.gray == 150 })
         #expect(again.time > 10.01 && again.time < 10.4 && second.seen.opened == 1)
         #expect(stage.said.contains { $0.hasPrefix("nobody watches") })
@@ -222,7 +222,7 @@ import Testing
         try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: true)))
         // A thirtieth of a second lies between two, and three quarters of it are waited for.
         #expect(log.grays == [100, 120])
-        #expect(stage.board.lastPulse.early == 2 && stage.board.lastPulse.frames == 2)
+        #expect(stage.mailbox.lastStatus.early == 2 && stage.mailbox.lastStatus.frames == 2)
     }
 
     // MARK: - sinks
@@ -259,37 +259,37 @@ import Testing
 
     @Test func `where faces are hidden and none is found no frame is ever published, but a card`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
-        stage.cards.draw(.hidden, "One moment", "")
-        let card = try stage.sum(of: .hidden)
-        #expect(try card != stage.sum(of: .idle))
+        stage.placeholders.draw(.hidden, "One moment", "")
+        let placeholder = try stage.sum(of: .hidden)
+        #expect(try placeholder != stage.sum(of: .idle))
         let log = stage.sink()
         try stage.run([log], source: Stage.source(stage.file([60, 90, 120, 150])))
-        #expect(log.shots.map(\.sum) == [card, card, card, card])
+        #expect(log.shots.map(\.sum) == [placeholder, placeholder, placeholder, placeholder])
     }
 
     @Test func `a late frame that may not be seen is not given again either`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
-        stage.cards.draw(.hidden, "One moment", "")
-        let card = try stage.sum(of: .hidden)
+        stage.placeholders.draw(.hidden, "One moment", "")
+        let placeholder = try stage.sum(of: .hidden)
         _ = stage.camera(Script.frames(3, gray: 100))
         let log = stage.sink()
-        let board = stage.board
-        stage.at(1) { board.change { $0.isFrozen = true } }
+        let mailbox = stage.mailbox
+        stage.at(1) { mailbox.change { $0.isFrozen = true } }
         stage.end(at: 2)
         try stage.run([log])
         let shots = log.shots(from: 0.03)
-        #expect(log.grays.isEmpty && shots.count > 8 && shots.allSatisfy { $0.sum == card })
+        #expect(log.grays.isEmpty && shots.count > 8 && shots.allSatisfy { $0.sum == placeholder })
     }
 
     @Test(.needsSample) func `a face is not seen before all was searched once, and then it is`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
-        stage.cards.draw(.hidden, "One moment", "")
-        let card = try stage.sum(of: .hidden)
-        let board = stage.board
-        let log = Published(stage.clock) { count in if count == 90 { board.end() } }
+        stage.placeholders.draw(.hidden, "One moment", "")
+        let placeholder = try stage.sum(of: .hidden)
+        let mailbox = stage.mailbox
+        let log = Published(stage.clock) { count in if count == 90 { mailbox.end() } }
         try stage.run([log], source: Self.sample(), landmarks: true)
-        #expect(log.shots.first?.sum == card)
-        #expect(log.shots.contains { $0.sum != card }, "it is found within three seconds")
+        #expect(log.shots.first?.sum == placeholder)
+        #expect(log.shots.contains { $0.sum != placeholder }, "it is found within three seconds")
     }
 
     private static func sample() throws -> any FrameSource & ~Copyable {
@@ -314,12 +314,12 @@ import Testing
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 60, by: 4))
         let log = stage.sink()
-        let (board, replies) = (stage.board, Replies())
+        let (mailbox, replies) = (stage.mailbox, Replies())
         let (one, two) = (scratch.path("one.png"), scratch.path("two.png"))
-        stage.at(0.31) { for path in [one, two] { board.order(replies.order(path)) } }
-        stage.at(0.61) { board.change { $0.isPaused = true } }
+        stage.at(0.31) { for path in [one, two] { mailbox.requestCapture(replies.requestCapture(path)) } }
+        stage.at(0.61) { mailbox.change { $0.isPaused = true } }
         let late = scratch.path("late.png")
-        stage.at(0.81) { board.order(replies.order(late)) }
+        stage.at(0.81) { mailbox.requestCapture(replies.requestCapture(late)) }
         stage.end(at: 1.2)
         try stage.run([log])
         waits { replies.count == 3 }
@@ -331,14 +331,14 @@ import Testing
             let gray = (Double(next) - 16) * 255 / 219
             #expect(abs(Double(picture.bytes[0]) - gray) < 2.5, "\(picture.bytes[0]) is not \(gray)")
         }
-        let refused = refusal(try replies.answer(to: late))
+        let refused = requestError(try replies.answer(to: late))
         #expect(refused?.code == .notNow && refused?.message.contains("paused") == true)
         #expect(scratch.names() == ["one.png", "two.png"])
-        #expect(stage.album.path(of: "one.png") == one && stage.album.path(of: "late.png") == nil)
+        #expect(stage.captures.path(of: "one.png") == one && stage.captures.path(of: "late.png") == nil)
     }
 
-    private func refusal(_ result: Result<JSON, any Error>) -> Refusal? {
-        if case .failure(let error) = result { Refusal(error) } else { nil }
+    private func requestError(_ result: Result<JSON, any Error>) -> RequestError? {
+        if case .failure(let error) = result { RequestError(error) } else { nil }
     }
 
     /// What was answered to orders.
@@ -347,8 +347,8 @@ import Testing
 
         var count: Int { results.withLock { $0.count } }
 
-        func order(_ path: String) -> Album.Order {
-            Album.Order(
+        func requestCapture(_ path: String) -> CaptureStore.CaptureRequest {
+            CaptureStore.CaptureRequest(
                 path: path, texts: [], note: nil,
                 reply: { result in self.results.withLock { $0.append((path, result)) } })
         }
@@ -361,7 +361,7 @@ import Testing
 
     @Test func `who looks at the page gets what is published, and what it was before`() async throws {
         let stage = try Stage()
-        var look = Preview.Look()
+        var look = Preview.StreamOptions()
         let after = Preview.Viewer(stage.preview, look)
         look.picture = .before
         let before = Preview.Viewer(stage.preview, look)
@@ -369,7 +369,7 @@ import Testing
         let log = stage.sink()
         log.watch(false)
         try stage.run([log], source: Stage.source(stage.file([100])), masks: [mask])
-        #expect(log.grays == [155] && stage.board.lastPulse.isWatched)
+        #expect(log.grays == [155] && stage.mailbox.lastStatus.isWatched)
         var (first, second) = (0, 0)
         let (dressed, bare) = (try await after.next(after: &first), try await before.next(after: &second))
         for (name, jpeg, gray) in [("after", dressed, 155.0), ("before", bare, 100.0)] {
@@ -383,8 +383,8 @@ import Testing
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 100))
         let log = stage.sink()
-        let board = stage.board
-        stage.at(0.51) { board.change { $0.source = "/dev/video7" } }
+        let mailbox = stage.mailbox
+        stage.at(0.51) { mailbox.change { $0.source = "/dev/video7" } }
         stage.end(at: 0.9)
         try stage.run([log])
         #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])

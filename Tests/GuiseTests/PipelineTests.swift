@@ -98,16 +98,16 @@ import Track
         let plain = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let searched = pipeline.tracker.hasSearchedAll
         #expect(plain == [60, 200] && searched)
-        var framing = Framing()
-        framing.isMirrored = true
-        pipeline.change(framing)
+        var viewTransform = ViewTransform()
+        viewTransform.isMirrored = true
+        pipeline.change(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(!isSearched, "everybody is elsewhere then")
         try pipeline.dress(frame.view, at: moment(1))
         let mirrored = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let isSearchedAgain = pipeline.tracker.hasSearchedAll
         #expect(mirrored == [200, 60] && isSearchedAgain)
-        pipeline.change(Framing())
+        pipeline.change(ViewTransform())
         try pipeline.dress(frame.view, at: moment(2))
         let back = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(back == plain)
@@ -116,9 +116,9 @@ import Track
     @Test func `a picture that is turned stands upright between bars`() throws {
         var pipeline = try pipeline()
         let frame = halves()
-        var framing = Framing()
-        framing.turn = .quarter
-        pipeline.change(framing)
+        var viewTransform = ViewTransform()
+        viewTransform.turn = .quarter
+        pipeline.change(viewTransform)
         try pipeline.dress(frame.view, at: moment(0))
         // The left is on top now, 36 pixels wide.
         let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
@@ -129,17 +129,17 @@ import Track
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.dress(frame.view, at: moment(0))
-        var framing = Framing()
+        var viewTransform = ViewTransform()
         // All but a little of the dark half is cut off, and as much at the top.
-        framing.crop = [0.4375, 0.4375, 0, 0]
-        pipeline.change(framing)
+        viewTransform.crop = [0.4375, 0.4375, 0, 0]
+        pipeline.change(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(isSearched)
         try pipeline.dress(frame.view, at: moment(1))
         let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         // The same once more changes nothing.
-        pipeline.change(framing)
+        pipeline.change(viewTransform)
         try pipeline.dress(frame.view, at: moment(2))
         let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
@@ -147,33 +147,33 @@ import Track
 
     // MARK: - masks
 
-    /// - Parameter bell: rung when the room has news.
-    private func room(_ wishes: [Wish], _ bell: Bell) throws -> DressingRoom {
+    /// - Parameter wakeEvent: rung when the room has news.
+    private func loader(_ selections: [MaskSelection], _ wakeEvent: WakeEvent) throws -> MaskLoader {
         try scratch.makeBrightMask()
         try scratch.makeBrightMask("other")
-        let room = try DressingRoom(
-            places: [scratch.path("Masks")], target: ArtTarget(Self.canvas), wishes: wishes, tell: { _ in })
-        room.open(waking: bell)
-        return room
+        let loader = try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: selections, tell: { _ in })
+        loader.open(waking: wakeEvent)
+        return loader
     }
 
-    private func listen(_ bell: Bell) {
-        _ = PollClock.system.waits(for: bell.descriptor, milliseconds: -1)
-        bell.hear()
+    private func listen(_ wakeEvent: WakeEvent) {
+        _ = PollClock.system.waits(for: wakeEvent.descriptor, milliseconds: -1)
+        wakeEvent.hear()
     }
 
     @Test func `masks are put on and taken off between frames`() throws {
-        let bell = try Bell()
-        let room = try room([], bell)
-        defer { room.close() }
-        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let wakeEvent = try WakeEvent()
+        let loader = try loader([], wakeEvent)
+        defer { loader.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
         var seen: [Int] = []
         let steps: [[String]] = [[], ["bright"], ["bright", "other"], []]
         for (number, names) in steps.enumerated() {
             if number > 0 {
-                room.wear(names.map { Wish($0) })
-                listen(bell)
+                loader.wear(names.map { MaskSelection($0) })
+                listen(wakeEvent)
                 let hasNews = pipeline.hasNews
                 #expect(hasNews)
             }
@@ -186,16 +186,16 @@ import Track
     }
 
     @Test func `the last frame is dressed anew, once there was one and as long as no face is hidden`() throws {
-        let bell = try Bell()
-        let room = try room([], bell)
-        defer { room.close() }
-        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let wakeEvent = try WakeEvent()
+        let loader = try loader([], wakeEvent)
+        defer { loader.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
         let early = try pipeline.redress(frame.view, at: moment(0))
         #expect(!early, "nobody was looked for yet")
         try pipeline.dress(frame.view, at: moment(0))
-        room.wear([Wish("bright")])
-        listen(bell)
+        loader.wear([MaskSelection("bright")])
+        listen(wakeEvent)
         let isSeen = try pipeline.redress(frame.view, at: moment(0))
         let bright = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(isSeen && bright == 115)
@@ -210,15 +210,15 @@ import Track
 
     @Test func `a mask that comes to hide faces hides the frame that it is put on`() throws {
         try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
-        let bell = try Bell()
-        let room = try room([], bell)
-        defer { room.close() }
-        var pipeline = Pipeline(tracker: try Stage.tracker(), room: room, output: Self.canvas)
+        let wakeEvent = try WakeEvent()
+        let loader = try loader([], wakeEvent)
+        defer { loader.close() }
+        var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
         try pipeline.dress(frame.view, at: moment(0))
         let before = pipeline.gate.reason == nil
-        room.wear([Wish("hiding")])
-        listen(bell)
+        loader.wear([MaskSelection("hiding")])
+        listen(wakeEvent)
         let isSeen = try pipeline.redress(frame.view, at: moment(0))
         let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
@@ -271,7 +271,7 @@ import Track
         pipeline.preview = preview
         let frame = flat(60)
         try pipeline.dress(frame.view, at: moment(0))
-        var look = Preview.Look()
+        var look = Preview.StreamOptions()
         look.picture = .before
         let viewer = Preview.Viewer(preview, look)
         try pipeline.dress(frame.view, at: moment(1))

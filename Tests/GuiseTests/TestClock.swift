@@ -100,7 +100,7 @@ final class TestClock: Sendable {
 
     private func follow(_ follower: Sleeper, _ polled: inout MutableSpan<pollfd>, _ milliseconds: CInt) -> CInt {
         let end = milliseconds < 0 ? UInt64.max : now + UInt64(milliseconds) * 1_000_000
-        if milliseconds > 0 { at(end) { follower.bell.ring() } }
+        if milliseconds > 0 { at(end) { follower.wakeEvent.ring() } }
         while true {
             let ready = PollClock.system.poll(&polled, 0)
             if ready != 0 || now >= end { return ready }
@@ -131,27 +131,27 @@ final class TestClock: Sendable {
 /// A thread that waits for a descriptor, and whether it does now.
 private final class Sleeper: Sendable {
     /// Wakes it.
-    let bell: Bell
+    let wakeEvent: WakeEvent
     /// Nil: it is awake.
     private let awaited = Mutex<CInt?>(nil)
 
-    init() throws { bell = try Bell() }
+    init() throws { wakeEvent = try WakeEvent() }
 
     /// Waits for the descriptor, or the bell.
     func sleep(until descriptor: CInt) {
         awaited.withLock { $0 = descriptor }
-        _ = Self.poll(descriptor, bell.descriptor, -1)
+        _ = Self.poll(descriptor, wakeEvent.descriptor, -1)
         // Before anybody hears what woke it: until then it is seen to be ready.
         awaited.withLock { $0 = nil }
-        bell.hear()
+        wakeEvent.hear()
     }
 
     /// It waits, and nothing has come.
     var isAsleep: Bool {
-        let bell = bell.descriptor
+        let wakeEvent = wakeEvent.descriptor
         return awaited.withLock { descriptor -> Bool in
             guard let descriptor else { return false }
-            return Self.poll(descriptor, bell, 0) == 0
+            return Self.poll(descriptor, wakeEvent, 0) == 0
         }
     }
 

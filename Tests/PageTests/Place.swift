@@ -10,11 +10,11 @@ import Testing
 @testable import Page
 
 /// A daemon that answers at once.
-private final class Echo: Answering {
-    func answer(_ verb: Verb, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+private final class Echo: RequestResponder {
+    func answer(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch verb {
         case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
-        default: reply(.failure(Refusal(.notNow, "there is none")))
+        default: reply(.failure(RequestError(.notNow, "there is none")))
         }
     }
 
@@ -34,16 +34,16 @@ final class Host: PageHost {
     deinit { control.close() }
 
     func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
-        guard mask == "santa" else { throw Refusal(.unknownMask, "no mask '\(mask)'") }
+        guard mask == "santa" else { throw RequestError(.unknownMask, "no mask '\(mask)'") }
         return [0xFF, 0xD8, 0xFF] + Array(face.rawValue.utf8)
     }
 
-    func keepFace() async throws -> Int { throw Refusal(.notNow, "no face is seen now") }
+    func keepFace() async throws -> Int { throw RequestError(.notNow, "no face is seen now") }
 
-    func dress(photo: [UInt8]) async throws -> DressedPhoto {
+    func dress(photo: [UInt8]) async throws -> MaskedPhoto {
         photos.withLock { $0.append(photo.count) }
-        guard PhotoHeader(photo) != nil else { throw PageRefusal(415, "unsupported", "that is no photo") }
-        return DressedPhoto(jpeg: [0xFF, 0xD8, 0xFF], faces: 3, coveredCandidates: 2)
+        guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
+        return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], faces: 3, coveredCandidates: 2)
     }
 
     func path(inAlbum name: String) -> String? { name == "a b.mp4" ? album : nil }

@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: [(15.0, 15), (3, 3), (60, 30)])
     func `of a loop of 30 a second no more is taken than is asked for`(rate: Double, most: Int) {
         let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
-        var look = Preview.Look()
+        var look = Preview.StreamOptions()
         look.rate = rate
         let viewer = Preview.Viewer(preview, look)
         let frame = Frame(preview.layout)
@@ -38,7 +38,7 @@ import Testing
         for number in 0..<30 {
             let now = UInt64(1_000_000_000 + number * 33_333_333)
             guard preview.wants(.after, at: now) else { continue }
-            preview.put(.after, frame.view, marks: [], isCard: false, at: now)
+            preview.put(.after, frame.view, overlay: [], isPlaceholder: false, at: now)
             taken += 1
         }
         #expect(taken <= most && taken >= most - 1)
@@ -47,13 +47,13 @@ import Testing
 
     @Test func `marks are drawn for those who want them alone`() throws {
         let place = try Place()
-        var mark = FaceMark()
+        var mark = FaceOverlay()
         mark.number = 42
         mark.box = Rect(x: 400, y: 200, width: 300, height: 300)
         for i in 0..<68 { mark.landmarks[i] = Point(420 + Float(i) * 4, 350) }
         var lost = mark
         (lost.isPredicted, lost.box.x, lost.landmarks[0]) = (true, -100_000_000, Point(.nan, .infinity))
-        let publisher = Publisher(place.preview, marks: [mark, lost])
+        let publisher = Publisher(place.preview, overlay: [mark, lost])
         let (plain, marked) = (try Viewer(place, "marks=0"), try Viewer(place, "marks=1"))
         publisher.publish()
         // Grays compress to nothing; lines do not.
@@ -94,29 +94,29 @@ import Testing
     }
 
     @Test func `a face is kept from the undressed picture, and none from a picture without faces`() async throws {
-        for marks in [[FaceMark()], []] {
+        for overlay in [[FaceOverlay()], []] {
             let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
             let publishing = Task {
-                let publisher = Publisher(preview, marks: marks)
+                let publisher = Publisher(preview, overlay: overlay)
                 while !Task.isCancelled {
                     publisher.publish()
                     await Task.yield()
                 }
             }
-            let portrait = try await preview.portrait(within: marks.isEmpty ? .milliseconds(200) : .seconds(1000))
+            let portrait = try await preview.portrait(within: overlay.isEmpty ? .milliseconds(200) : .seconds(1000))
             publishing.cancel()
-            #expect(portrait?.frame.layout == (marks.isEmpty ? nil : preview.layout))
+            #expect(portrait?.frame.layout == (overlay.isEmpty ? nil : preview.layout))
         }
     }
 
     @Test func `a frame that is handed over allocates nothing once warm`() {
         let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
         let frame = Frame(preview.layout)
-        let viewer = Preview.Viewer(preview, Preview.Look())
-        preview.put(.after, frame.view, marks: [FaceMark(), FaceMark()], isCard: false, at: 1)
-        let marks = [FaceMark(), FaceMark()]
+        let viewer = Preview.Viewer(preview, Preview.StreamOptions())
+        preview.put(.after, frame.view, overlay: [FaceOverlay(), FaceOverlay()], isPlaceholder: false, at: 1)
+        let overlay = [FaceOverlay(), FaceOverlay()]
         let asked = callocations_count()
-        for _ in 0..<10 { preview.put(.after, frame.view, marks: marks, isCard: false, at: 2) }
+        for _ in 0..<10 { preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
         #expect(callocations_count() == asked)
         withExtendedLifetime(viewer) {}
     }
@@ -138,14 +138,14 @@ import Testing
         var frame = Frame(preview.layout)
         frame.fill(y: 90, u: 100, v: 140)
         fillAsCamera(&frame)
-        let marks = [FaceMark(), FaceMark()]
-        let viewer = Preview.Viewer(preview, Preview.Look())
-        preview.put(.after, frame.view, marks: marks, isCard: false, at: 1)
+        let overlay = [FaceOverlay(), FaceOverlay()]
+        let viewer = Preview.Viewer(preview, Preview.StreamOptions())
+        preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 1)
         var (start, copy) = (UInt64(0), Double.infinity)
         // The best of some rounds, here and below: what else the computer does makes others slower.
         for _ in 0..<10 {
             start = threadTime()
-            for _ in 0..<10 { preview.put(.after, frame.view, marks: marks, isCard: false, at: 2) }
+            for _ in 0..<10 { preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
             copy = min(copy, Double(threadTime() - start) / 10 / 1e6)
         }
         start = threadTime()

@@ -161,7 +161,7 @@ import Testing
     @Test func `a line without end ends its connection, and others go on`() throws {
         let place = try Place()
         let long = try place.open()
-        try long.say(String(repeating: "x", count: Wire.longestLine + 1))
+        try long.say(String(repeating: "x", count: ControlLimits.longestLine + 1))
         let word = long.hear()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
         #expect(long.hear() == nil)

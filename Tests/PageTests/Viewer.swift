@@ -7,17 +7,17 @@ import Testing
 /// Publishes a frame of the next gray, a second later by its own clock, to all who look.
 final class Publisher {
     private let preview: Preview
-    private let marks: [FaceMark]
+    private let overlay: [FaceOverlay]
     private var step = 0
 
-    init(_ preview: Preview, marks: [FaceMark] = []) { (self.preview, self.marks) = (preview, marks) }
+    init(_ preview: Preview, overlay: [FaceOverlay] = []) { (self.preview, self.overlay) = (preview, overlay) }
 
     func publish() {
         var frame = Frame(preview.layout)
         frame.fill(y: UInt8(16 + step % 220), u: 90, v: 240)
         step += 1
         for picture in Preview.Picture.allCases where preview.wants(picture, at: now) {
-            preview.put(picture, frame.view, marks: marks, isCard: false, at: now)
+            preview.put(picture, frame.view, overlay: overlay, isPlaceholder: false, at: now)
         }
     }
 

@@ -12,9 +12,9 @@ import Testing
 
     /// A tracker that knows of nobody; it has searched nothing yet.
     private func makeTracker(isThorough: Bool = true) throws -> Tracker {
-        let catalogue = try Catalogue(folder: Fixtures.inPackage("Cascades"))
+        let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         var tracker = Tracker(
-            try Looker(catalogue: catalogue, landmarks: "/nonexistent.dat", cache: "\(Fixtures.cache)/guise"))
+            try FaceDetector(catalog: catalog, landmarks: "/nonexistent.dat", cache: "\(Fixtures.cache)/guise"))
         tracker.isThorough = isThorough
         return tracker
     }

@@ -13,8 +13,8 @@ import Testing
 
     private func tracker(isThorough: Bool = true) throws -> Tracker {
         var tracker = Tracker(
-            try Looker(
-                catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")), landmarks: LandmarkModel.debianPath,
+            try FaceDetector(
+                catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")), landmarks: LandmarkModel.debianPath,
                 cache: Fixtures.cache))
         tracker.isThorough = isThorough
         return tracker
@@ -43,7 +43,7 @@ import Testing
         func holds(_ rect: Rect) -> Bool {
             abs(place.x - rect.center.x) < rect.width / 2 && abs(place.y - rect.center.y) < rect.height / 2
         }
-        return tracker.faces.contains { holds($0.box) } || tracker.candidates.contains(where: holds)
+        return tracker.faces.contains { holds($0.box) } || tracker.candidateHeads.contains(where: holds)
     }
 
     @Test func `a small face at the side is covered from the first frame on that is shown`() throws {
@@ -68,7 +68,7 @@ import Testing
         let path = try scratch.make("suit.png", "-i \(Fixtures.sample) -vf crop=512:280:0:232 -frames:v 1")
         var tracker = try tracker()
         var counts: [Int] = []
-        try show(path, frames: 90, to: &tracker) { _, tracker in counts.append(tracker.candidates.count) }
+        try show(path, frames: 90, to: &tracker) { _, tracker in counts.append(tracker.candidateHeads.count) }
         #expect(counts.contains { $0 > 0 }, "\(counts)")
         #expect(counts.suffix(60).count { $0 > 0 } <= 6, "\(counts)")
     }
@@ -76,7 +76,7 @@ import Testing
     @Test func `nothing is a candidate where no mask hides faces`() throws {
         var tracker = try tracker(isThorough: false)
         try show(Fixtures.sample, frames: 20, to: &tracker) { number, tracker in
-            #expect(tracker.candidates.isEmpty, "frame \(number)")
+            #expect(tracker.candidateHeads.isEmpty, "frame \(number)")
         }
         #expect(tracker.faces.count == 1)
     }
@@ -87,7 +87,7 @@ import Testing
         try Clip.firstPicture(of: Fixtures.sample) { view in
             tracker.searchWhole(view.luma)
             for face in tracker.faces {
-                overlaps += tracker.candidates.count { ($0.center - face.box.center).length < face.box.width / 4 }
+                overlaps += tracker.candidateHeads.count { ($0.center - face.box.center).length < face.box.width / 4 }
             }
         }
         #expect(tracker.faces.count >= 1 && overlaps == 0)

@@ -46,8 +46,8 @@ import Testing
             LabelledPhotos.decode(LabelledPhotos.folder + "/photo/human_stock-emotions-a-1.jpg", height: 200))
         var search = CascadeSearch(cascade, maxWidth: 400, maxHeight: 200)
         photo.view { view in
-            var sweep = CascadeSearch.Sweep(smallest: 48, largest: 190, stage: cascade.stageCount)
-            _ = search.sweep(view, &sweep, budget: .max)
+            var scan = CascadeSearch.Scan(smallest: 48, largest: 190, stage: cascade.stageCount)
+            _ = search.scan(view, &scan, budget: .max)
         }
         search.groups.group(atLeast: 2)
         let find = try #require(search.groups.finds.first).rect
@@ -91,9 +91,9 @@ import Testing
         let ours = picture.view { view in
             best(1, runs: 3) {
                 search.groups.removeAll()
-                var sweep = CascadeSearch.Sweep(
+                var scan = CascadeSearch.Scan(
                     smallest: Float(smallest), largest: Float(height), factor: 1.2, stage: cascade.stageCount)
-                work = search.sweep(view, &sweep, budget: .max)
+                work = search.scan(view, &scan, budget: .max)
             }
         }
         let theirs = best(1, runs: 3) { _ = other.judge(picture, step: 1.2, minSize: smallest, maxSize: height) }
@@ -103,12 +103,12 @@ import Testing
 
     /// What most programs do for each frame, beside what the tracker does.
     @Test func `following a face`() throws {
-        let catalogue = try Catalogue(folder: Fixtures.inPackage("Cascades"))
-        let file = try catalogue.entry(.face).path
+        let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
+        let file = try catalog.entry(.face).path
         let rival = try #require(OpenCVCascade([UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))))
         var tracker = Tracker(
-            try Looker(
-                catalogue: catalogue, landmarks: LandmarkModel.debianPath,
+            try FaceDetector(
+                catalog: catalog, landmarks: LandmarkModel.debianPath,
                 cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
         var clip = try Clip(path: LabelledPhotos.folder + "/video/lp_s18.mp4")
         var (ours, theirs): ([Double], [Double]) = ([], [])

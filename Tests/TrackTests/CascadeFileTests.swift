@@ -67,12 +67,12 @@ struct CascadeFileTests {
     }
 
     @Test func `a cascade with tilted features is refused as the one that finds faces, and not as a witness`() throws {
-        let entry = Catalogue.Entry(
-            name: "smile", role: .face, path: "\(Catalogue.systemFolder)/haarcascades/haarcascade_smile.xml",
+        let entry = CascadeCatalog.Entry(
+            name: "smile", role: .face, path: "\(CascadeCatalog.systemFolder)/haarcascades/haarcascade_smile.xml",
             window: 36, eyes: Point(0.5, 0.4), eyeDistance: 0.4)
-        let problem = #expect(throws: Problem.self) { _ = try Witness(entry, side: Sweep.side, sweeps: true) }
+        let problem = #expect(throws: Problem.self) { _ = try CascadeClassifier(entry, side: ScanScheduler.side, sweeps: true) }
         #expect(problem?.kind == .unusable)
         #expect(problem?.what.contains("'smile'") == true && problem?.cure.contains("'face'") == true)
-        _ = try Witness(entry, side: Sweep.side)
+        _ = try CascadeClassifier(entry, side: ScanScheduler.side)
     }
 }

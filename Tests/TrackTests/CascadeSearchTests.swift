@@ -8,7 +8,7 @@ struct CascadeSearchTests {
     /// Blobs on which the first stages of the cascade pass many windows.
     private let picture = Gray.synthetic(width: 203, height: 151, seed: 9)
 
-    private func sweep(_ search: inout CascadeSearch, _ plan: CascadeSearch.Sweep, budget: Int) -> (
+    private func scan(_ search: inout CascadeSearch, _ plan: CascadeSearch.Scan, budget: Int) -> (
         slices: Int, work: Int
     ) {
         picture.view { view in
@@ -16,7 +16,7 @@ struct CascadeSearchTests {
             var (slices, work) = (0, 0)
             search.groups.removeAll()
             while !plan.isDone {
-                work += search.sweep(view, &plan, budget: budget)
+                work += search.scan(view, &plan, budget: budget)
                 slices += 1
             }
             return (slices, work)
@@ -33,9 +33,9 @@ struct CascadeSearchTests {
         let scale = Double(window) / 20
         let theirs = other.judge(picture, step: scale, minSize: window, maxSize: window)
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 60, capacity: 20_000)
-        let plan = CascadeSearch.Sweep(
+        let plan = CascadeSearch.Scan(
             smallest: Float(window), largest: Float(window), step: scale < 2 ? 2 : 1, stage: cascade.stageCount)
-        _ = sweep(&search, plan, budget: .max)
+        _ = scan(&search, plan, budget: .max)
         let ours = search.groups.windows
         // OpenCV multiplies places by the size asked for and rounds them; ours go by the level's true size. It
         // leaves out neighbours of poor windows. Sums tell windows apart.
@@ -55,14 +55,14 @@ struct CascadeSearchTests {
     @Test func `a sweep in slices finds what a sweep at once finds`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 44, capacity: 20_000)
-        let plan = CascadeSearch.Sweep(smallest: 24, largest: 120, factor: 1.2, stage: 4)
-        let whole = sweep(&search, plan, budget: .max)
+        let plan = CascadeSearch.Scan(smallest: 24, largest: 120, factor: 1.2, stage: 4)
+        let whole = scan(&search, plan, budget: .max)
         let windows = search.groups.windows
-        let sliced = sweep(&search, plan, budget: 20_000)
+        let sliced = scan(&search, plan, budget: 20_000)
         #expect(windows.count > 20)
         #expect(search.groups.windows == windows)
         #expect(whole.slices == 1 && sliced.slices > 5)
-        let again = sweep(&search, plan, budget: 20_000)
+        let again = scan(&search, plan, budget: 20_000)
         #expect(again == sliced, "work is counted, so a second run counts the same")
     }
 
@@ -70,7 +70,7 @@ struct CascadeSearchTests {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
         let region = Rect(x: 60, y: 40, width: 100, height: 80)
-        _ = sweep(&search, .init(smallest: 24, largest: 90, region: region, stage: 2), budget: .max)
+        _ = scan(&search, .init(smallest: 24, largest: 90, region: region, stage: 2), budget: .max)
         #expect(search.groups.windows.count > 5)
         for window in search.groups.windows {
             // To a sample of the level, a twentieth of a window.
@@ -84,7 +84,7 @@ struct CascadeSearchTests {
     @Test func `a search round a place finds a window that a sweep finds`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
-        _ = sweep(&search, .init(smallest: 40, largest: 40, stage: 5), budget: .max)
+        _ = scan(&search, .init(smallest: 40, largest: 40, stage: 5), budget: .max)
         let best = try #require(search.groups.windows.max { $0.verdict.confidence < $1.verdict.confidence })
         let stage = Int(best.verdict.passed)
         // Expected a little beside its place.
@@ -106,7 +106,7 @@ struct CascadeSearchTests {
         var groups = CascadeGroups(capacity: 16)
         func add(_ x: Float, _ width: Float, _ passed: Int32) {
             groups.add(
-                CascadeWindow(rect: Rect(x: x, y: 10, width: width, height: width), verdict: Verdict(passed: passed)))
+                CascadeWindow(rect: Rect(x: x, y: 10, width: width, height: width), verdict: CascadeResult(passed: passed)))
         }
         // A chain whose ends do not agree directly, a second place, a lone window, and a weak one inside the chain's.
         for x: Float in [100, 107, 114] { add(x, 40, 12) }
@@ -123,7 +123,7 @@ struct CascadeSearchTests {
     @Test func `a full list drops windows and says so`() {
         var groups = CascadeGroups(capacity: 2)
         for x in 0..<5 {
-            groups.add(CascadeWindow(rect: Rect(x: Float(x), y: 0, width: 20, height: 20), verdict: Verdict()))
+            groups.add(CascadeWindow(rect: Rect(x: Float(x), y: 0, width: 20, height: 20), verdict: CascadeResult()))
         }
         #expect(groups.windows.count == 2 && groups.dropped == 3)
     }

@@ -43,7 +43,7 @@ struct CascadeTests {
     }
 
     /// Windows that one accepts and the other does not, or with another sum of the last stage.
-    private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [Verdict]) -> Int {
+    private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [CascadeResult]) -> Int {
         let (w, h) = (cascade.windowWidth, cascade.windowHeight)
         let columns = picture.width - w + 1
         guard let last = cascade.stages.last else { return ours.count }
@@ -136,7 +136,7 @@ struct CascadeTests {
         return Array(hits[0..<count])
     }
 
-    @inline(never) private func verdicts(_ cascade: Cascade, _ picture: Gray, grouped: Bool) -> [Verdict] {
+    @inline(never) private func verdicts(_ cascade: Cascade, _ picture: Gray, grouped: Bool) -> [CascadeResult] {
         var integral = Integral(maxWidth: 160, maxHeight: 160, planes: cascade.planes)
         let program = cascade.program(for: integral)
         let filled = picture.view {
@@ -146,7 +146,7 @@ struct CascadeTests {
         }
         #expect(filled)
         let (columns, rows) = program.windows(of: integral)
-        var list = [Verdict](repeating: Verdict(), count: columns * rows)
+        var list = [CascadeResult](repeating: CascadeResult(), count: columns * rows)
         var hits = [CascadeHit](repeating: CascadeHit(), count: columns)
         var work = 0
         for y in 0..<rows {

@@ -7,8 +7,8 @@ import Testing
 
 private func makeTracker() throws -> Tracker {
     Tracker(
-        try Looker(
-            catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")),
+        try FaceDetector(
+            catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")),
             cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment)))
 }
 

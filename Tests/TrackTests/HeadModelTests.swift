@@ -5,9 +5,9 @@ import Testing
 
 /// A placement by known angles, the other way round than the fit.
 private func placement(roll: Float, yaw: Float, pitch: Float, scale: Float, at origin: Point) -> HeadPlacement {
-    let (cr, sr) = (cosine(radians(roll)), sine(radians(roll)))
-    let (cy, sy) = (cosine(radians(yaw)), sine(radians(yaw)))
-    let (cp, sp) = (cosine(radians(pitch)), sine(radians(pitch)))
+    let (cr, sr) = (cos(radians(roll)), sin(radians(roll)))
+    let (cy, sy) = (cos(radians(yaw)), sin(radians(yaw)))
+    let (cp, sp) = (cos(radians(pitch)), sin(radians(pitch)))
     // Rz Ry Rx with forward (0, 0, -1) going to +x for a positive yaw and to -y (up) for a positive pitch.
     let ry: [SIMD3<Float>] = [[cy, 0, -sy], [0, 1, 0], [sy, 0, cy]]
     let rx: [SIMD3<Float>] = [[1, 0, 0], [0, cp, sp], [0, -sp, cp]]
@@ -39,7 +39,7 @@ func `a turned nose's tip lies ahead of its ridge, across the face`(yaw: Float) 
         id: 1, kind: .human, state: .tracked, box: Rect(x: 0, y: 0, width: 1, height: 1), landmarks: landmarks,
         head: head, confidence: 1)
     let off = face[.nose] - (landmarks[30] * 0.9 + landmarks[33] * 0.1)
-    let across = Point(cosine(radians(30)), sine(radians(30)))
-    let wanted = across * (0.1 * 80 * sine(radians(yaw)))
+    let across = Point(cos(radians(30)), sin(radians(30)))
+    let wanted = across * (0.1 * 80 * sin(radians(yaw)))
     #expect((off - wanted).length < 0.05, "\(off) instead of \(wanted)")
 }

@@ -35,7 +35,7 @@ private enum Real {
     func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces alone`() throws {
         let scratch = try ScratchFolder()
         let model = try LandmarkModel(cache: scratch.url.path)
-        var fitter = LandmarkFitter(model)
+        var scaler = LandmarkFitter(model)
         let file = URL(fileURLWithPath: "\(Real.data)/annotations/photos.json")
         let photos = try JSONDecoder().decode([String: Real.Photo].self, from: Data(contentsOf: file))
         var (errors, agreements): ([Float], [Float]) = ([], [])
@@ -49,19 +49,19 @@ private enum Real {
             // 0.411 of the box apart, 0.436 above the mouth, and the middle of the three is at (0.5, 0.461).
             let drop = wanted[3] - (wanted[0] + wanted[1]) / 2
             let side = max(between / 0.411, drop.length / 0.436)
-            let start = Affine(scale: side, angle: arcTangent(-drop.x, drop.y), origin: Point())
+            let start = Affine(scale: side, angle: atan2(-drop.x, drop.y), origin: Point())
             let shift = (wanted[0] + wanted[1] + wanted[3]) / 3 - start(Point(0.5, 0.461))
             let box = Affine(a: start.a, b: start.b, c: start.c, d: start.d, tx: shift.x, ty: shift.y)
             let view = LumaView(samples: samples.span, width: photo.width, height: photo.height, rowStride: photo.width)
-            let fit = fitter.fit(view, in: box)
+            let fit = scaler.fit(view, in: box)
             let shape = try #require(fit)
             var (right, left) = (Point(), Point())
             for i in 0..<6 { (right, left) = (right + shape[36 + i] / 6, left + shape[42 + i] / 6) }
             let found = [right, left, shape[30], (shape[48] + shape[54]) / 2]
             errors.append((0..<4).reduce(0) { $0 + (found[$1] - wanted[$1]).length } / 4 / side)
             let settled = try #require(model.box(around: shape))
-            let disagreement = fitter.disagreement(view, around: settled)
-            agreements.append(try #require(disagreement))
+            let fitResidual = scaler.fitResidual(view, around: settled)
+            agreements.append(try #require(fitResidual))
         }
         #expect(errors.count > 50)
         #expect(errors.sorted()[errors.count / 2] < 0.025)
@@ -72,17 +72,17 @@ private enum Real {
         let waves = Picture(width: 300, height: 300)
         for size in stride(from: Float(60), to: 200, by: 20) {
             let box = Affine(scale: size, angle: 0, origin: Point(40, 40))
-            #expect(try #require(waves.withView { fitter.disagreement($0, around: box) }) > 0.04)
+            #expect(try #require(waves.withView { scaler.fitResidual($0, around: box) }) > 0.04)
         }
     }
 }
 
 extension LandmarkFitter {
     /// How far fits from a smaller and a larger box lie apart, as a share of the box's side.
-    fileprivate mutating func disagreement(_ picture: borrowing LumaView, around box: Affine) -> Float? {
+    fileprivate mutating func fitResidual(_ picture: borrowing LumaView, around box: Affine) -> Float? {
         guard let small = fit(picture, around: box, from: .smaller),
             let large = fit(picture, around: box, from: .larger)
         else { return nil }
-        return PatchFitter.join(small, large, model)?.disagreement
+        return PatchFitter.join(small, large, model)?.fitResidual
     }
 }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Track
 
-private func looker(landmarks: String = LandmarkModel.debianPath) throws -> Looker {
-    try Looker(
-        catalogue: try Catalogue(folder: Fixtures.inPackage("Cascades")), landmarks: landmarks,
+private func detector(landmarks: String = LandmarkModel.debianPath) throws -> FaceDetector {
+    try FaceDetector(
+        catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")), landmarks: landmarks,
         cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
 }
 
@@ -25,8 +25,8 @@ private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
 
 @Test(.needsSample)
 func `a face is found within half a second and followed under one name, the same on every run`() throws {
-    var first = Tracker(try looker())
-    var second = Tracker(try looker())
+    var first = Tracker(try detector())
+    var second = Tracker(try detector())
     let seen = try watch(&first, frames: 45)
     let again = try watch(&second, frames: 45)
     let found = try #require(seen.firstIndex { !$0.isEmpty })
@@ -42,7 +42,7 @@ func `who is known does not wait for the search for others, which finds whoever 
     let (side, height) = (320, 360)
     var sample = try Sample(path: Fixtures.sample, width: side, height: height)
     var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
-    var tracker = Tracker(try looker())
+    var tracker = Tracker(try detector())
     var joined: Int?
     // Somebody sits at the left; from the 60th frame on a second one, who looks alike, at the right.
     for number in 0..<120 {
@@ -56,7 +56,7 @@ func `who is known does not wait for the search for others, which finds whoever 
                 }
             }
         }
-        tracker.update(frame.view.luma, at: Double(number) / 30, isPrompt: true)
+        tracker.update(frame.view.luma, at: Double(number) / 30, defersSearch: true)
         if goesOn { tracker.searchOn(frame.view.luma) }
         if tracker.faces.count == 2 { joined = joined ?? number }
         #expect(number < 15 || !tracker.faces.isEmpty, "frame \(number)")
@@ -71,8 +71,8 @@ func `who is known does not wait for the search for others, which finds whoever 
 
 @Test(.needsSample)
 func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
-    var whole = Tracker(try looker())
-    var part = Tracker(try looker(landmarks: "/nonexistent.dat"))
+    var whole = Tracker(try detector())
+    var part = Tracker(try detector(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
     #expect(part.warning?.contains("libdlib-data") == true)
     var photo = try Clip(path: Fixtures.sample)
@@ -92,7 +92,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
 }
 
 @Test func `where there is no face none is found`() throws {
-    var tracker = Tracker(try looker())
+    var tracker = Tracker(try detector())
     // A slope with some texture: not flat, or no window would be looked at.
     var frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
     var bytes = frame.mutableBytes
@@ -103,19 +103,19 @@ func `without landmark data the eyes are found all the same, and the warning nam
 
 @Test(arguments: [0, 40] as [Float]) func `a sweep leaves no place and no size out`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
-    let sweep = Sweep(width: width, height: height, smallest: smallest, rolls: [roll])
+    let scheduler = ScanScheduler(width: width, height: height, smallest: smallest, rolls: [roll])
     // The smallest faces are looked for upright alone.
-    for size in stride(from: roll == 0 ? smallest : smallest * Sweep.levelFactor + 0.1, to: 300, by: 17) {
+    for size in stride(from: roll == 0 ? smallest : smallest * ScanScheduler.levelFactor + 0.1, to: 300, by: 17) {
         for x in stride(from: size / 2, through: Float(width) - size / 2, by: 31) {
             for y in stride(from: size / 2, through: Float(height) - size / 2, by: 29) {
-                let isCovered = sweep.regions.contains { region in
-                    guard let back = region.map(side: Sweep.side).inverse else { return false }
+                let isCovered = scheduler.tiles.contains { region in
+                    guard let back = region.map(side: ScanScheduler.side).inverse else { return false }
                     // The largest window stands for faces up to a step larger.
                     let (p, side) = (back(Point(x, y)), size / region.scale)
-                    let half = min(side, Float(Sweep.sizes.upperBound)) / 2
-                    let isSize = side >= 19.9 && side <= Float(Sweep.sizes.upperBound) * 1.2
+                    let half = min(side, Float(ScanScheduler.sizes.upperBound)) / 2
+                    let isSize = side >= 19.9 && side <= Float(ScanScheduler.sizes.upperBound) * 1.2
                     let (low, high) = (min(p.x, p.y) - half, max(p.x, p.y) + half)
-                    return isSize && low >= -2 && high <= Float(Sweep.side) + 1
+                    return isSize && low >= -2 && high <= Float(ScanScheduler.side) + 1
                 }
                 #expect(isCovered, "a face of \(size) pixels at \(x), \(y)")
             }
@@ -126,7 +126,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
 @Test func `a cascade that is missing or damaged is told with its file and package`() throws {
     let scratch = try ScratchFolder()
     let folder = scratch.url.path
-    func catalogue(_ file: String) throws {
+    func catalog(_ file: String) throws {
         let text = """
             {"version": 1, "cascades": [{"name": "mine", "role": "face", "file": "\(file)", "window": 20, "eyes": [0.5, 0.4],
             "eyeDistance": 0.4}]}
@@ -135,13 +135,13 @@ func `without landmark data the eyes are found all the same, and the warning nam
     }
     func complaint() -> String {
         do {
-            _ = try Looker(catalogue: try Catalogue(folder: folder), cache: nil)
+            _ = try FaceDetector(catalog: try CascadeCatalog(folder: folder), cache: nil)
             return "no complaint"
         } catch { return "\(error)" }
     }
-    try catalogue("nowhere.xml")
+    try catalog("nowhere.xml")
     #expect(complaint().contains("nowhere.xml") && complaint().contains("opencv-data"))
-    try catalogue("broken.xml")
+    try catalog("broken.xml")
     try "<opencv_storage><cascade>".write(toFile: "\(folder)/broken.xml", atomically: true, encoding: .utf8)
     #expect(complaint().contains("broken.xml") && complaint().contains("opencv-data"))
 }

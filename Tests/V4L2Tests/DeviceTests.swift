@@ -73,18 +73,18 @@ struct DeviceTests {
 
     @Test func `a camera in use is busy and its user is named`() throws {
         let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
-        let refusal = #expect(throws: Problem.self) {
+        let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25)
         }
-        #expect(refusal?.kind == .busy)
+        #expect(requestError?.kind == .busy)
         withExtendedLifetime(first) {}
     }
 
     @Test func `a loopback without a writer is no camera`() {
-        let refusal = #expect(throws: Problem.self) {
+        let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25)
         }
-        #expect([.unusable, .gone].contains(refusal?.kind))
+        #expect([.unusable, .gone].contains(requestError?.kind))
     }
 
     @Test func `what is written to a loopback is read from it, after a restart too`() throws {
@@ -112,7 +112,7 @@ struct DeviceTests {
         card.fill(y: 33, u: 128, v: 128)
         try loopback.finish(placeholder: PublishableFrame(card.view))
         for index in 0..<reader.count {
-            let buffer = BufferRing.Filled(index: index, count: size, time: nil, isDamaged: false)
+            let buffer = BufferRing.DequeuedBuffer(index: index, count: size, time: nil, isDamaged: false)
             #expect(reader.bytes(of: buffer)[0] == 33 && reader.bytes(of: buffer)[size - 2] == 33)
         }
     }
@@ -145,36 +145,36 @@ struct DeviceTests {
 
     @Test func `a second writer is refused, and told who the first is`() throws {
         let first = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
-        let refusal = #expect(throws: Problem.self) {
+        let requestError = #expect(throws: Problem.self) {
             _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         }
-        #expect(refusal?.kind == .busy)
-        #expect(refusal?.what.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.kind == .busy)
+        #expect(requestError?.what.contains("(\(getpid())) already does") == true)
         let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
         #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
         withExtendedLifetime(first) {}
     }
 
     @Test func `a camera is no loopback`() {
-        let refusal = #expect(throws: Problem.self) {
+        let requestError = #expect(throws: Problem.self) {
             _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25)
         }
-        #expect(refusal?.kind == .unusable)
+        #expect(requestError?.kind == .unusable)
     }
 }
 
-extension ForeignFormat {
+extension FormatConverter {
     /// An array that lives as long as the call.
     fileprivate func convert(_ bytes: [UInt8], into frame: inout Frame) -> Bool { convert(bytes.span, into: &frame) }
 }
 
 /// libv4lconvert asks a device whether its pictures must be turned, so that it needs one.
 @Suite(.enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
-struct ForeignFormatTests {
+struct FormatConverterTests {
     @Test func `red pixels become red planes`() throws {
         let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: 192)
         let device = try Device(path: "/dev/video0")
-        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        let converter = try FormatConverter(format, descriptor: device.descriptor)
         var frame = Frame(converter.layout)
         var picture: [UInt8] = []
         for _ in 0..<64 * 48 { picture += [255, 0, 0] }
@@ -188,7 +188,7 @@ struct ForeignFormatTests {
     @Test func `a short picture is dropped`() throws {
         let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: 192)
         let device = try Device(path: "/dev/video0")
-        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        let converter = try FormatConverter(format, descriptor: device.descriptor)
         var frame = Frame(converter.layout)
         #expect(!converter.convert([1, 2, 3], into: &frame))
     }
@@ -199,7 +199,7 @@ struct ForeignFormatTests {
         #expect(Mode.cost(of: name) == 2)
         let format = StreamFormat(fourCC: name, width: 64, height: 48, bytesPerLine: 64 * (Mode.convertible[name] ?? 0))
         let device = try Device(path: "/dev/video0")
-        let converter = try ForeignFormat(format, descriptor: device.descriptor)
+        let converter = try FormatConverter(format, descriptor: device.descriptor)
         var frame = Frame(converter.layout)
         #expect(converter.convert([UInt8](repeating: 100, count: 64 * 48 * 4), into: &frame))
     }
@@ -207,7 +207,7 @@ struct ForeignFormatTests {
     @Test func `a JPEG camera of odd size is cropped by the library`() throws {
         let format = StreamFormat(fourCC: "MJPG", width: 65, height: 49, range: .full)
         let device = try Device(path: "/dev/video0")
-        let decoding = try Decoding(format, descriptor: device.descriptor)
+        let decoding = try FrameDecoder(format, descriptor: device.descriptor)
         #expect(decoding.layout(of: format) == FrameLayout(width: 64, height: 48, format: .i420, range: .full))
     }
 }

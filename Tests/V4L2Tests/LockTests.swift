@@ -15,9 +15,9 @@ struct LockTests {
     @Test func `the second writer is told who the first one is`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
-        let refusal = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
-        #expect(refusal?.kind == .busy)
-        #expect(refusal?.what.contains("(\(getpid())) already does") == true)
+        let requestError = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
+        #expect(requestError?.kind == .busy)
+        #expect(requestError?.what.contains("(\(getpid())) already does") == true)
         _ = try DeviceLock(device: "/dev/video11", folder: folder)
         withExtendedLifetime(first) {}
     }

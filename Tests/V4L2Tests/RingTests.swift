@@ -5,14 +5,14 @@ import Testing
 @testable import V4L2
 
 struct RingTests {
-    typealias Filled = BufferRing.Filled
+    typealias DequeuedBuffer = BufferRing.DequeuedBuffer
 
-    static func filled(_ index: Int, count: Int = 100, isDamaged: Bool = false) -> Filled {
-        Filled(index: index, count: count, time: nil, isDamaged: isDamaged)
+    static func filled(_ index: Int, count: Int = 100, isDamaged: Bool = false) -> DequeuedBuffer {
+        DequeuedBuffer(index: index, count: count, time: nil, isDamaged: isDamaged)
     }
 
     /// What comes of a queue of filled buffers: the chosen one, those given back, those counted as damaged.
-    static func choose(_ queue: [Filled], limit: Int = 4) throws -> (index: Int?, back: [Int], damaged: Int) {
+    static func choose(_ queue: [DequeuedBuffer], limit: Int = 4) throws -> (index: Int?, back: [Int], damaged: Int) {
         var queue = queue
         var back: [Int] = []
         var damaged = 0

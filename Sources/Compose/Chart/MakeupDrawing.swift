@@ -5,7 +5,7 @@ struct MakeupDrawing {
     /// Strengths of a part by their names, 0...1; empty where it is not worn.
     typealias Part = [String: Float]
 
-    let colors: [Makeup.Pigment: String]
+    let colors: [MakeupLayer.Pigment: String]
     let lips, shadow, liner, lashes, brows, blush, contour, highlight: Part
 
     /// All that is worn, from the skin outward.
@@ -33,9 +33,9 @@ struct MakeupDrawing {
 
     /// White where skin is bare: not on brows, lids, nostrils and lips.
     var bareSkin: String {
-        let face = Self.closed(FaceChart.outline.map { FaceChart.points[$0] * 0.95 + Point(0, 1) })
+        let face = Self.closed(CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] * 0.95 + Point(0, 1) })
         var holes = Self.path(
-            Self.closed((48...59).map { (FaceChart.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000", 1, nil
+            Self.closed((48...59).map { (CanonicalFaceUV.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000", 1, nil
         )
         holes += Self.both(
             Self.path(
@@ -52,14 +52,14 @@ struct MakeupDrawing {
             """)
     }
 
-    private func color(_ pigment: Makeup.Pigment) -> String { colors[pigment] ?? pigment.usual }
+    private func color(_ pigment: MakeupLayer.Pigment) -> String { colors[pigment] ?? pigment.usual }
 
     // MARK: Parts
 
     private var lipShapes: String {
         guard let strength = lips["strength"], strength > 0 else { return "" }
         let gloss = lips["gloss"] ?? 0
-        let outer = Self.closed((48...59).map { FaceChart.points[$0] })
+        let outer = Self.closed((48...59).map { CanonicalFaceUV.points[$0] })
         // The lips' own edge is softened a little; a darker rim and lighter middles give them their roundness.
         var shapes = Self.path(outer, color(.lips), strength * 0.9, "b8")
         shapes += """

@@ -2,10 +2,10 @@ import Frames
 import JSON
 import Track
 
-/// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `WornLayer`.
+/// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `MaskLayer`.
 public protocol Layer: Sendable {
     /// Draws on one face. Called for every frame: neither allocates nor waits.
-    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look)
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look)
 }
 
 /// One thing that a mask draws once a frame.
@@ -15,7 +15,7 @@ public protocol PictureLayer: Sendable {
 }
 
 /// A layer with what every layer may have, whatever it draws.
-public struct WornLayer: Sendable {
+public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
         case picture(any PictureLayer)
@@ -45,16 +45,16 @@ public struct WornLayer: Sendable {
         }
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
-        case "sprite": content = .face(try Sprite(&fields, parts))
-        case "solid": content = .face(try Solid(&fields, parts))
-        case "skin": content = .face(try Skin(&fields, parts))
-        case "makeup": content = .face(try Makeup(&fields, parts))
-        case "treatment": content = .face(try Treatment(&fields, parts))
-        case "merge": content = .face(try Merge(&fields, parts))
-        case "swap": content = .picture(try Swap(&fields, parts))
-        case "effect": content = .picture(try Effect(&fields, parts))
-        case "frame": content = .picture(try PictureFrame(&fields, parts))
-        case "particles": content = .picture(try Particles(&fields, parts))
+        case "sprite": content = .face(try SpriteLayer(&fields, parts))
+        case "solid": content = .face(try MeshLayer(&fields, parts))
+        case "skin": content = .face(try SkinLayer(&fields, parts))
+        case "makeup": content = .face(try MakeupLayer(&fields, parts))
+        case "treatment": content = .face(try AnonymizeLayer(&fields, parts))
+        case "merge": content = .face(try FaceBlendLayer(&fields, parts))
+        case "swap": content = .picture(try FaceSwapLayer(&fields, parts))
+        case "effect": content = .picture(try EffectLayer(&fields, parts))
+        case "frame": content = .picture(try PictureFrameLayer(&fields, parts))
+        case "particles": content = .picture(try ParticlesLayer(&fields, parts))
         case "text":
             let text = try TextLayer(&fields, parts)
             content = text.isPinned ? .face(text) : .picture(text)
@@ -86,9 +86,9 @@ struct LayerStyle: Sendable {
     /// How much of the face's light the layer takes: `"light": 0` for what glows.
     let light: Float
     /// Nil: always.
-    let when: When?
+    let when: Trigger?
     /// Whose face.
-    let on: Choice
+    let on: FaceSelector
     let motion: Motion
 
     init(_ fields: inout Fields, _ target: ArtTarget) throws {
@@ -96,8 +96,8 @@ struct LayerStyle: Sendable {
         blend = fields.has("blend") ? try fields.oneOf("blend", BlendMode.self) : .normal
         tint = try Tint(&fields, choices: target.choices)
         light = Float(try fields.number("light", in: 0...1, default: 1))
-        when = try When(&fields)
-        on = try Choice(&fields)
+        when = try Trigger(&fields)
+        on = try FaceSelector(&fields)
         motion = try Motion(&fields)
     }
 }
@@ -107,9 +107,9 @@ public struct Canvas: ~Copyable {
     /// What goes to the sinks.
     public var frame: Frame
     /// For layers that are drawn before they are laid over the frame.
-    var tile = Tile()
+    var layer = LayerBuffer()
     /// For solids.
-    var solids = SolidBench()
+    var meshes = MeshScratch()
     /// For layers that smooth skin.
     var smoother = Smoother()
     /// For treatments and effects.
@@ -122,18 +122,18 @@ public struct Canvas: ~Copyable {
 
     /// Whether what became a little old may be shown once more, and is drawn anew by `catchUp`: the frame need not wait.
     public var mayLag: Bool {
-        get { solids.mayLag }
-        set { solids.mayLag = newValue }
+        get { meshes.mayLag }
+        set { meshes.mayLag = newValue }
     }
 
     /// Draws anew what is a little old in this frame, for the next one. Nothing of it is seen in this one.
-    public mutating func catchUp() { solids.catchUp(frame.layout) }
+    public mutating func catchUp() { meshes.catchUp(frame.layout) }
 
     /// Lays the tile over the frame.
-    mutating func layTile(_ paint: Paint) { lay(tile, paint, onto: &frame) }
+    mutating func drawLayer(_ paint: Paint) { lay(layer, paint, onto: &frame) }
 
     /// The same, as it was drawn.
-    mutating func layTile(opacity: Float) { layTile(Paint(opacity: opacity)) }
+    mutating func drawLayer(opacity: Float) { drawLayer(Paint(opacity: opacity)) }
 }
 
 /// What art is made for: it is converted and sized once, when a mask is loaded.

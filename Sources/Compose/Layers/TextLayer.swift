@@ -71,7 +71,7 @@ struct TextLayer: Layer, PictureLayer {
         let corner: PicturePlace = try fields.choice("place", default: .bottom)
         let margin = Float(try fields.number("margin", in: 0...0.5, default: 0.05)) * Float(target.height)
 
-        let raster: RasterRGBA
+        let raster: RGBAImage
         if let plate {
             raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
         } else {
@@ -105,11 +105,11 @@ struct TextLayer: Layer, PictureLayer {
         lay(map, scale: 1, onto: &canvas, look)
     }
 
-    func draw(on canvas: inout Canvas, _ wearer: borrowing Wearer, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
         guard case .face(let anchor, let shift) = place else { return }
-        let scale = wearer.face.head.scale
-        let turn = Affine(scale: scale, angle: radians(wearer.face.pose.roll), origin: .zero)
-        let middle = anchor.position(on: wearer.face) + turn.linear(shift)
+        let scale = tracked.face.head.scale
+        let turn = Affine(scale: scale, angle: radians(tracked.face.pose.roll), origin: .zero)
+        let middle = anchor.position(on: tracked.face) + turn.linear(shift)
         var map = turn
         let each = 1 / perEye
         (map.a, map.b, map.c, map.d) = (map.a * each, map.b * each, map.c * each, map.d * each)
@@ -123,7 +123,7 @@ struct TextLayer: Layer, PictureLayer {
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
         let flip = isMirrored ? Affine(a: -1, b: 0, c: 0, d: 1, tx: size.x, ty: 0) : .identity
-        blend(level.stamp, by: map.after(flip).after(toArt), opacity: look.opacity, onto: &canvas.frame)
+        blend(level.sprite, by: map.after(flip).after(toArt), opacity: look.opacity, onto: &canvas.frame)
     }
 }
 
@@ -164,11 +164,11 @@ private struct TextStyle {
     /// - Parameters:
     ///   - lineHeight: pixels of one line.
     ///   - room: pixels within which it must fit, whatever the line's height; nil: none.
-    func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RasterRGBA {
+    func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RGBAImage {
         let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
         // Wide enough for the longest text; drawn small, to see where its ink lies.
         let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
-        let draft = try Raster.drawing(svg(text, box: wide), named: "the text", density: .infinity)
+        let draft = try ArtReader.drawing(svg(text, box: wide), named: "the text", density: .infinity)
         guard var ink = draft.ink else {
             throw Problem(.invalid, "the text '\(text)' draws nothing", cure: "give it letters that a font has")
         }
@@ -177,7 +177,7 @@ private struct TextStyle {
         ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
         var density = lineHeight / Float(Self.line)
         if let room { density = min(density, room.x / ink.width, room.y / ink.height) }
-        return try Raster.drawing(svg(text, box: ink), named: "the text", density: density)
+        return try ArtReader.drawing(svg(text, box: ink), named: "the text", density: density)
     }
 }
 
@@ -215,23 +215,23 @@ private struct Plate {
     /// - Parameters:
     ///   - height: pixels of a line on a plain plate, of all the art else.
     ///   - across: pixels that there are for a plain plate.
-    func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RasterRGBA {
+    func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RGBAImage {
         switch look {
         case .plain(let color, let opacity):
             let (side, down) = (Int(height * 0.55), Int(height * 0.3))
             let room = Point(max(4, across - 2 * Float(side)), .infinity)
             let words = try style.drawn(text, lineHeight: height, within: room)
             let (w, h) = (words.width + 2 * side, words.height + 2 * down)
-            let plate = try Raster.drawing(
+            let plate = try ArtReader.drawing(
                 """
                 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(w) \(h)"><rect width="\(w)" height="\(h)" \
                 rx="\(height * 0.35)" fill="\(color)" fill-opacity="\(opacity)"/></svg>
                 """, named: "the plate", density: 1)
             return plate.with(words, at: (side, down))
         case .art(let path, let box):
-            let draft = try Raster.load(path: path, maxDimension: 64)
-            let plate = try Raster.load(
-                path: path, density: height / draft.size.y, maxDimension: Raster.largestArt)
+            let draft = try ArtReader.load(path: path, maxDimension: 64)
+            let plate = try ArtReader.load(
+                path: path, density: height / draft.size.y, maxDimension: ArtReader.largestArt)
             let scale = plate.scale
             let room = Point(box.width * scale, box.height * scale)
             let words = try style.drawn(text, lineHeight: room.y, within: room)
@@ -243,7 +243,7 @@ private struct Plate {
     }
 }
 
-extension RasterRGBA {
+extension RGBAImage {
     /// Where anything is drawn, in art units, to the next whole pixel; nil where nothing is.
     fileprivate var ink: Rect? {
         var (left, top, right, bottom) = (width, height, 0, 0)
@@ -260,7 +260,7 @@ extension RasterRGBA {
     }
 
     /// This picture with another one over it; what lies beside it is cut off.
-    fileprivate func with(_ other: RasterRGBA, at corner: (x: Int, y: Int)) -> RasterRGBA {
+    fileprivate func with(_ other: RGBAImage, at corner: (x: Int, y: Int)) -> RGBAImage {
         var both = self
         for y in max(0, -corner.y)..<max(0, -corner.y, min(other.height, height - corner.y)) {
             for x in max(0, -corner.x)..<max(0, -corner.x, min(other.width, width - corner.x)) {

@@ -94,14 +94,14 @@ struct Material: Sendable {
 
     private static func grain(_ look: Look) -> Grain? {
         switch look {
-        case .felt, .velvet: Grains.felt
-        case .cloth: Grains.cloth
-        case .knit: Grains.knit
-        case .fur: Grains.fur
-        case .leather: Grains.leather
-        case .straw: Grains.straw
-        case .paper: Grains.paper
-        case .wood: Grains.wood
+        case .felt, .velvet: GrainTextures.felt
+        case .cloth: GrainTextures.cloth
+        case .knit: GrainTextures.knit
+        case .fur: GrainTextures.fur
+        case .leather: GrainTextures.leather
+        case .straw: GrainTextures.straw
+        case .paper: GrainTextures.paper
+        case .wood: GrainTextures.wood
         case .plain, .satin, .plastic, .metal: nil
         }
     }

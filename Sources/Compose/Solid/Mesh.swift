@@ -127,7 +127,7 @@ struct Mesh: Sendable {
     }
 
     /// Moves all points, and the normals by the map's inverse transpose.
-    mutating func transform(_ map: SolidMap) {
+    mutating func transform(_ map: AffineMap3D) {
         for i in vertices.indices {
             vertices[i].position = map(vertices[i].position)
             vertices[i].normal = normalized(map.normal(vertices[i].normal))
@@ -156,7 +156,7 @@ struct Mesh: Sendable {
 }
 
 /// A map of head space onto itself: three columns and a shift.
-struct SolidMap: Sendable {
+struct AffineMap3D: Sendable {
     var x: SIMD3<Float> = [1, 0, 0]
     var y: SIMD3<Float> = [0, 1, 0]
     var z: SIMD3<Float> = [0, 0, 1]
@@ -167,9 +167,9 @@ struct SolidMap: Sendable {
         let (a, b, c) = (radians(turn.x), radians(turn.y), radians(turn.z))
         func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
             var v = v
-            v = SIMD3(v.x, v.y * cosine(a) - v.z * sine(a), v.y * sine(a) + v.z * cosine(a))
-            v = SIMD3(v.x * cosine(b) + v.z * sine(b), v.y, v.z * cosine(b) - v.x * sine(b))
-            return SIMD3(v.x * cosine(c) - v.y * sine(c), v.x * sine(c) + v.y * cosine(c), v.z)
+            v = SIMD3(v.x, v.y * cos(a) - v.z * sin(a), v.y * sin(a) + v.z * cos(a))
+            v = SIMD3(v.x * cos(b) + v.z * sin(b), v.y, v.z * cos(b) - v.x * sin(b))
+            return SIMD3(v.x * cos(c) - v.y * sin(c), v.x * sin(c) + v.y * cos(c), v.z)
         }
         x = turned([scale.x, 0, 0])
         y = turned([0, scale.y, 0])
@@ -187,7 +187,7 @@ struct SolidMap: Sendable {
         return (cross(y, z) * n.x + cross(z, x) * n.y + cross(x, y) * n.z) * sign
     }
 
-    func after(_ first: SolidMap) -> SolidMap {
+    func after(_ first: AffineMap3D) -> AffineMap3D {
         var map = self
         map.x = x * first.x.x + y * first.x.y + z * first.x.z
         map.y = x * first.y.x + y * first.y.y + z * first.y.z

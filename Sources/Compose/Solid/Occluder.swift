@@ -20,7 +20,7 @@ struct Occluder: Sendable {
     private static let hair: Float = 0.08
 
     /// - Parameter lid: a plane (origin and y axis of its space) above which there is nothing: hair gives way to a hat.
-    init(under lid: SolidMap?) {
+    init(under lid: AffineMap3D?) {
         let sections = Self.sections
         var mesh = Mesh.grid(columns: Self.columns, rows: sections.count - 1, isClosed: true) { column, row in
             let section = sections[row]
@@ -29,7 +29,7 @@ struct Occluder: Sendable {
             let long = (section.back - section.front) / 2
             // Hair begins above the ears and behind the forehead.
             let isHairy = max(0, min(1, (section.up + 0.2) / 0.5))
-            let (s, c) = (sine(turn), cosine(turn))
+            let (s, c) = (sin(turn), cos(turn))
             let behind = max(0, min(1, c + 0.8))
             let hair = 1 + Self.hair * isHairy * behind
             return [

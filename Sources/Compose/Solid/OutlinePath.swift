@@ -117,7 +117,7 @@ struct OutlinePath {
     ) {
         var (rx, ry) = (abs(radii.x), abs(radii.y))
         guard rx > 1e-6, ry > 1e-6, (end - place).length > 1e-6 else { return line(to: end) }
-        let (c, s) = (cosine(radians(angle)), sine(radians(angle)))
+        let (c, s) = (cos(radians(angle)), sin(radians(angle)))
         let half = (place - end) / 2
         let p = SIMD2(c * half.x + s * half.y, c * half.y - s * half.x)
         let excess = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
@@ -127,8 +127,8 @@ struct OutlinePath {
             (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
         let q = SIMD2(factor * rx * p.y / ry, -factor * ry * p.x / rx)
         let middle = (place + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
-        let from = arcTangent((p.y - q.y) / ry, (p.x - q.x) / rx)
-        var sweep = arcTangent((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
+        let from = atan2((p.y - q.y) / ry, (p.x - q.x) / rx)
+        var sweep = atan2((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
         if isClockwise && sweep < 0 { sweep += 2 * .pi }
         if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
         guard sweep.isFinite, middle.x.isFinite, middle.y.isFinite else { return line(to: end) }
@@ -137,7 +137,7 @@ struct OutlinePath {
         let steps = max(2, min(Self.mostSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
         for i in 1...steps {
             let turn = from + sweep * Float(i) / Float(steps)
-            let (x, y) = (rx * cosine(turn), ry * sine(turn))
+            let (x, y) = (rx * cos(turn), ry * sin(turn))
             line(to: middle + [c * x - s * y, s * x + c * y])
         }
     }

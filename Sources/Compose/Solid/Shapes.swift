@@ -23,7 +23,7 @@ enum Shape {
             let run = Array(points[first...end])
             var piece = Mesh.grid(columns: around, rows: run.count - 1, isClosed: true) { column, row in
                 let turn = 2 * Float.pi * Float(column) / Float(around)
-                return [-run[row].radius * sine(turn), -run[row].height, run[row].radius * cosine(turn)]
+                return [-run[row].radius * sin(turn), -run[row].height, run[row].radius * cos(turn)]
             }
             let length = piece.vertices.last?.along.y ?? 0
             for i in piece.vertices.indices {
@@ -43,8 +43,8 @@ enum Shape {
         _ c: (radius: Float, height: Float, shade: Float)
     ) -> Float {
         let turned =
-            arcTangent(c.height - b.height, c.radius - b.radius)
-            - arcTangent(
+            atan2(c.height - b.height, c.radius - b.radius)
+            - atan2(
                 b.height - a.height, b.radius - a.radius)
         let wrapped = abs(degrees(turned)).truncatingRemainder(dividingBy: 360)
         return min(wrapped, 360 - wrapped)
@@ -55,8 +55,8 @@ enum Shape {
         let rows = max(4, around / 2)
         return Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
             let (turn, down) = (2 * Float.pi * Float(column) / Float(around), Float.pi * Float(row) / Float(rows))
-            let r = radius * sine(down)
-            return [-r * sine(turn), -radius * cosine(down), r * cosine(turn)]
+            let r = radius * sin(down)
+            return [-r * sin(turn), -radius * cos(down), r * cos(turn)]
         }
     }
 
@@ -103,14 +103,14 @@ enum Shape {
         }
         // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
         let (first, last) = (sides[0], sides[rows])
-        let excess = isClosed ? arcTangent(dot(last.0, first.1), dot(last.0, first.0)) : 0
+        let excess = isClosed ? atan2(dot(last.0, first.1), dot(last.0, first.0)) : 0
         var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
             let t = Float(row) / Float(rows)
             let turn = 2 * Float.pi * Float(column) / Float(around)
             let radius = max(0, value(widths, t).x)
-            let (c, s) = (cosine(excess * t), sine(excess * t))
+            let (c, s) = (cos(excess * t), sin(excess * t))
             let (u, v) = (sides[row].0 * c - sides[row].1 * s, sides[row].0 * s + sides[row].1 * c)
-            return centers[row] + (u * cosine(turn) + v * (sine(turn) * flatness)) * radius
+            return centers[row] + (u * cos(turn) + v * (sin(turn) * flatness)) * radius
         }
         guard isClosed else { return mesh }
         for column in 0...around {
@@ -183,7 +183,7 @@ enum Shape {
             let inward = SIMD3(c.x - a.x, c.y - a.y, back.1 - front.1)
             return normalized(cross(across, inward))
         }
-        let limit = cosine(radians(edgeAngle))
+        let limit = cos(radians(edgeAngle))
         for i in 0..<count {
             let here = facing(i)
             let (before, after) = (facing((i + count - 1) % count), facing((i + 1) % count))
@@ -211,7 +211,7 @@ enum Shape {
     static func tufts(
         on mesh: Mesh, count: Int, length: Float, width: Float, lean: SIMD3<Float>, seed: UInt64
     ) -> Mesh {
-        var random = Scatter(seed: seed)
+        var random = SplitMix64(seed: seed)
         var areas: [Float] = []
         var sum: Float = 0
         for i in stride(from: 0, to: mesh.triangles.count - 2, by: 3) {
@@ -239,7 +239,7 @@ enum Shape {
             let normal = normalized(mixed(corners[0].normal, corners[1].normal, corners[2].normal))
             let (u, v) = tangents(normal)
             let angle = random.next() * 2 * .pi
-            let side = u * cosine(angle) + v * sine(angle)
+            let side = u * cos(angle) + v * sin(angle)
             let shaken = normal + lean + u * (random.next() - 0.5) * 1.3 + v * (random.next() - 0.5) * 1.3
             let tip = root + normalized(shaken) * length * (0.6 + 0.8 * random.next())
             let base = width * (0.7 + 0.6 * random.next())
@@ -272,7 +272,7 @@ func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
         let key =
             UInt64(bitPattern: Int64(corner.x)) &* 0x8da6_b343 ^ UInt64(bitPattern: Int64(corner.y)) &* 0xd816_3841
             ^ UInt64(bitPattern: Int64(corner.z)) &* 0xcb1a_b31f
-        var scatter = Scatter(seed: seed ^ key)
+        var scatter = SplitMix64(seed: seed ^ key)
         return scatter.next() * 2 - 1
     }
     func mix(_ a: Float, _ b: Float, _ t: Float) -> Float { a + (b - a) * t }

@@ -12,7 +12,7 @@ public struct Alignment: Sendable {
 /// Inverse compositional alignment (Baker and Matthews, "Lucas-Kanade 20 Years On", IJCV 2004) by an affine map, gain
 /// and offset of the brightness being free. Samples lie in an upright ellipse, where a face fills its patch. Sized
 /// once; aligning allocates nothing.
-public struct Aligner: ~Copyable {
+public struct ImageAligner: ~Copyable {
     /// Radii of the ellipse as shares of the side: a face between the eyes' outer ends, from the brows to the lower
     /// lip, in a patch that holds it from above the brows to the chin.
     private static let radii = Point(0.36, 0.42)

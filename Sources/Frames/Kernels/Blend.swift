@@ -2,7 +2,7 @@ import CLinux
 
 /// A picture ready to be laid over frames: premultiplied YUVA, one 32-bit word a pixel (Y lowest, then U, V, A), in the
 /// range of the frames that it is for. One transparent pixel surrounds the art, so that its edge fades on its own.
-public struct Stamp: Sendable {
+public struct Sprite: Sendable {
     /// Pixels, at most 4096.
     public let width: Int
     /// Pixels, at most 4096.
@@ -17,7 +17,7 @@ public struct Stamp: Sendable {
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
         var isNear: [Bool] = []
-        ArtBlocks.stamp.mark(pixels.span, width: width, height: height, stride: width, into: &isNear)
+        ArtBlocks.sprite.mark(pixels.span, width: width, height: height, stride: width, into: &isNear)
         (self.width, self.height, self.pixels, isNearArt) = (width, height, pixels, isNear)
     }
 }
@@ -28,7 +28,7 @@ struct ArtBlocks {
     let shift: Int
 
     /// For stamps: half a run of theirs reaches no further than the next block.
-    static let stamp = ArtBlocks(shift: 4)
+    static let sprite = ArtBlocks(shift: 4)
 
     /// Blocks that so many pixels touch.
     func count(_ pixels: Int) -> Int { (pixels + 1 << shift - 1) >> shift }
@@ -80,30 +80,30 @@ struct ArtBlocks {
 /// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documents say of 4:2:2 and
 /// 4:2:0: it gets the mean of the art over those samples.
 /// - Parameters:
-///   - stamp: the art, in the range of the frame.
+///   - sprite: the art, in the range of the frame.
 ///   - map: from the stamp's pixels to the frame's; one that folds the plane or is not finite lays nothing.
 ///   - paint: how it is laid.
-public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto frame: inout Frame) {
+public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, onto frame: inout Frame) {
     guard let back = map.inverse, paint.opacity > 0 else { return }
     let layout = frame.layout
     // The rows of the frame that the stamp's corners span.
-    let size = Point(Float(stamp.width - 1), Float(stamp.height - 1))
+    let size = Point(Float(sprite.width - 1), Float(sprite.height - 1))
     guard let (low, high) = map.span(from: .zero, to: size) else { return }
     guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
     let top = max(0, Int(low.y)) & ~1
     let bottom = min(layout.height, Int(high.y) + 2)
     guard top < bottom else { return }
-    let painter = Painter(paint, layout.range)
+    let blender = PixelBlender(paint, layout.range)
     let gain = UInt32((min(paint.opacity, 1) * 256).rounded())
     let rows = layout.format.chromaShift.y == 1 ? 2 : 1
     var bytes = frame.mutableBytes
     unsafe bytes.withUnsafeMutableBufferPointer { target in
         guard let target = target.baseAddress else { return }
-        stamp.withArt { art in
+        sprite.withArt { art in
             art.fetch()
             let sampler = Sampler(art, back, gain: gain)
             for y in stride(from: top, to: bottom, by: rows) {
-                unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, painter)
+                unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, blender)
             }
         }
     }
@@ -122,7 +122,7 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
 
     init(
         _ pixels: UnsafePointer<UInt32>, width: Int, height: Int, stride: Int, isNearArt: UnsafePointer<Bool>?,
-        _ blocks: ArtBlocks = .stamp
+        _ blocks: ArtBlocks = .sprite
     ) {
         unsafe (self.pixels, self.isNearArt) = (pixels, isNearArt)
         (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
@@ -144,7 +144,7 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
     /// Asks for all lines of the stamp's art at once. Between two frames their copies drive it out of the caches, and who
     /// samples along a slanted line waits for each of its lines in turn: make-up costs 0.86 to 0.95 of what it did.
     func fetch() {
-        let shift = ArtBlocks.stamp.shift
+        let shift = ArtBlocks.sprite.shift
         for y in 0..<height {
             let row = unsafe pixels + y * stride
             for block in 0..<blocksAcross where isNearArt(column: block, row: y >> shift) {
@@ -154,7 +154,7 @@ public func blend(_ stamp: borrowing Stamp, by map: Affine, _ paint: Paint, onto
     }
 }
 
-extension Stamp {
+extension Sprite {
     func withArt(_ body: (SampledArt) -> Void) {
         unsafe pixels.withUnsafeBufferPointer { pixels in
             unsafe isNearArt.withUnsafeBufferPointer { isNearArt in
@@ -166,14 +166,14 @@ extension Stamp {
 }
 
 /// The same, as the art was drawn.
-public func blend(_ stamp: borrowing Stamp, by map: Affine, opacity: Float, onto frame: inout Frame) {
-    blend(stamp, by: map, Paint(opacity: opacity), onto: &frame)
+public func blend(_ sprite: borrowing Sprite, by map: Affine, opacity: Float, onto frame: inout Frame) {
+    blend(sprite, by: map, Paint(opacity: opacity), onto: &frame)
 }
 
 /// One or two rows of the frame, in runs.
 private func blendRows(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler,
-    _ painter: Painter
+    _ blender: PixelBlender
 ) {
     let upper = sampler.row(y, width: layout.width)
     let lower = rows == 2 ? sampler.row(y + 1, width: layout.width) : Sampler.Row()
@@ -188,7 +188,7 @@ private func blendRows(
         let two = rows == 2 ? sampler.sample(lower, from: x, into: &second) : false
         guard one || two else { continue }
         let here = RunPlace(x: x, y: y, count: min(runLength, layout.width - x))
-        unsafe painter.blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
+        unsafe blender.blend(first, rows == 2 ? second : nil, onto: base, layout, at: here)
     }
 }
 
@@ -221,7 +221,7 @@ private func blendRows(
         (self.art, self.back, self.gain) = (art, back, gain)
         (du, dv) = (Int((back.a * Self.one).rounded()), Int((back.c * Self.one).rounded()))
         isUpright = du == 1 << Self.fraction && dv == 0
-        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.stamp.shift)
+        maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.sprite.shift)
     }
 
     /// The part of a row that lies on the stamp: where 0 <= u < width - 1 and 0 <= v < height - 1.
@@ -282,7 +282,7 @@ private func blendRows(
         let (u, v) = (row.u + steps * du, row.v + steps * dv)
         if maySkip {
             let half = (end - begin) / 2
-            let block = Self.fraction + ArtBlocks.stamp.shift
+            let block = Self.fraction + ArtBlocks.sprite.shift
             let (bu, bv) = ((u + half * du) >> block, (v + half * dv) >> block)
             if !art.isNearArt(column: bu, row: bv) { return empty(&run) }
         }

@@ -1,7 +1,7 @@
 /// Pixels that are sampled and blended at once. Even, since most formats share chroma between two.
 let runLength = 16
 
-/// Art under neighbouring pixels of a row: premultiplied YUVA words, as in a `Stamp`.
+/// Art under neighbouring pixels of a row: premultiplied YUVA words, as in a `Sprite`.
 typealias Run = SIMD16<UInt32>
 
 /// All four channels times `gain` / 256, rounded.
@@ -218,7 +218,7 @@ private func halves(_ run: Run) -> (SIMD16<UInt16>, SIMD16<UInt16>) {
 @inline(__always)
 private func over(_ samples: RunSamples, _ under: SIMD16<UInt16>) -> SIMD16<UInt16> {
     let t = under &* (255 &- samples.alpha) &+ 128
-    return lesser(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
+    return laneMin(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
 }
 
 /// Over samples of a plane.

@@ -20,7 +20,7 @@ extension CascadeProgram {
     /// Judges a window from a stage on.
     func finish(
         _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, gained soFar: Float, work: inout Int
-    ) -> Verdict {
+    ) -> CascadeResult {
         var gained = soFar
         var margin: Float = 0
         for index in first..<stageCount {
@@ -32,11 +32,11 @@ extension CascadeProgram {
                 : treeSize == 1 ? stumpSum(window, scale, stage) : treeSum(window, scale, stage)
             margin = Float(sum - Double(stage.threshold))
             if sum < Double(stage.threshold) {
-                return Verdict(passed: Int32(index), margin: margin, strength: gained / headroom)
+                return CascadeResult(passed: Int32(index), margin: margin, strength: gained / headroom)
             }
             gained += margin
         }
-        return Verdict(passed: Int32(stageCount), margin: margin, strength: gained / headroom)
+        return CascadeResult(passed: Int32(stageCount), margin: margin, strength: gained / headroom)
     }
 
     @inline(__always)
@@ -163,7 +163,7 @@ extension CascadeProgram {
         _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         for lane in 0..<8 where lanes >> lane & 1 != 0 {
-            let verdict = Verdict(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
+            let verdict = CascadeResult(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
             Self.put(verdict, x + lane * pitch, y, &hits, &count)
         }
     }

@@ -50,7 +50,7 @@ package struct CascadeStage: BitwiseCopyable, Sendable {
 }
 
 /// What a cascade says of one window.
-public struct Verdict: BitwiseCopyable, Equatable, Sendable {
+public struct CascadeResult: BitwiseCopyable, Equatable, Sendable {
     /// Stages passed; -1: the window is too flat to be judged.
     public var passed: Int32 = -1
     /// The last evaluated stage's sum less its threshold: negative where the window fell there.
@@ -71,9 +71,9 @@ public struct Verdict: BitwiseCopyable, Equatable, Sendable {
 package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     package var x: Int32
     package var y: Int32
-    package var verdict: Verdict
+    package var verdict: CascadeResult
 
-    package init(x: Int32 = 0, y: Int32 = 0, verdict: Verdict = Verdict()) {
+    package init(x: Int32 = 0, y: Int32 = 0, verdict: CascadeResult = CascadeResult()) {
         (self.x, self.y, self.verdict) = (x, y, verdict)
     }
 }
@@ -170,12 +170,12 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
 
     /// Judges the window whose first sample is (x, y); nil outside the level.
     /// - Parameter work: grows by the trees evaluated, in stumps.
-    package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> Verdict? {
+    package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> CascadeResult? {
         let (columns, rows) = windows(of: integral)
         precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
         guard x >= 0, y >= 0, x < columns, y < rows, x % pitch == 0 else { return nil }
         let window = unsafe UnsafePointer(integral.entries + y * stride + x / pitch)
-        guard let scale = unsafe contrast(window) else { return Verdict() }
+        guard let scale = unsafe contrast(window) else { return CascadeResult() }
         return unsafe finish(window, scale, from: 0, gained: 0, work: &work)
     }
 
@@ -212,7 +212,7 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     }
 
     static func put(
-        _ verdict: Verdict, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
+        _ verdict: CascadeResult, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         guard count < hits.count else { return }
         hits[count] = CascadeHit(x: Int32(x), y: Int32(y), verdict: verdict)

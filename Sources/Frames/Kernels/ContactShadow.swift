@@ -1,4 +1,4 @@
-extension Rasteriser {
+extension Rasterizer {
     /// Pixels of a shadow's cell, as a power of two.
     private static let cellShift = 3
     private static let cell = 1 << cellShift
@@ -6,14 +6,14 @@ extension Rasteriser {
     /// Lets what was drawn darken the visible occluders beside it softly, as a brim does a forehead. Called after
     /// `resolve`.
     /// - Parameters:
-    ///   - tile: the drawn picture; its shadow is laid under it.
+    ///   - layer: the drawn picture; its shadow is laid under it.
     ///   - offset: from what casts the shadow to where it falls, pixels.
     ///   - blur: pixels.
     ///   - strength: 0...1.
     ///   - range: of the frame that the tile is for.
     ///   - border: columns and rows at the tile's edges that stay as they are.
     public mutating func castShadow(
-        in tile: inout Tile, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange,
+        in layer: inout LayerBuffer, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange,
         border: Int = 0
     ) {
         let (width, height) = (region.width, region.height)
@@ -25,8 +25,8 @@ extension Rasteriser {
             shadow = Array(repeating: 0, count: across * down * 5 / 4)
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
         }
-        measure(tile, offset, across, down)
-        let rowWords = tile.stride
+        measure(layer, offset, across, down)
+        let rowWords = layer.stride
         let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
         for _ in 0..<2 {
             Self.blur(&shadow, into: &scratch, lines: down, length: across, step: 1, line: across, radius)
@@ -34,7 +34,7 @@ extension Rasteriser {
         }
         let gain = UInt32(strength * 256)
         let black: UInt16 = range == .full ? 0 : 16
-        var words = tile.pixels
+        var words = layer.pixels
         unsafe words.withUnsafeMutableBufferPointer { words in
             unsafe occluders.withUnsafeBufferPointer { occluders in
                 guard let words = words.baseAddress, let occluders = occluders.baseAddress else { return }
@@ -78,11 +78,11 @@ extension Rasteriser {
     }
 
     /// How much of each cell is covered, by four of its pixels, moved to where its shadow falls.
-    private mutating func measure(_ tile: borrowing Tile, _ offset: SIMD2<Float>, _ across: Int, _ down: Int) {
+    private mutating func measure(_ layer: borrowing LayerBuffer, _ offset: SIMD2<Float>, _ across: Int, _ down: Int) {
         let (width, height) = (region.width, region.height)
         let shift = (x: Int(offset.x.rounded()), y: Int(offset.y.rounded()))
-        let pixels = tile.readPixels
-        let rowWords = tile.stride
+        let pixels = layer.readPixels
+        let rowWords = layer.stride
         for j in 0..<down {
             for i in 0..<across {
                 var sum: UInt32 = 0

@@ -37,7 +37,7 @@ public struct EdgeMap: ~Copyable {
             // The absolute value by its sign bit: the library's own is a call, and slower.
             let sign = bend &>> 15
             let clear = (((bend ^ sign) &- sign) &>> 2) &- Self.noise
-            return within(clear, .zero, SIMD8(repeating: Self.full)) &* (255 / Self.full)
+            return laneClamp(clear, .zero, SIMD8(repeating: Self.full)) &* (255 / Self.full)
         }
     }
 
@@ -114,7 +114,7 @@ public struct EdgeMap: ~Copyable {
     }
 
     /// Draws the edges over a frame in one colour, screened: bright edges cover, faint ones lighten.
-    /// - Parameter color: an opaque word of a `Stamp`, in the frame's range.
+    /// - Parameter color: an opaque word of a `Sprite`, in the frame's range.
     public func screen(_ color: UInt32, opacity: Float, onto frame: inout Frame) {
         let layout = frame.layout
         guard width >= 18, height >= 3, opacity > 0 else { return }

@@ -1,7 +1,7 @@
 /// The lesser of each two lanes. One instruction, wherever it stands: the library's own pointwise functions are calls in
 /// larger functions, and cost more than all that is round them.
 @inline(__always)
-func lesser<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
+func laneMin<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     var lanes = V()
     for i in 0..<V.scalarCount { lanes[i] = a[i] < b[i] ? a[i] : b[i] }
     return lanes
@@ -9,7 +9,7 @@ func lesser<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
 
 /// The greater of each two lanes, likewise.
 @inline(__always)
-func greater<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
+func laneMax<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     var lanes = V()
     for i in 0..<V.scalarCount { lanes[i] = a[i] > b[i] ? a[i] : b[i] }
     return lanes
@@ -17,4 +17,4 @@ func greater<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
 
 /// Each lane no less than one bound and no more than the other.
 @inline(__always)
-func within<V: SIMD>(_ a: V, _ low: V, _ high: V) -> V where V.Scalar: Comparable { lesser(greater(a, low), high) }
+func laneClamp<V: SIMD>(_ a: V, _ low: V, _ high: V) -> V where V.Scalar: Comparable { laneMin(laneMax(a, low), high) }

@@ -1,4 +1,4 @@
-extension Rasteriser {
+extension Rasterizer {
     /// Draws triangles that hide what is drawn later behind them and show nothing themselves: one sample a pixel.
     /// - Parameter triangles: three corners each, by their number in `vertices`; those that face away are left out.
     public mutating func occlude(_ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>) {
@@ -38,7 +38,7 @@ private func farthest(
 ) -> Float {
     var (left, right) = (SIMD4<Float>(repeating: -.infinity), SIMD4<Float>(repeating: -.infinity))
     for y in rows {
-        let at = unsafe UnsafeRawPointer(occluders + (y * width + block << Rasteriser.blockShift))
+        let at = unsafe UnsafeRawPointer(occluders + (y * width + block << Rasterizer.blockShift))
         left = most(left, unsafe at.loadUnaligned(as: SIMD4<Float>.self))
         right = most(right, unsafe at.loadUnaligned(fromByteOffset: 16, as: SIMD4<Float>.self))
     }

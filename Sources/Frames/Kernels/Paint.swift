@@ -26,10 +26,10 @@ public struct Paint: Equatable, Sendable {
     /// What the light adds to the chroma (U, V) of white art, in samples of 8 bits; darker art gets as much less.
     public var cast: SIMD2<Float>
     /// Lets the light and shade of what is under the art show in it.
-    public var relief: Relief?
+    public var relief: ShadingTransfer?
 
     /// Art takes on the local light of the skin under it.
-    public struct Relief: Equatable, Sendable {
+    public struct ShadingTransfer: Equatable, Sendable {
         /// The luma of the frame, in its own range, at which art keeps its brightness: the skin's median.
         public var reference: Float
         /// 0...1: of how much brighter or darker than the reference the skin is, what part the art takes on. It is at
@@ -43,7 +43,7 @@ public struct Paint: Equatable, Sendable {
     /// Art as it was drawn, unless told otherwise.
     public init(
         _ mode: BlendMode = .normal, opacity: Float = 1, gain: Float = 1, cast: SIMD2<Float> = .zero,
-        relief: Relief? = nil
+        relief: ShadingTransfer? = nil
     ) {
         (self.mode, self.opacity, self.gain, self.cast, self.relief) = (mode, opacity, gain, cast, relief)
     }

@@ -13,12 +13,12 @@ typealias Lanes = SIMD16<Int16>
 ///
 /// The arithmetic is cut into functions that are not put into one another: in larger ones the compiler calls the vectors'
 /// own functions, half by half, and takes twice the time.
-struct Painter {
+struct PixelBlender {
     /// What there is to do, from little to much.
-    private enum Way { case plain, lit, rich }
+    private enum Mode { case plain, lit, rich }
 
     private let mode: BlendMode
-    private let way: Way
+    private let way: Mode
     private let changesArt: Bool
     private let scale: ColorScale
     /// 2.14 fixed point.
@@ -121,7 +121,7 @@ struct Painter {
         let art = Art(run)
         var gain = gain
         if let relief {
-            let above = within(luma &- scale.blackLanes, .zero, relief.most)
+            let above = laneClamp(luma &- scale.blackLanes, .zero, relief.most)
             gain = high(gain, relief.base &+ above &* relief.slope) &<< 2
         }
         return scale.lit(art, gain, castU, castV)
@@ -148,9 +148,9 @@ struct Painter {
         case .normal: return s &- high(u, a) &<< 2
         case .multiply: return high(u, s &- a) &<< 2
         case .screen: return high(rest, s) &<< 2
-        case .overlay: return high(lesser(u, rest), s &+ s &- a) &<< 2
+        case .overlay: return high(laneMin(u, rest), s &+ s &- a) &<< 2
         case .softLight: return high(high(u, rest) &<< 2, s &+ s &- a) &<< 2
-        case .add: return lesser(s, rest)
+        case .add: return laneMin(s, rest)
         }
     }
 }
@@ -176,7 +176,7 @@ struct RunLight {
         let sum =
             high(signed(chroma) &<< 7, gain) &+ high(signed(alpha) &<< 7, chromaByAlpha)
             &+ high(signed(luma) &<< 7, chromaByLuma)
-        return unsigned(greater((sum &+ 32) &>> 6, .zero))
+        return unsigned(laneMax((sum &+ 32) &>> 6, .zero))
     }
 }
 
@@ -257,10 +257,10 @@ private struct ColorScale {
     /// What is under art.
     @inline(__always)
     func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
-        let level = within(luma &- blackLanes, .zero, whiteLanes) &<< 7
-        let cu = within(u &- 128, .zero &- most, most) &<< 7
-        let cv = within(v &- 128, .zero &- most, most) &<< 7
-        return rgb(level, cu, cv, limit: Lanes(repeating: Int16(Painter.one)))
+        let level = laneClamp(luma &- blackLanes, .zero, whiteLanes) &<< 7
+        let cu = laneClamp(u &- 128, .zero &- most, most) &<< 7
+        let cv = laneClamp(v &- 128, .zero &- most, most) &<< 7
+        return rgb(level, cu, cv, limit: Lanes(repeating: Int16(PixelBlender.one)))
     }
 
     @inline(__always)
@@ -268,9 +268,9 @@ private struct ColorScale {
         let level = art.y &<< 7 &- high(art.a &<< 7, blackPart)
         let middle = art.a &<< 6 &+ art.a &>> 2
         let bound = most &<< 7
-        let cu = within(art.u &<< 7 &- middle, .zero &- bound, bound)
-        let cv = within(art.v &<< 7 &- middle, .zero &- bound, bound)
-        return rgb(lesser(level, whiteLanes &<< 7), cu, cv, limit: limit)
+        let cu = laneClamp(art.u &<< 7 &- middle, .zero &- bound, bound)
+        let cv = laneClamp(art.v &<< 7 &- middle, .zero &- bound, bound)
+        return rgb(laneMin(level, whiteLanes &<< 7), cu, cv, limit: limit)
     }
 
     /// From 128ths of a level above black and about the middle.
@@ -281,8 +281,8 @@ private struct ColorScale {
         let g = grey &- (high(u, greenU) &+ high(v, greenV)) &<< 2
         let b = grey &+ high(u, blueU) &<< 2
         return (
-            within(r, .zero, limit), within(g, .zero, limit),
-            within(b, .zero, limit)
+            laneClamp(r, .zero, limit), laneClamp(g, .zero, limit),
+            laneClamp(b, .zero, limit)
         )
     }
 
@@ -302,7 +302,7 @@ private struct ColorScale {
         let middle = art.a &<< 6 &+ art.a &>> 2
         // From here on in 32nds of a level.
         let level = high(art.y &<< 7 &- high(whole, blackPart), gain)
-        let luma = within(level, .zero, high(whole, whitePart))
+        let luma = laneClamp(level, .zero, high(whole, whitePart))
         let u = high(art.u &<< 7 &- middle, gain) &+ high(luma, castU)
         let v = high(art.v &<< 7 &- middle, gain) &+ high(luma, castV)
         let y = (luma &+ high(whole, blackPart) &>> 2 &+ 16) &>> 5
@@ -427,7 +427,7 @@ private struct ColorScale {
 }
 
 @inline(__always)
-private func clamped(_ lanes: Lanes) -> Lanes { within(lanes, .zero, Lanes(repeating: 255)) }
+private func clamped(_ lanes: Lanes) -> Lanes { laneClamp(lanes, .zero, Lanes(repeating: 255)) }
 
 @inline(__always)
 private func unsigned(_ lanes: Lanes) -> SIMD16<UInt16> { unsafe unsafeBitCast(lanes, to: SIMD16<UInt16>.self) }

@@ -25,15 +25,15 @@ public func resample(
             // Tile by tile, so that the cells under one stay on the stack and in the nearest cache.
             for top in stride(from: 0, to: height, by: tileSide) {
                 for left in stride(from: 0, to: width, by: tileSide) {
-                    let tile = PixelRect(
+                    let layer = PixelRect(
                         x: left, y: top, width: min(tileSide, width - left), height: min(tileSide, height - top))
-                    guard cells.place(under: tile, map) else { continue }
+                    guard cells.place(under: layer, map) else { continue }
                     switch picture.pixelStride {
                     case 1: unsafe cells.fill(from: samples, pixelStride: 1)
                     case 2: unsafe cells.fill(from: samples, pixelStride: 2)
                     default: unsafe cells.fill(from: samples, pixelStride: picture.pixelStride)
                     }
-                    unsafe cells.interpolate(into: patch + (top &* width &+ left), tile, map, patchStride: width)
+                    unsafe cells.interpolate(into: patch + (top &* width &+ left), layer, map, patchStride: width)
                 }
             }
         }
@@ -72,9 +72,9 @@ private struct Cells {
     }
 
     /// Finds the cells that interpolation reads.
-    mutating func place(under tile: PixelRect, _ map: Affine) -> Bool {
-        let corner = map(Point(Float(tile.x), Float(tile.y)))
-        let (right, down) = (Float(tile.width - 1), Float(tile.height - 1))
+    mutating func place(under layer: PixelRect, _ map: Affine) -> Bool {
+        let corner = map(Point(Float(layer.x), Float(layer.y)))
+        let (right, down) = (Float(layer.width - 1), Float(layer.height - 1))
         let across = Point(map.a, map.c) * right
         let along = Point(map.b, map.d) * down
         let low = corner + pointwiseMin(across, .zero) + pointwiseMin(along, .zero)
@@ -201,11 +201,11 @@ private struct Cells {
     /// Bilinear, in 16.16 fixed point with 8 bits of weight.
     /// Mutating, so that the cells are read where they lie and not from a copy.
     mutating func interpolate(
-        into patch: UnsafeMutablePointer<UInt8>, _ tile: PixelRect, _ map: Affine, patchStride: Int
+        into patch: UnsafeMutablePointer<UInt8>, _ layer: PixelRect, _ map: Affine, patchStride: Int
     ) {
         // From the tile's pixels to cells.
         let size = Float(factor)
-        let corner = map(Point(Float(tile.x), Float(tile.y)))
+        let corner = map(Point(Float(layer.x), Float(layer.y)))
         let middle = Float(factor - 1) / 2
         let one: Float = 65536
         func fixed(_ cells: Float) -> Int { Int((cells * one).rounded()) }
@@ -221,22 +221,22 @@ private struct Cells {
             let (x, y) = (start.x + i * right.x + j * down.x, start.y + i * right.y + j * down.y)
             return x >= 0 && y >= 0 && x <= most.0 && y <= most.1
         }
-        let (w, h) = (tile.width - 1, tile.height - 1)
+        let (w, h) = (layer.width - 1, layer.height - 1)
         guard isInside(0, 0), isInside(w, 0), isInside(0, h), isInside(w, h) else { return }
         unsafe samples.span.withUnsafeBufferPointer { cells in
             guard let cells = cells.baseAddress else { return }
-            for row in 0..<tile.height {
+            for row in 0..<layer.height {
                 var (x, y) = (start.x + row * down.x, start.y + row * down.y)
                 let out = unsafe patch + row * patchStride
                 var column = 0
-                while column + 8 <= tile.width {
-                    let values = unsafe Self.blend(Four(cells, &x, &y, right), Four(cells, &x, &y, right))
+                while column + 8 <= layer.width {
+                    let values = unsafe Self.blend(FourSamples(cells, &x, &y, right), FourSamples(cells, &x, &y, right))
                     unsafe UnsafeMutableRawPointer(out + column).storeBytes(
                         of: SIMD8<UInt8>(truncatingIfNeeded: values), as: SIMD8<UInt8>.self)
                     column += 8
                 }
-                while column < tile.width {
-                    let four = unsafe Four(cells, &x, &y, (0, 0))
+                while column < layer.width {
+                    let four = unsafe FourSamples(cells, &x, &y, (0, 0))
                     unsafe out[column] = UInt8(truncatingIfNeeded: four.values[0])
                     x += right.x
                     y += right.y
@@ -247,14 +247,14 @@ private struct Cells {
     }
 
     @inline(__always)
-    private static func blend(_ first: Four, _ second: Four) -> SIMD8<UInt16> {
+    private static func blend(_ first: FourSamples, _ second: FourSamples) -> SIMD8<UInt16> {
         let (a, b) = (first.values, second.values)
         return SIMD8(truncatingIfNeeded: SIMD8<UInt32>(lowHalf: a, highHalf: b))
     }
 }
 
 /// Four pixels of a patch in one row: the cells about each, and where it lies between them.
-private struct Four {
+private struct FourSamples {
     /// The upper left, upper right, lower left and lower right cell, from the lowest byte up.
     private var cells = SIMD4<UInt32>()
     /// Weights of the right and of the lower cells, 0 to 255 of 256.

@@ -25,7 +25,7 @@ public struct Smoother: ~Copyable {
     private static let variance: Float = 60
 
     /// Says by its alpha where skin is, in pixels of the smaller picture: drawn by the caller between `begin` and `smooth`.
-    public var mask = Tile()
+    public var mask = LayerBuffer()
     /// What is smoothed, pixels of the frame; `x` and `y` are even.
     private var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     /// Pixels of the frame for one of the smaller picture.
@@ -195,7 +195,7 @@ public struct Smoother: ~Copyable {
             unsafe bytes.withUnsafeMutableBufferPointer { bytes in
                 unsafe rows.withUnsafeBufferPointer { rows in
                     guard let base = bytes.baseAddress, let rows = rows.baseAddress else { return }
-                    let reader = unsafe UnderReader(base, layout)
+                    let reader = unsafe BackdropReader(base, layout)
                     let between = unsafe WideRows(rows: rows, room: rowRoom, even: even, odd: odd)
                     for x in Swift.stride(from: 0, to: region.width, by: runLength) {
                         let m = unsafe between.part(2, x)
@@ -203,7 +203,7 @@ public struct Smoother: ~Copyable {
                         let alpha = (m &* strength) &>> 8
                         let count = min(runLength, layout.width - region.x - x)
                         let place = RunPlace(x: region.x + x, y: region.y + y, count: count)
-                        let smoothed = lesser(
+                        let smoothed = laneMin(
                             unsafe ((reader.luma(place.x, place.y) &* between.part(0, x) &+ 128) &>> 8)
                                 &+ ((between.part(1, x) &+ 1) &>> 1),
                             SIMD16(repeating: 255))
@@ -222,7 +222,7 @@ public struct Smoother: ~Copyable {
     /// Brings a row of the smaller picture to the frame's width.
     private static func widen(
         _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
-        _ mask: borrowing Tile, step: Int, width: Int
+        _ mask: borrowing LayerBuffer, step: Int, width: Int
     ) {
         let (first, firstMask, words) = (y * width, y * mask.stride, mask.readPixels)
         unsafe rows.withUnsafeMutableBufferPointer { rows in
@@ -307,7 +307,7 @@ private func ramp(
 private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     let steps = SIMD8<Int16>(0, 1, 2, 3, 4, 5, 6, 7)
     let sum = Int16(truncatingIfNeeded: first) &+ steps &* Int16(truncatingIfNeeded: rise)
-    return greater(sum, .zero) &>> 5
+    return laneMax(sum, .zero) &>> 5
 }
 
 /// How far chroma is drawn to the skin's mean.

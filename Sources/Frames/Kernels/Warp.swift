@@ -20,14 +20,14 @@ public struct WarpVertex: Sendable {
 ///   - triangles: three indices of `vertices` each, clockwise as seen in the stamp; the last lane is not used. One whose
 ///     corners do not lie clockwise in the frame faces away and is left out.
 public func warp(
-    _ stamp: borrowing Stamp, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>, onto tile: inout Tile
+    _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>, onto layer: inout LayerBuffer
 ) {
-    let (region, rowWords) = (tile.region, tile.stride)
+    let (region, rowWords) = (layer.region, layer.stride)
     guard !region.isEmpty else { return }
-    var words = tile.pixels
+    var words = layer.pixels
     unsafe words.withUnsafeMutableBufferPointer { words in
         guard let words = words.baseAddress else { return }
-        stamp.withArt { art in
+        sprite.withArt { art in
             art.fetch()
             for i in triangles.indices {
                 let t = triangles[i]
@@ -39,7 +39,7 @@ public func warp(
     }
 }
 
-extension Stamp {
+extension Sprite {
     /// Whether there is any art where one of `warp`'s triangles takes its pixels from, or beside it.
     public func holdsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
         let reach: Float = 2
@@ -208,7 +208,7 @@ private struct WarpTriangle {
         }
         // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
         let maySkip = max(abs(place.du), abs(place.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
-        let block = Self.fraction + ArtBlocks.stamp.shift
+        let block = Self.fraction + ArtBlocks.sprite.shift
         while x < end {
             let count = min(Self.chunk, end &- x)
             let half = count >> 1

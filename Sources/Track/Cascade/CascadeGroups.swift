@@ -5,7 +5,7 @@ public struct CascadeWindow: Equatable, Sendable {
     /// Its place and size, pixels.
     public var rect: Rect
     /// What the cascade says of it.
-    public var verdict: Verdict
+    public var verdict: CascadeResult
 }
 
 /// Windows that agree.

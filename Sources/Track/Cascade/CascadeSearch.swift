@@ -67,8 +67,8 @@ public struct CascadeSearch: ~Copyable {
     }
 
     /// Judges windows of one row of the filled part and adds those that pass `stage` stages.
-    private mutating func scan(row: Int, columns: Range<Int>, step: Int, stage: Int, work: inout Int) {
-        let count = Self.scan(program, integral, row, columns, step, stage, &hits, &work)
+    private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, stage: Int, work: inout Int) {
+        let count = Self.scanLevel(program, integral, row, columns, step, stage, &hits, &work)
         let (width, height) = (Float(cascade.windowWidth), Float(cascade.windowHeight))
         for i in 0..<count {
             let hit = hits[i]
@@ -79,7 +79,7 @@ public struct CascadeSearch: ~Copyable {
         }
     }
 
-    private static func scan(
+    private static func scanLevel(
         _ program: borrowing CascadeProgram, _ integral: borrowing Integral, _ row: Int, _ columns: Range<Int>,
         _ step: Int, _ stage: Int, _ hits: inout [CascadeHit], _ work: inout Int
     ) -> Int {
@@ -149,8 +149,8 @@ extension CascadeSearch {
     private mutating func spiral(_ near: Near, _ x: Int, _ y: Int, _ reach: Int, _ work: inout Int) -> Bool {
         for ring in 0...reach {
             let columns = (x - reach)..<(x + reach)
-            scan(row: y - ring, columns: columns, step: 1, stage: near.stage, work: &work)
-            if ring > 0 { scan(row: y + ring, columns: columns, step: 1, stage: near.stage, work: &work) }
+            scanRow(row: y - ring, columns: columns, step: 1, stage: near.stage, work: &work)
+            if ring > 0 { scanRow(row: y + ring, columns: columns, step: 1, stage: near.stage, work: &work) }
             if groups.windows.count >= near.agree { return true }
         }
         return false
@@ -160,7 +160,7 @@ extension CascadeSearch {
 // Whole pictures, in slices.
 extension CascadeSearch {
     /// How far a sweep has come, and what it sweeps. Copied freely; the search itself remembers nothing of it.
-    public struct Sweep: Sendable {
+    public struct Scan: Sendable {
         /// Window widths, pixels of the picture; the largest is searched first.
         public let smallest: Float
         /// Not larger than the picture's shorter side, or its levels are empty.
@@ -210,13 +210,13 @@ extension CascadeSearch {
     /// budget by one row's work at the most, and by the sums of one strip of rows. The picture may be another one each
     /// time.
     /// - Returns: the work done.
-    public mutating func sweep(_ picture: borrowing LumaView, _ sweep: inout Sweep, budget: Int) -> Int {
+    public mutating func scan(_ picture: borrowing LumaView, _ scan: inout Scan, budget: Int) -> Int {
         var work = 0
-        while work < budget, !sweep.isDone {
-            let window = sweep.window(sweep.size)
+        while work < budget, !scan.isDone {
+            let window = scan.window(scan.size)
             let size = levelSize(of: picture, window: window)
-            let origins = self.origins(sweep, size, of: picture)
-            let first = max(origins.y, sweep.row)
+            let origins = self.origins(scan, size, of: picture)
+            let first = max(origins.y, scan.row)
             let last = origins.y + origins.height
             let strip = min(last - first, integral.maxHeight - cascade.windowHeight + 1)
             let part = PixelRect(
@@ -225,33 +225,33 @@ extension CascadeSearch {
             guard strip > 0, origins.width > 0, part.width <= integral.maxWidth,
                 fill(picture, size: size, part: part, work: &work)
             else {
-                Self.advance(&sweep)
+                Self.advance(&scan)
                 continue
             }
             var row = 0
             while row < strip, work < budget {
-                scan(row: row, columns: 0..<origins.width, step: sweep.step, stage: sweep.stage, work: &work)
-                row += sweep.step
+                scanRow(row: row, columns: 0..<origins.width, step: scan.step, stage: scan.stage, work: &work)
+                row += scan.step
             }
-            sweep.row = first + row
-            if sweep.row >= last { Self.advance(&sweep) }
+            scan.row = first + row
+            if scan.row >= last { Self.advance(&scan) }
         }
         return work
     }
 
-    private static func advance(_ sweep: inout Sweep) {
-        sweep.size += 1
-        sweep.row = 0
-        sweep.isDone = sweep.size >= sweep.count
+    private static func advance(_ scan: inout Scan) {
+        scan.size += 1
+        scan.row = 0
+        scan.isDone = scan.size >= scan.count
     }
 
     /// First samples of the windows that lie in the sweep's region, in the level.
     private func origins(
-        _ sweep: Sweep, _ size: (width: Int, height: Int), of picture: borrowing LumaView
+        _ scan: Scan, _ size: (width: Int, height: Int), of picture: borrowing LumaView
     ) -> PixelRect {
         let scale = (x: Float(picture.width) / Float(size.width), y: Float(picture.height) / Float(size.height))
         var (left, top, right, bottom) = (0, 0, size.width, size.height)
-        if let region = sweep.region, region.width > 0, region.height > 0, abs(region.x) < 1e6, abs(region.y) < 1e6,
+        if let region = scan.region, region.width > 0, region.height > 0, abs(region.x) < 1e6, abs(region.y) < 1e6,
             region.width < 1e6, region.height < 1e6
         {
             left = max(0, Int((region.x / scale.x).rounded(.down)))

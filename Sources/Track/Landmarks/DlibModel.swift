@@ -60,7 +60,7 @@ struct DlibModel: ~Copyable {
 
     /// Reads the next level.
     /// - Parameters:
-    ///   - splits: filled with `Trees.words` per tree.
+    ///   - splits: filled with `RegressionTrees.words` per tree.
     ///   - leaves: filled with 136 values per leaf, 16 leaves per tree.
     mutating func readLevel(splits: inout [UInt32], leaves: inout [Float]) throws(Problem) {
         splits.removeAll(keepingCapacity: true)
@@ -69,12 +69,12 @@ struct DlibModel: ~Copyable {
             _ = try count(15...15, "splits of a tree")
             splits.append(0)
             for _ in 0..<15 {
-                let first = try count(0...Trees.maxPixels - 1, "number of a pixel")
-                let second = try count(0...Trees.maxPixels - 1, "number of a pixel")
-                splits.append(Trees.pack(first: first, second: second, threshold: try float()))
+                let first = try count(0...RegressionTrees.maxPixels - 1, "number of a pixel")
+                let second = try count(0...RegressionTrees.maxPixels - 1, "number of a pixel")
+                splits.append(RegressionTrees.pack(first: first, second: second, threshold: try float()))
             }
-            _ = try count(Trees.leaves...Trees.leaves, "leaves of a tree")
-            for _ in 0..<Trees.leaves { try vector(into: &leaves) }
+            _ = try count(RegressionTrees.leaves...RegressionTrees.leaves, "leaves of a tree")
+            for _ in 0..<RegressionTrees.leaves { try vector(into: &leaves) }
         }
         file.forget(first: position)
     }
@@ -88,7 +88,7 @@ struct DlibModel: ~Copyable {
         var pixels: [[Pixel]] = []
         for _ in 0..<levels {
             var level: [Pixel] = []
-            for _ in 0..<(try count(1...Trees.maxPixels, "pixels")) {
+            for _ in 0..<(try count(1...RegressionTrees.maxPixels, "pixels")) {
                 level.append(Pixel(anchor: try count(0...67, "number of a landmark"), x: 0, y: 0))
             }
             pixels.append(level)

@@ -23,7 +23,7 @@ struct LandmarkConverter {
             let values = leaves.span
             for leaf in stride(from: 0, to: values.count / 136, by: sampling) {
                 let row = values.extracting(leaf * 136..<leaf * 136 + 136)
-                for i in 0..<136 { Trees.add(row[i], times: row, to: &sums, at: i * 136) }
+                for i in 0..<136 { RegressionTrees.add(row[i], times: row, to: &sums, at: i * 136) }
             }
         }
         let vectors = EigenBasis.of(moment.map(Double.init), size: 136)
@@ -36,7 +36,7 @@ struct LandmarkConverter {
         let width = pixels.map(\.count).max() ?? 0
         var (splits, leaves): ([UInt32], [Float]) = ([], [])
         try model.readLevel(splits: &splits, leaves: &leaves)
-        let trees = splits.count / Trees.words
+        let trees = splits.count / RegressionTrees.words
         let stamp = model.stamp
         let file = LandmarkFile(
             levels: model.levels, trees: trees, pixels: width, sourceSize: stamp.size, sourceModified: stamp.modified)
@@ -52,7 +52,7 @@ struct LandmarkConverter {
         let columns = (0..<136).flatMap { i in basis.map { Float($0[i]) } }
         for level in 0..<file.levels {
             if level > 0 { try model.readLevel(splits: &splits, leaves: &leaves) }
-            guard splits.count == trees * Trees.words else {
+            guard splits.count == trees * RegressionTrees.words else {
                 throw Problem(.unusable, "\(model.path) has levels of different sizes")
             }
             for (i, split) in splits.enumerated() {
@@ -81,7 +81,7 @@ struct LandmarkConverter {
             for leaf in 0..<rows {
                 for i in 0..<136 {
                     let column = columns.extracting(i * n..<i * n + n)
-                    Trees.add(leaves[leaf * 136 + i], times: column, to: &all, at: leaf * n)
+                    RegressionTrees.add(leaves[leaf * 136 + i], times: column, to: &all, at: leaf * n)
                 }
                 for k in 0..<n { largest[k] = max(largest[k], abs(all[leaf * n + k])) }
             }

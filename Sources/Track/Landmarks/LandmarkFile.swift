@@ -36,9 +36,9 @@ struct LandmarkFile: Equatable {
     /// Ways from the anchors, x and y.
     var deltas: (offset: Int, count: Int) { (Self.after(steps, 4), levels * pixels * 2) }
     var anchors: (offset: Int, count: Int) { (Self.after(deltas, 4), levels * pixels) }
-    var splits: (offset: Int, count: Int) { (Self.after(anchors, 1), levels * trees * Trees.words) }
+    var splits: (offset: Int, count: Int) { (Self.after(anchors, 1), levels * trees * RegressionTrees.words) }
     var leaves: (offset: Int, count: Int) {
-        (Self.after(splits, 4), levels * trees * Trees.leaves * bytesPerLeaf)
+        (Self.after(splits, 4), levels * trees * RegressionTrees.leaves * bytesPerLeaf)
     }
     var byteCount: Int { Self.after(leaves, 1) }
 
@@ -67,7 +67,7 @@ struct LandmarkFile: Equatable {
         else { return nil }
         guard let levels = Int(exactly: words[4]), (1...DlibModel.maxLevels).contains(levels),
             let trees = Int(exactly: words[5]), (1...DlibModel.maxTrees).contains(trees),
-            let pixels = Int(exactly: words[6]), (1...Trees.maxPixels).contains(pixels),
+            let pixels = Int(exactly: words[6]), (1...RegressionTrees.maxPixels).contains(pixels),
             words[7] == UInt64(Self.wideCoordinates), words[8] == UInt64(Self.narrowCoordinates),
             let size = Int(exactly: words[2])
         else { return nil }

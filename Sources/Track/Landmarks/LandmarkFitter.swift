@@ -76,7 +76,7 @@ public struct LandmarkFitter: ~Copyable {
         var places = [68 of SIMD2<Double>](repeating: SIMD2())
         for i in 0..<68 { places[i] = origin + right * Double(shape[i].x) + below * Double(shape[i].y) }
         var values = pixels.mutableSpan
-        Trees.sample(
+        RegressionTrees.sample(
             picture, places: places.span, anchors: anchors, deltas: deltas, across: right * turn.a + below * turn.b,
             down: below * turn.a - right * turn.b, into: &values)
     }
@@ -84,16 +84,16 @@ public struct LandmarkFitter: ~Copyable {
     /// Adds what the level's trees say.
     private mutating func correct(_ tables: borrowing MappedFile, _ shape: inout Face.Landmarks, level: Int) {
         let file = model.file
-        let words = file.trees * Trees.words
+        let words = file.trees * RegressionTrees.words
         let splits = tables.table(of: UInt32.self, at: file.splits.offset + level * words * 4, count: words)
-        let size = file.trees * Trees.leaves * file.bytesPerLeaf
+        let size = file.trees * RegressionTrees.leaves * file.bytesPerLeaf
         let leaves = tables.table(of: UInt8.self, at: file.leaves.offset + level * size, count: size)
         var chosen = rows.mutableSpan
-        Trees.descend(splits, pixels: pixels.span, rows: &chosen)
+        RegressionTrees.descend(splits, pixels: pixels.span, rows: &chosen)
         let finds = rows.span.extracting(first: file.trees)
-        Trees.fetch(leaves, rows: finds, width: file.bytesPerLeaf)
+        RegressionTrees.fetch(leaves, rows: finds, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
-        Trees.sum(leaves, rows: finds, into: &totals)
+        RegressionTrees.sum(leaves, rows: finds, into: &totals)
 
         let n = file.coordinates
         let steps = tables.table(of: Float.self, at: file.steps.offset + level * n * 4, count: n)

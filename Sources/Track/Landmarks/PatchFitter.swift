@@ -4,7 +4,7 @@ import Frames
 /// the face's side, small on faces and large on what is none.
 struct Fit: Sendable {
     var landmarks: Face.Landmarks
-    var disagreement: Float
+    var fitResidual: Float
 }
 
 /// Cuts the small upright patch of a face from the frame and fits landmarks in it: noise is averaged away there, and a
@@ -16,7 +16,7 @@ struct PatchFitter: ~Copyable {
     /// Smaller faces, by the side of the trees' box in pixels, are no picture of one.
     private static let smallest: Float = 8
 
-    private var fitter: LandmarkFitter
+    private var scaler: LandmarkFitter
     private var patch: [UInt8]
     /// The patch with more contrast, for the trees alone: laid on each other, patches must not differ by a gain of ours.
     private var lit: [UInt8]
@@ -27,15 +27,15 @@ struct PatchFitter: ~Copyable {
     private var back = Affine.identity
 
     init(_ model: LandmarkModel) {
-        fitter = LandmarkFitter(model)
+        scaler = LandmarkFitter(model)
         patch = Array(repeating: 0, count: Self.side * Self.side)
         lit = patch
     }
 
-    var model: LandmarkModel { fitter.model }
+    var model: LandmarkModel { scaler.model }
 
     /// Hands the patch that was cut last to be laid on others.
-    func show(to registration: inout Registration) { registration.take(patch, map: map) }
+    func show(to patchTracker: inout PatchTracker) { patchTracker.take(patch, map: map) }
 
     /// Cuts the patch of the face that has these landmarks (pixels of the frame).
     /// - Returns: false where they are no face's.
@@ -43,9 +43,9 @@ struct PatchFitter: ~Copyable {
         guard let box = model.box(around: landmarks) else { return false }
         let size = abs(box.determinant).squareRoot()
         guard size > Self.smallest else { return false }
-        let region = Region(
-            center: box(Point(0.5, 0.5)), scale: size * Looker.eyes(model.meanShape).distance / Self.eyes,
-            roll: degrees(arcTangent(box.c, box.a)))
+        let region = PatchTransform(
+            center: box(Point(0.5, 0.5)), scale: size * FaceDetector.eyes(model.meanShape).distance / Self.eyes,
+            roll: degrees(atan2(box.c, box.a)))
         let map = region.map(side: Self.side)
         guard let back = map.inverse else { return false }
         (self.map, self.back) = (map, back)
@@ -57,7 +57,7 @@ struct PatchFitter: ~Copyable {
 
     /// - Returns: false where the patch has contrast enough.
     private static func light(_ patch: borrowing [UInt8], into lit: inout [UInt8]) -> Bool {
-        guard let stretch = Light.face.stretch(of: patch.span, side: side) else { return false }
+        guard let stretch = ContrastStretch.face.stretch(of: patch.span, side: side) else { return false }
         for i in patch.indices { lit[i] = patch[i] }
         var samples = lit.mutableSpan
         Frames.stretch(&samples, count: samples.count, gain: stretch.gain, from: stretch.from, to: stretch.to)
@@ -71,7 +71,7 @@ struct PatchFitter: ~Copyable {
     mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
         guard let box = model.box(around: landmarks) else { return nil }
         let placed = back.after(box)
-        let shape = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
+        let shape = isLit ? Self.run(&scaler, lit, placed, start) : Self.run(&scaler, patch, placed, start)
         return shape.map { map($0) }
     }
 
@@ -96,12 +96,12 @@ struct PatchFitter: ~Copyable {
             distance += (first[i] - second[i]).length
         }
         guard let side = model.box(around: mean)?.determinant.squareRoot() else { return nil }
-        return Fit(landmarks: mean, disagreement: distance / 68 / side)
+        return Fit(landmarks: mean, fitResidual: distance / 68 / side)
     }
 
     private static func run(
-        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ start: LandmarkFitter.Start
+        _ scaler: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ start: LandmarkFitter.Start
     ) -> Face.Landmarks? {
-        fitter.fit(LumaView(samples: patch.span, width: side, height: side, rowStride: side), around: box, from: start)
+        scaler.fit(LumaView(samples: patch.span, width: side, height: side, rowStride: side), around: box, from: start)
     }
 }

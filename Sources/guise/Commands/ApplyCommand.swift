@@ -24,13 +24,13 @@ struct ApplyCommand: ParsableCommand {
     var overwrite = false
 
     func run() throws {
-        let session = try Session()
+        let context = try AppContext()
         var clip = try Clip(path: input)
         let isPhoto = clip.isPhoto
-        let wishes = masks.isEmpty ? session.configuration.masks : masks.map { Wish($0) }
-        let worn = try session.masks(wishes, for: clip.layout)
-        var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: clip.layout)
-        pipeline.onLostFace = session.configuration.onLostFace
+        let selections = masks.isEmpty ? context.configuration.masks : masks.map { MaskSelection($0) }
+        let worn = try context.masks(selections, for: clip.layout)
+        var pipeline = Pipeline(tracker: try context.tracker(), masks: worn, output: clip.layout)
+        pipeline.onLostFace = context.configuration.onLostFace
         var sink = try FileSink(
             path: output, layout: clip.layout, rate: clip.rate ?? 30, audioFrom: isPhoto ? nil : input,
             overwrites: overwrite)
@@ -65,8 +65,8 @@ struct ApplyCommand: ParsableCommand {
         }
         try sink.finish(placeholder: placeholder.frame)
         if let warning = clip.warning { tell("guise: \(warning)") }
-        if isPhoto, !pipeline.tracker.candidates.isEmpty {
-            tell("guise: \(pipeline.tracker.candidates.count) more places that may be faces were covered")
+        if isPhoto, !pipeline.tracker.candidateHeads.isEmpty {
+            tell("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were covered")
         }
         if withheld > 0 {
             tell("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")

@@ -34,20 +34,20 @@ struct BenchCommand: ParsableCommand {
 
     func run() throws {
         var starting = BenchStart()
-        let session = try Session()
-        var source = try session.openSource(input ?? "sample", loop: true)
+        let context = try AppContext()
+        var source = try context.openSource(input ?? "sample", loop: true)
         starting.note("source opened")
         // As a loopback gets it.
-        let size = session.configuration.output
+        let size = context.configuration.output
         let output = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         let names = masks.isEmpty ? ["santa"] : masks
-        let worn = try session.masks(names.map { Wish($0) }, for: output)
+        let worn = try context.masks(names.map { MaskSelection($0) }, for: output)
         starting.note("masks drawn")
-        var pipeline = Pipeline(tracker: try session.tracker(), masks: worn, output: output)
+        var pipeline = Pipeline(tracker: try context.tracker(), masks: worn, output: output)
         starting.note("tracker ready")
         if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
-        var figures = BenchFigures(frames: frames)
+        var figures = BenchMetrics(frames: frames)
         // Stands for the sink's own buffer.
         var published = Frame(output)
         while figures.count < frames {

@@ -28,9 +28,9 @@ protocol ControlCommand: ParsableCommand {
 
 extension ControlCommand {
     /// The request without more.
-    static var verb: JSON { JSON(["request": JSON(configuration.commandName)]) }
+    static var baseRequest: JSON { JSON(["request": JSON(configuration.commandName)]) }
 
-    var request: JSON { Self.verb }
+    var request: JSON { Self.baseRequest }
 
     func run() throws {
         var client = try connect()
@@ -51,7 +51,7 @@ protocol MaskCommand: ControlCommand {
 }
 
 extension MaskCommand {
-    var request: JSON { Self.verb.with("mask", JSON(mask.mask)) }
+    var request: JSON { Self.baseRequest.with("mask", JSON(mask.mask)) }
 }
 
 func wornWords(_ answer: JSON) -> String {
@@ -71,7 +71,7 @@ func connect() throws -> ControlClient {
 
 /// The names of masks, for shells.
 private func maskNames(_ words: [String], _ index: Int, _ start: String) -> [String] {
-    (try? Session().wardrobe.names) ?? []
+    (try? AppContext().library.names) ?? []
 }
 
 /// A mask's name.
@@ -135,7 +135,7 @@ struct WearCommand: ControlCommand {
     @Argument(help: "The masks; those worn already stay as they are set.", completion: .custom(maskNames))
     var masks: [String]
 
-    var request: JSON { Self.verb.with("masks", JSON(masks)) }
+    var request: JSON { Self.baseRequest.with("masks", JSON(masks)) }
 }
 
 struct RandomCommand: ControlCommand {
@@ -170,7 +170,7 @@ struct SetCommand: ControlCommand {
         let word = what.last ?? ""
         let isWord = what.count == 3 && what[1] != "opacity"
         let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
-        let target = what.count == 3 ? Self.verb.with("mask", JSON(what[0])) : Self.verb
+        let target = what.count == 3 ? Self.baseRequest.with("mask", JSON(what[0])) : Self.baseRequest
         return target.with("key", JSON(what[what.count - 2])).with("value", value)
     }
 }
@@ -205,7 +205,7 @@ struct SnapshotCommand: ControlCommand {
     var note = false
 
     var request: JSON {
-        let request = Self.verb.with(file: path)
+        let request = Self.baseRequest.with(file: path)
         return note ? request.with("note", JSON(true)) : request
     }
 }
@@ -221,14 +221,14 @@ struct RecordCommand: ControlCommand {
         help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
 
-    var request: JSON { Self.verb.with("action", JSON(action.rawValue)).with(file: path) }
+    var request: JSON { Self.baseRequest.with("action", JSON(action.rawValue)).with(file: path) }
 
     func run() throws {
         var client = try connect()
         let answer = try client.ask(request)
         if let path = answer["path"]?.string { print(plain(path)) }
         // What was written is there; that it ended before its time is a failure all the same.
-        if let problem = answer["problem"]?.string { throw Refusal(.failed, problem) }
+        if let problem = answer["problem"]?.string { throw RequestError(.failed, problem) }
     }
 }
 
@@ -246,7 +246,7 @@ struct UseCommand: ControlCommand {
     @Argument(help: "Its name or node (`guise devices`), `auto`, or `sample`.")
     var device: String
 
-    var request: JSON { Self.verb.with("device", JSON(device)) }
+    var request: JSON { Self.baseRequest.with("device", JSON(device)) }
 }
 
 struct StopCommand: ControlCommand {

@@ -13,7 +13,7 @@ struct DoctorCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let report = Report(System.here(shared: (try? Places())?.shared, setting: Self.setting()))
+        let report = Report(System.here(shared: (try? Paths())?.shared, setting: Self.setting()))
         if json {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -26,9 +26,9 @@ struct DoctorCommand: ParsableCommand {
 
     /// What the configuration says of what the checks look at.
     static func setting() -> System.Setting {
-        guard let places = try? Places() else { return .read(file: nil, width: 1280, height: 720) }
+        guard let paths = try? Paths() else { return .read(file: nil, width: 1280, height: 720) }
         do {
-            let read = try ConfigurationText.load(named: nil, places: places)
+            let read = try ConfigurationText.load(named: nil, paths: paths)
             return .read(file: read.file, width: read.value.output.width, height: read.value.output.height)
         } catch let problem as Problem {
             return .broken(problem)

@@ -19,11 +19,11 @@ struct InstallOptions: ParsableArguments {
         var choices = Installer.Choices()
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
-        let user = Installer.Surroundings(
+        let user = Installer.Console(
             say: { Self.write("\(plain($0))\n") }, ask: hasTerminal ? { Self.ask($0) } : nil,
             runInTerminal: { runInTerminal($0) })
         return try Installer(
-            .here(shared: try Places().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
+            .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
             completions: [
                 .bash: Guise.completionScript(for: .bash), .zsh: Guise.completionScript(for: .zsh),
                 .fish: Guise.completionScript(for: .fish),

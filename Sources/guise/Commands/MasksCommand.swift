@@ -25,19 +25,19 @@ struct MasksCommand: ParsableCommand {
     }
 
     func run() throws {
-        let session = try Session()
-        let wardrobe = session.wardrobe
-        let wanted = names.isEmpty ? wardrobe.names : names
+        let context = try AppContext()
+        let library = context.library
+        let wanted = names.isEmpty ? library.names : names
         let contactSheet =
             try sheet.map { _ in
-                try ContactSheet(session, on: on ?? session.places.sample, poses: poses, masks: wanted.count)
+                try ContactSheet(context, on: on ?? context.paths.sample, poses: poses, masks: wanted.count)
             }
         // Small: where nothing is drawn, only the descriptions matter.
         let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
         var found = 0
         for name in wanted {
             do {
-                let mask = try wardrobe.load(name, for: contactSheet?.target ?? small)
+                let mask = try library.load(name, for: contactSheet?.target ?? small)
                 let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
                 let column = name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0)
                 print(plain(column + mask.title + tags))
@@ -47,9 +47,9 @@ struct MasksCommand: ParsableCommand {
                 complain(error)
             }
         }
-        Raster.rest()
+        ArtReader.rest()
         if found == 0 {
-            throw Problem(.missing, "no mask could be read in \(session.places.masks.joined(separator: " or "))")
+            throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }
         if let sheet { try contactSheet?.write(to: sheet) }
     }

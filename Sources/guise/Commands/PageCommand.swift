@@ -20,7 +20,7 @@ struct PageCommand: ParsableCommand {
     var revoke = false
 
     func run() throws {
-        if revoke { try Places().pageSecrets.revoke() }
+        if revoke { try Paths().pageSecrets.revoke() }
         do {
             var client = try connect()
             let link = plain(try client.ask(JSON(["request": "page"]))["address"]?.string ?? "")
@@ -29,7 +29,7 @@ struct PageCommand: ParsableCommand {
             if !noOpen { Browser.open(link) }
         } catch is NoDaemon {
             // There is nobody to open it anew for.
-            if !revoke { try RunCommand.serve(Session(), page: noOpen ? .printed : .shown) }
+            if !revoke { try RunCommand.serve(AppContext(), page: noOpen ? .printed : .shown) }
         }
     }
 }

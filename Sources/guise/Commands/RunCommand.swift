@@ -30,7 +30,7 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         try Self.serve(
-            Session(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
+            AppContext(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
             isLooped: loop, overwrites: overwrite, page: .asChosen)
     }
 
@@ -50,12 +50,12 @@ struct RunCommand: ParsableCommand {
     ///   - sinks: none: the configuration's; the same with `masks`.
     ///   - overwrites: files that exist are replaced.
     static func serve(
-        _ session: Session, source: String? = nil, sinks: [String] = [], masks: [String] = [], isRealtime: Bool = false,
+        _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [], isRealtime: Bool = false,
         isLooped: Bool = false, overwrites: Bool = false, page: PageUse
     ) throws {
-        let settings = session.configuration
+        let settings = context.configuration
         let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
-        let (sourceSpec, sinkSpecs, notes) = session.choose(
+        let (sourceSpec, sinkSpecs, notes) = context.choose(
             source: source ?? settings.source, sinks: wantedSinks)
         for note in notes { tell(note) }
         let hasPage = sinkSpecs.contains("page") || page != .asChosen
@@ -67,7 +67,7 @@ struct RunCommand: ParsableCommand {
         let isShown = hasPage || sinkSpecs.contains(where: Self.isDevice)
         // The sample stands for a camera, and gives way to one.
         let isKept = isShown && (["camera", "sample"].contains(sourceSpec) || Self.isDevice(sourceSpec))
-        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try session.openSource(sourceSpec, loop: isLooped)
+        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try context.openSource(sourceSpec, loop: isLooped)
 
         // The first device decides the size and format: it may have been fixed by others.
         let size = settings.output
@@ -92,7 +92,7 @@ struct RunCommand: ParsableCommand {
         }
         var outputs: [Output] = []
         for spec in sinkSpecs.filter({ $0 != "page" }).sorted(by: { Self.isDevice($0) && !Self.isDevice($1) }) {
-            let sink = try session.openSink(spec, canvas, rate: rate, overwrites: overwrites)
+            let sink = try context.openSink(spec, canvas, rate: rate, overwrites: overwrites)
             let output = Output(sink, canvas: outputs.isEmpty ? nil : canvas)
             if outputs.isEmpty { canvas = output.layout }
             outputs.append(output)
@@ -100,20 +100,20 @@ struct RunCommand: ParsableCommand {
         }
         if let absence = listening.absence { tell("guise: no command reaches it: \(absence)", .warning) }
         // Loaded before the first frame: no face is shown undressed.
-        let room = try session.dressingRoom(masks.isEmpty ? settings.masks : masks.map { Wish($0) }, for: canvas)
-        var pipeline = Pipeline(tracker: try session.tracker(), room: room, output: canvas)
+        let loader = try context.maskLoader(masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
+        var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
 
         var first = Settings()
         first.adopt(settings)
         if isKept { first.source = sourceSpec }
-        let board = try Board(first)
-        let cards = Cards(canvas)
-        let preview = Preview(layout: canvas) { board.bell.ring() }
+        let mailbox = try Mailbox(first)
+        let placeholders = Placeholders(canvas)
+        let preview = Preview(layout: canvas) { mailbox.wakeEvent.ring() }
         pipeline.preview = preview
-        let desk = PageDesk(session, board, room, preview, Album())
+        let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
         if hasPage {
-            let (link, place) = try desk.open(port: settings.port)
+            let (link, place) = try pageService.open(port: settings.port)
             descriptions.append("page \(place)")
             // Files and journals may be read by others; only a person at a terminal is shown the way in.
             tell("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
@@ -122,44 +122,44 @@ struct RunCommand: ParsableCommand {
             if isSeen { Browser.open(link) }
         }
         let daemon = try Daemon(
-            session, board, room, desk, outputs: descriptions, canvas: canvas, session.read)
+            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.read)
         daemon.note(camera: isKept ? "" : title)
-        let cameras = CameraMemory()
-        let keeper = try SourceKeeper(wake: board.bell) { wanted in
-            let source = try cameras.open(wanted, session)
+        let cameraSettings = CameraSettingsStore()
+        let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
+            let source = try cameraSettings.open(wanted, context)
             daemon.opened(source.description)
             return source
         } closing: {
-            cameras.lookAgain()
+            cameraSettings.lookAgain()
         } failed: { problem in
             daemon.say("\(problem)")
             daemon.note(camera: problem.what)
-            cards.draw(.problem, "No picture", "\(problem)")
+            placeholders.draw(.problem, "No picture", "\(problem)")
         }
-        if isLive { Thread.detachNewThread { cards.drawAll() } }
+        if isLive { Thread.detachNewThread { placeholders.drawAll() } }
         var server: ControlServer?
         if isLive {
             let fresh = try ControlServer(listening.listener.take(), daemon)
-            desk.answers(by: fresh)
+            pageService.answers(by: fresh)
             server = fresh
         }
-        room.open(waking: board.bell)
+        loader.open(waking: mailbox.wakeEvent)
         daemon.watchConfiguration()
         defer {
-            room.close()
-            keeper.close()
+            loader.close()
+            cameraController.close()
         }
         let isPaced = !isLiveSource && isRealtime
         let service = Service()
         let descriptor = signals.descriptor
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
-            FrameLoop.Surroundings(
-                clock: .system, board: board, keeper: keeper, cards: cards, album: desk.album, preview: preview,
+            FrameLoop.Dependencies(
+                clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders, captures: pageService.captures, preview: preview,
                 hangup: { daemon.hangUp() }, ready: { service.ready() },
                 alive: { service.alive() }, say: { service.say($0) }))
         defer {
-            desk.close()
+            pageService.close()
             server?.close()
         }
         if sinkSpecs.contains(where: Self.isFile) { Self.watch(signals: descriptor) }
@@ -170,9 +170,9 @@ struct RunCommand: ParsableCommand {
         // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
-            do { try cards.with(.stopped) { try output.finish(placeholder: $0) } } catch { ending = .failure(error) }
+            do { try placeholders.with(.stopped) { try output.finish(placeholder: $0) } } catch { ending = .failure(error) }
         }
-        try? board.now.recorder?.finish()
+        try? mailbox.now.recorder?.finish()
         _ = try outcome.get()
         try ending.get()
     }

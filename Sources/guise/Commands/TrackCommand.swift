@@ -17,9 +17,9 @@ struct TrackCommand: ParsableCommand {
     var landmarks = false
 
     func run() throws {
-        let session = try Session()
+        let context = try AppContext()
         var clip = try Clip(path: input)
-        var tracker = try session.tracker()
+        var tracker = try context.tracker()
         let isPhoto = clip.isPhoto
         while true {
             let arrival = try clip.withFrame { view, time in

@@ -27,7 +27,7 @@ private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     for name in Pack.names { unsafe unlink("\(folder)/pack/\(name)") }
     for (name, text) in Pack.files(of: input) { Pack.write(text, to: "\(folder)/pack/\(name)") }
     do {
-        Pack.wear(try Wardrobe(places: [folder]).load("pack", for: Pack.target))
+        Pack.wear(try MaskLibrary(searchPaths: [folder]).load("pack", for: Pack.target))
     } catch is Problem {
         // Said in words: that is all that is asked for.
     } catch {
@@ -75,10 +75,10 @@ private enum Pack {
 
     /// On a face that nearly fills the picture, and where nobody is.
     static func wear(_ mask: Mask) {
-        var dresser = Dresser(masks: [mask])
+        var compositor = Compositor(masks: [mask])
         var canvas = Canvas(layout)
         let map = Affine(a: 20, b: 0, c: 0, d: 20, tx: 32, ty: 24)
-        for time in [0, 0.1] { dresser.dress(&canvas, [.mean], placement: map, at: time) }
-        dresser.dress(&canvas, [], placement: map, at: 0.2)
+        for time in [0, 0.1] { compositor.dress(&canvas, [.mean], placement: map, at: time) }
+        compositor.dress(&canvas, [], placement: map, at: 0.2)
     }
 }

@@ -28,7 +28,7 @@ private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         guard let again = try? JSON(Array(json.text.utf8), file: "again"), again.text == json.text else {
             fatalError("what was written is not what was read: \(json.text)")
         }
-        do throws(Refusal) { _ = try Request(id: json["id"], json) } catch {
+        do throws(RequestError) { _ = try Request(id: json["id"], json) } catch {
             guard !error.message.isEmpty else { fatalError("refused without a word") }
         }
     }

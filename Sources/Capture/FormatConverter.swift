@@ -1,0 +1,63 @@
+// The one file of this module that hands pointers to libv4lconvert, for the length of one call.
+import CLinux
+import Frames
+import V4L2
+
+/// Turns a camera's rare format into planar 4:2:0 by libv4lconvert. Warm, we allocate nothing. May change
+/// threads: it has one owner at a time.
+@safe struct FormatConverter: ~Copyable, @unchecked Sendable {
+    /// Of the frames to come.
+    let layout: FrameLayout
+    private let converter: OpaquePointer
+    /// Bytes below which the library might read beyond a picture's end.
+    private let shortest: Int
+
+    /// - Parameters:
+    ///   - source: what the camera was set to.
+    ///   - descriptor: the camera; the library asks it whether its pictures must be turned.
+    /// - Throws: `Problem` of kind `unusable` for rows that are padded or overlap, or `system` without memory.
+    init(_ source: StreamFormat, descriptor: CInt) throws(Problem) {
+        let pixelBytes = Mode.convertible[source.fourCC] ?? 0
+        // With other distances libv4lconvert 1.22 reads beyond its pictures.
+        guard pixelBytes == 0 || source.bytesPerLine == source.width * pixelBytes else {
+            throw Problem(
+                .unusable,
+                "could not use the camera's format \(source): its rows lie \(source.bytesPerLine) bytes apart",
+                cure: "choose another format of the camera")
+        }
+        var pix = v4l2_pix_format()
+        pix.pixelformat = source.fourCC.rawValue
+        (pix.width, pix.height) = (UInt32(clamping: source.width), UInt32(clamping: source.height))
+        pix.bytesperline = UInt32(clamping: source.bytesPerLine)
+        guard let converter = unsafe clinux_converter_create(descriptor, &pix) else {
+            throw Problem(.system, "could not start libv4lconvert for \(source): no memory")
+        }
+        unsafe self.converter = unsafe converter
+        shortest = pixelBytes == 0 ? 2 : source.bytesPerLine * source.height
+        layout = FrameLayout(
+            width: max(2, source.width & ~1), height: max(2, source.height & ~1), format: .i420,
+            range: Self.range(of: source))
+    }
+
+    deinit { unsafe clinux_converter_destroy(converter) }
+
+    /// The library makes limited YUV of RGB and Bayer, and keeps the range of what is YUV already.
+    private static func range(of source: StreamFormat) -> ColorRange {
+        let yuv: [FourCC] = ["YV12", "YVYU", "NV16", "NV61", "MJPG", "JPEG", "PJPG"]
+        return yuv.contains(source.fourCC) ? source.range : .limited
+    }
+
+    /// Converts one picture. Returns false for one that is damaged; `frame` is not to be used then.
+    /// - Parameter frame: of this converter's layout.
+    func convert(_ picture: Span<UInt8>, into frame: inout Frame) -> Bool {
+        guard frame.layout == layout, picture.count >= shortest else { return false }
+        let expected = layout.byteCount
+        var bytes = frame.mutableBytes
+        return unsafe bytes.withUnsafeMutableBufferPointer { result in
+            unsafe picture.withUnsafeBufferPointer {
+                unsafe clinux_converter_convert(
+                    converter, $0.baseAddress, $0.count, result.baseAddress, result.count) == expected
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Frames
+import V4L2
+
+/// The way from a camera's bytes to a frame.
+enum FrameDecoder: ~Copyable, Sendable {
+    /// The bytes are the frame.
+    case none
+    case jpeg(JPEGDecoder)
+    case foreign(FormatConverter)
+
+    /// - Throws: `Problem` of kind `unusable` where no way is known, or `system`.
+    init(_ format: StreamFormat, descriptor: CInt) throws(Problem) {
+        let isPicture = format.width > 1 && format.height > 1
+        if format.layout != nil {
+            self = .none
+        } else if isPicture && format.fourCC.isJPEG && format.width % 2 == 0 && format.height % 2 == 0 {
+            self = .jpeg(try JPEGDecoder())
+        } else if isPicture && (format.fourCC.isJPEG || Mode.convertible[format.fourCC] != nil) {
+            self = .foreign(try FormatConverter(format, descriptor: descriptor))
+        } else {
+            throw Problem(
+                .unusable, "could not use the camera's format \(format)",
+                cure: "choose another camera with --source; `guise devices` lists them")
+        }
+    }
+
+    /// The layout of the frames to come; for JPEG what nearly all cameras send, until the first frame is decoded.
+    func layout(of format: StreamFormat) -> FrameLayout {
+        switch self {
+        case .foreign(let converter): converter.layout
+        default:
+            format.layout
+                ?? FrameLayout(width: format.width, height: format.height, format: .i422, range: .full)
+        }
+    }
+
+    /// Returns false for a damaged frame. Where there is nothing to decode, `frame` is left alone.
+    func decode(_ bytes: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
+        switch self {
+        case .none: true
+        case .jpeg(let decoder): try decoder.decode(bytes, into: &frame)
+        case .foreign(let converter): converter.convert(bytes, into: &frame)
+        }
+    }
+}

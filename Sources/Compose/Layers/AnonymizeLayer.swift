@@ -1,0 +1,203 @@
+import Frames
+import JSON
+import Track
+
+/// What hides or changes a face as it is: pixelation, blur, a block, the negative. All but the negative are for privacy:
+/// they cover the whole head, are opaque whatever the layer's opacity, and cannot be undone from the picture.
+struct AnonymizeLayer: Layer {
+    enum Mode: String, CaseIterable, Sendable { case pixelate, blur, block, negative }
+
+    enum Shape: String, CaseIterable, Sendable {
+        case ellipse, rectangle
+        /// Over the eyes alone.
+        case bar
+    }
+
+    let way: Mode
+    let shape: Shape
+    /// Of pixelate: a cell's side; of blur: the standard deviation. Eye distances; no less than `mostCells` allow.
+    let size: Float
+    /// Of block, as a word of a `Sprite`.
+    let color: UInt32
+
+    /// Cells along the longer side of a head, at most. Eyes, nose and mouth then share cells with what is beside them. The
+    /// fewer and coarser, the less is left for networks that are trained to tell people apart by mosaics of them
+    /// (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur whose standard
+    /// deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of what alternates from cell to cell: a level at most.
+    private static let mostCells: Float = 6
+    /// Soft edges fade from the first to the second of these outlines, as parts of the head's. The first lies beyond it,
+    /// since alpha is drawn bilinearly between cells.
+    private static let (full, none): (Float, Float) = (1.1, 1.35)
+    /// Pixels: of very small faces there is little to tell anyway.
+    private static let smallestCell: Float = 8
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        way = try fields.oneOf("way", Mode.self)
+        shape = way == .pixelate || way == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
+        guard shape != .bar || way == .block else {
+            throw fields.wrong("shape", "'bar', which is for blocks", allowed: "ellipse, rectangle")
+        }
+        switch way {
+        case .pixelate: size = Float(try fields.number("size", in: 0.33...2, default: 0.4))
+        case .blur: size = Float(try fields.number("size", in: 0.35...2, default: 0.42))
+        case .block, .negative: size = 0
+        }
+        color = (way == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
+            .word(parts.target.range)
+    }
+
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+        guard look.opacity > 0 else { return }
+        let outline = HeadOutline(tracked.face)
+        guard outline.isSound else { return }
+        let eyes = tracked.face.head.scale
+        switch way {
+        case .pixelate: pixelate(&canvas, outline, eyes)
+        case .blur: blur(&canvas, outline, eyes)
+        case .block: block(&canvas, outline, tracked.face)
+        case .negative: negative(&canvas, outline, opacity: look.opacity)
+        }
+    }
+
+    /// Cells are counted from the head's middle and grow with it, so that each shows the same part of the face from frame
+    /// to frame: what moves under a fixed grid could be put together again from many frames.
+    private func pixelate(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
+        let side = max(Self.smallestCell, eyes * size, Self.coarseness(of: outline))
+        let half = outline.halfSize / side
+        let (across, down) = (Self.whole(half.x), Self.whole(half.y))
+        let origin = outline.center - Point(Float(across), Float(down)) * side
+        canvas.effects.pixelation.measure(
+            canvas.frame, origin: origin, side: side, columns: 2 * across, rows: 2 * down)
+        canvas.effects.pixelation.quantise()
+        if shape == .ellipse {
+            canvas.effects.pixelation.fade { column, row in
+                let corner = origin + Point(Float(column), Float(row)) * side
+                // The cell's point nearest to the middle, and four that lie about: any inside makes the cell hide.
+                let nearest = pointwiseMin(pointwiseMax(outline.center, corner), corner + side)
+                for point in 0..<5 {
+                    let other = corner + Point(Float(point & 1), Float(point >> 1 & 1)) * side
+                    if outline.distance(point == 4 ? nearest : other) <= 1 { return 255 }
+                }
+                return 0
+            }
+        }
+        canvas.effects.pixelation.fill(&canvas.frame)
+    }
+
+    /// The finest cell, pixels.
+    private static func coarseness(of outline: HeadOutline) -> Float {
+        2 * max(outline.halfSize.x, outline.halfSize.y) / mostCells
+    }
+
+    /// Cells on each side of the middle.
+    private static func whole(_ count: Float) -> Int { max(1, min(200, Int(min(count, 200).rounded(.up)))) }
+
+    /// Means of small cells, blurred by three boxes, drawn large again.
+    private func blur(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
+        let sigma = max(eyes * size, Self.coarseness(of: outline))
+        // Three boxes of radius r have a variance of r (r + 1) cells squared.
+        let radius = 3
+        let side = max(2, sigma / Float(radius * (radius + 1)).squareRoot())
+        let half = outline.halfSize * Self.none / side
+        let (across, down) = (Self.whole(half.x) + 1, Self.whole(half.y) + 1)
+        let origin = outline.center - Point(Float(across), Float(down)) * side
+        let (columns, rows) = (2 * across, 2 * down)
+        canvas.effects.pixelation.measure(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
+        canvas.effects.pixelation.blur(radius: radius, passes: 3)
+        canvas.effects.pixelation.fade { column, row in
+            let middle = origin + Point(Float(column) + 0.5, Float(row) + 0.5) * side
+            return UInt32(outline.cover(middle, full: Self.full, none: Self.none) * 255 + 0.5)
+        }
+        guard canvas.layer.begin(outline.box(grown: Self.none), in: canvas.frame.layout) else { return }
+        let corner = origin + (side - 1) / 2
+        canvas.effects.pixelation.put(into: &canvas.layer, corner: corner, side: side)
+        canvas.drawLayer(opacity: 1)
+    }
+
+    private func block(_ canvas: inout Canvas, _ outline: HeadOutline, _ face: borrowing Face) {
+        let bar = EyeBar(face)
+        let region = shape == .bar ? bar.box : outline.box()
+        guard canvas.layer.begin(region, in: canvas.frame.layout) else { return }
+        let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
+        var words = canvas.layer.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width {
+                let p = Point(Float(piece.x + x), Float(piece.y + y))
+                let covers =
+                    switch shape {
+                    case .rectangle: true
+                    case .ellipse: outline.distance(p) <= 1
+                    case .bar: bar.covers(p)
+                    }
+                if covers { words[y * stride + x] = color }
+            }
+        }
+        canvas.drawLayer(opacity: 1)
+    }
+
+    private func negative(_ canvas: inout Canvas, _ outline: HeadOutline, opacity: Float) {
+        guard canvas.layer.take(outline.box(), of: canvas.frame) else { return }
+        let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
+        // Limited range: 16 and 235 change places, and 240 and 16; the same 255 - x would leave the range by a little.
+        let limited = canvas.frame.layout.range == .limited
+        let ceiling = SIMD4<UInt32>(limited ? 251 : 255, limited ? 256 : 255, limited ? 256 : 255, 0)
+        var words = canvas.layer.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width {
+                let p = Point(Float(piece.x + x), Float(piece.y + y))
+                let alpha = UInt32(outline.cover(p, full: 0.85, none: 1) * 255 + 0.5)
+                guard alpha > 0 else {
+                    words[y * stride + x] = 0
+                    continue
+                }
+                let word = words[y * stride + x]
+                func part(_ shift: UInt32, _ ceiling: UInt32) -> UInt32 {
+                    let value = word >> shift & 255
+                    return ((ceiling > value ? min(255, ceiling - value) : 0) * alpha * 257 + 32768) >> 16
+                }
+                words[y * stride + x] =
+                    part(0, ceiling.x) | part(8, ceiling.y) << 8 | part(16, ceiling.z) << 16 | alpha << 24
+            }
+        }
+        canvas.drawLayer(opacity: opacity)
+    }
+}
+
+/// A bar over the eyes, leaning with the head.
+private struct EyeBar {
+    private let center: Point
+    /// Along the bar, length 1.
+    private let along: Point
+    /// Half its length and height, pixels.
+    private let half: Point
+
+    /// From beyond one temple to beyond the other, and from above the brows to below the lids; eye distances. Turned
+    /// heads show less of the length, but never less than the second.
+    private static let (length, leastLength, height): (Float, Float, Float) = (1.3, 0.8, 0.52)
+
+    init(_ face: borrowing Face) {
+        let scale = face.head.scale
+        let across = Point(face.head.x.x, face.head.y.x)
+        let (right, left) = (face[.rightEye], face[.leftEye])
+        center = (right + left) / 2 - Point(face.head.x.y, face.head.y.y) * 0.1
+        along = across.length > scale * 0.1 ? across / across.length : Point(1, 0)
+        half = Point(
+            max(across.length * Self.length, scale * Self.leastLength, (left - right).length), scale * Self.height)
+    }
+
+    /// The upright box round it.
+    var box: PixelRect {
+        let x = abs(along.x) * half.x + abs(along.y) * half.y
+        let y = abs(along.y) * half.x + abs(along.x) * half.y
+        let edge: Float = 100_000  // keeps Int conversions defined
+        func whole(_ value: Float) -> Int { value.isFinite ? Int(max(-edge, min(edge, value))) : 0 }
+        return PixelRect(
+            x: whole(center.x - x) - 1, y: whole(center.y - y) - 1, width: whole(2 * x) + 3, height: whole(2 * y) + 3)
+    }
+
+    func covers(_ p: Point) -> Bool {
+        let d = p - center
+        return abs(d.x * along.x + d.y * along.y) <= half.x && abs(d.y * along.x - d.x * along.y) <= half.y
+    }
+}

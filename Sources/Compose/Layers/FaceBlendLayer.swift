@@ -1,0 +1,85 @@
+import Frames
+import JSON
+import Track
+
+/// A portrait that becomes the wearer's: its art is pinned as a sprite's (three pins, eyes and nose, for
+/// a picture whose own eyes must lie on the wearer's; one for a head without features), and the wearer's features show.
+struct FaceBlendLayer: Layer {
+    enum Mode: String, CaseIterable, Sendable {
+        /// The face's own light and shade become the art's relief: a bust of the wearer.
+        case multiply
+        /// The face itself shows through the art, with a soft edge.
+        case feather
+    }
+
+    private let sprite: SpriteLayer
+    private let way: Mode
+    /// 0...1.5: how strongly light and shade show; of feather, 0...1: how much of the face shows.
+    private let strength: Float
+
+    /// Relief of light and shade fades out between these parts of the outline of the features.
+    private static let (full, none): (Float, Float) = (0.7, 0.96)
+    /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief. What is
+    /// brighter than the mean shows by less, since art is bright already.
+    private static let (darkest, brightest, shine): (Float, Float, Float) = (0.3, 1.5, 0.35)
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        way = try fields.oneOf("way", Mode.self)
+        strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
+        sprite = try SpriteLayer(&fields, parts)
+    }
+
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+        guard let map = sprite.placement(on: tracked.face) else { return }
+        let level = sprite.pictures[sprite.timeline.picture(at: look.time)].level(
+            forScale: abs(map.determinant).squareRoot())
+        guard let toArt = level.map.inverse else { return }
+        let whole = map.after(toArt)
+        guard canvas.layer.begin(Self.box(level.sprite, whole), in: canvas.frame.layout) else { return }
+        canvas.layer.put(level.sprite, by: whole)
+        let features = HeadOutline(features: tracked.face)
+        guard features.isSound, canvas.effects.first.take(features.box(grown: Self.none), of: canvas.frame) else {
+            return canvas.drawLayer(opacity: look.opacity)
+        }
+        let skin = FaceColors(canvas.effects.first, features)
+        switch way {
+        case .multiply:
+            let relief = FaceShading(
+                mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,
+                brightest: Self.brightest, shade: strength, shine: Self.shine * strength)
+            canvas.layer.relieve(
+                relief, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))
+        case .feather: open(&canvas.layer, features)
+        }
+        canvas.drawLayer(opacity: look.opacity)
+    }
+
+    /// The upright box of a stamp under a map, pixels.
+    private static func box(_ sprite: borrowing Sprite, _ map: Affine) -> PixelRect {
+        let size = Point(Float(sprite.width - 1), Float(sprite.height - 1))
+        var (low, high) = (map(.zero), map(.zero))
+        for corner in 1..<4 {
+            let p = map(size * Point(Float(corner & 1), Float(corner >> 1)))
+            (low, high) = (pointwiseMin(low, p), pointwiseMax(high, p))
+        }
+        let edge: Float = 100_000  // keeps Int conversions defined
+        func whole(_ value: Float) -> Int { value.isFinite ? Int(max(-edge, min(edge, value))) : 0 }
+        return PixelRect(
+            x: whole(low.x), y: whole(low.y), width: whole(high.x - low.x) + 2, height: whole(high.y - low.y) + 2)
+    }
+
+    /// Makes the art transparent over the features.
+    private func open(_ layer: inout LayerBuffer, _ features: HeadOutline) {
+        let (piece, stride) = (layer.region, layer.stride)
+        var words = layer.pixels
+        for y in piece.y..<piece.y + piece.height {
+            for x in features.columns(y, grown: Self.none).clamped(to: piece.x..<piece.x + piece.width) {
+                let at = (y - piece.y) * stride + x - piece.x
+                let shown =
+                    features.cover(Point(Float(x), Float(y)), full: Self.full, none: Self.none) * min(1, strength)
+                words[at] = faded(words[at], UInt32((1 - shown) * 256))
+            }
+        }
+    }
+}

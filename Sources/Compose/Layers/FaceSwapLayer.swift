@@ -1,0 +1,101 @@
+import Frames
+import JSON
+import Track
+
+/// The faces of the two largest people in the picture change places, each in the other's light and colours. With one
+/// person there is nothing to swap.
+struct FaceSwapLayer: PictureLayer {
+    /// Edges fade from the first to the second of these outlines, as parts of that of the features.
+    private static let (full, none): (Float, Float) = (0.78, 1)
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {}
+
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+        let count = scene.trackedFaces.count
+        guard count >= 2, look.opacity > 0 else { return }
+        let (one, other) = (scene.trackedFaces[count - 1].face, scene.trackedFaces[count - 2].face)
+        let (here, there) = (HeadOutline(features: one), HeadOutline(features: other))
+        guard here.isSound, there.isSound, let map = Self.map(from: one, to: other), let back = map.inverse,
+            canvas.effects.first.take(here.box(grown: 1.1), of: canvas.frame),
+            canvas.effects.second.take(there.box(grown: 1.1), of: canvas.frame)
+        else { return }
+        let (mine, yours) = (FaceColors(canvas.effects.first, here), FaceColors(canvas.effects.second, there))
+        mine.recolor(&canvas.effects.first, like: yours)
+        yours.recolor(&canvas.effects.second, like: mine)
+        guard canvas.layer.begin(there.box(), in: canvas.frame.layout) else { return }
+        canvas.layer.put(canvas.effects.first, by: map)
+        canvas.fadeTile(there, full: Self.full, none: Self.none)
+        canvas.drawLayer(opacity: look.opacity)
+        guard canvas.layer.begin(here.box(), in: canvas.frame.layout) else { return }
+        canvas.layer.put(canvas.effects.second, by: back)
+        canvas.fadeTile(here, full: Self.full, none: Self.none)
+        canvas.drawLayer(opacity: look.opacity)
+    }
+
+    /// The similarity that brings one face's eyes and mouth nearest to the other's (least squares).
+    private static func map(from: borrowing Face, to: borrowing Face) -> Affine? {
+        let a: [3 of Point] = [from[.rightEye], from[.leftEye], from[.mouth]]
+        let b: [3 of Point] = [to[.rightEye], to[.leftEye], to[.mouth]]
+        let (p, q) = ((a[0] + a[1] + a[2]) / 3, (b[0] + b[1] + b[2]) / 3)
+        // The turn and scale as a complex number: the sum of conj(a) b over the sum of |a|^2.
+        var (real, imaginary, length) = (Float(0), Float(0), Float(0))
+        for i in 0..<3 {
+            let (u, v) = (a[i] - p, b[i] - q)
+            real += u.x * v.x + u.y * v.y
+            imaginary += u.x * v.y - u.y * v.x
+            length += u.x * u.x + u.y * u.y
+        }
+        guard length > 1 else { return nil }
+        let (c, s) = (real / length, imaginary / length)
+        return Affine(a: c, b: -s, c: s, d: c, tx: q.x - c * p.x + s * p.y, ty: q.y - s * p.x - c * p.y)
+    }
+}
+
+/// A face's colours: means of its pixels, and how much its luma varies.
+struct FaceColors {
+    /// Y, U, V; samples.
+    let mean: SIMD3<Float>
+    /// The standard deviation of luma, samples.
+    let contrast: Float
+
+    /// Measures the pixels well inside an outline, every other one.
+    init(_ layer: borrowing LayerBuffer, _ outline: HeadOutline) {
+        let (piece, stride) = (layer.region, layer.stride)
+        let words = layer.readPixels
+        var (sum, squares, count) = (SIMD3<Float>.zero, Float(0), Float(0))
+        for y in Swift.stride(from: 0, to: piece.height, by: 2) {
+            for x in Swift.stride(from: 0, to: piece.width, by: 2) {
+                guard outline.distance(Point(Float(piece.x + x), Float(piece.y + y))) < 0.8 else { continue }
+                let word = words[y * stride + x]
+                let sample = SIMD3(Float(word & 255), Float(word >> 8 & 255), Float(word >> 16 & 255))
+                sum += sample
+                squares += sample.x * sample.x
+                count += 1
+            }
+        }
+        mean = sum / max(count, 1)
+        contrast = max(0, squares / max(count, 1) - mean.x * mean.x).squareRoot()
+    }
+
+    /// Moves a tile's colours from these to another's.
+    func recolor(_ layer: inout LayerBuffer, like other: FaceColors) {
+        // A face in flat light does not take all of another's shadows, nor lose all of its own.
+        let gain = max(0.7, min(1.4, other.contrast / max(contrast, 1)))
+        let scale = Int32(gain * 256)
+        let from = SIMD3<Int32>(Int32(mean.x), Int32(mean.y), Int32(mean.z))
+        let to = SIMD3<Int32>(Int32(other.mean.x), Int32(other.mean.y), Int32(other.mean.z))
+        let (piece, stride) = (layer.region, layer.stride)
+        var words = layer.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width {
+                let word = words[y * stride + x]
+                func value(_ shift: UInt32) -> Int32 { Int32(word >> shift & 255) }
+                func kept(_ value: Int32) -> UInt32 { UInt32(max(16, min(240, value))) }
+                let luma = kept((value(0) - from.x) * scale / 256 + to.x)
+                let (u, v) = (kept(value(8) - from.y + to.y), kept(value(16) - from.z + to.z))
+                words[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import Frames
+import JSON
+import Track
+
+/// Make-up: drawn once on the face chart from a few words, then bent to the face like other art on skin. Colours take the
+/// skin's light and texture wholly, as pigment does, and darker skin makes them darker.
+struct MakeupLayer: Layer {
+    /// What has a colour of its own, with the colour where a palette leaves it out.
+    enum Pigment: String, CaseIterable {
+        case lips, shadow, crease, shimmer, liner, lashes, brows, blush, contour, highlight
+
+        var usual: String {
+            switch self {
+            case .lips: "#b4485a"
+            case .shadow: "#8a6258"
+            case .crease: "#54372f"
+            case .shimmer: "#f0d8c0"
+            case .liner, .lashes: "#1c1412"
+            case .brows: "#3a2a22"
+            case .blush: "#d8606a"
+            case .contour: "#7a4a38"
+            case .highlight: "#fff0e0"
+            }
+        }
+    }
+
+    /// Nil where a mask has no more than smoothing.
+    private let colors: FaceUVArt?
+    /// Where skin is smoothed; nil where it is not.
+    private let bare: FaceUVArt?
+    private let smoothness: Float
+    private let evenness: Float
+
+    /// The power by which pigment grows darker on darker skin and in dimmer light.
+    private static let dimming: Float = 0.75
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let drawing = MakeupDrawing(
+            colors: try Self.palette(&fields, chosen: parts.target.choices["palette"]),
+            lips: try Self.part(&fields, "lips", "gloss"),
+            shadow: try Self.part(&fields, "shadow", "reach", "shimmer", "under"),
+            liner: try Self.part(&fields, "liner", "width", "wing", "lower"),
+            lashes: try Self.part(&fields, "lashes"),
+            brows: try Self.part(&fields, "brows"),
+            blush: try Self.part(&fields, "blush"),
+            contour: try Self.part(&fields, "contour"),
+            highlight: try Self.part(&fields, "highlight"))
+        let skin = try Self.part(&fields, "skin", "even")
+        (smoothness, evenness) = (skin["strength"] ?? 0, skin["even"] ?? 0)
+        // Lashes begin at the lid's very edge, and lips meet where the mouth is closed.
+        var edges = FaceUVEdges()
+        (edges.lidFeather, edges.lipFeather) = (0.7, 0.8)
+        let triangles = CanonicalFaceUV.triangles(eyes: false, mouth: false)
+        let density = parts.target.eyeDistance / CanonicalFaceUV.unit
+        let shapes = drawing.shapes
+        if shapes.isEmpty {
+            colors = nil
+        } else {
+            let art = try Art(svg: drawing.svg(shapes), density: density, range: parts.target.range) {
+                edges.soften(&$0)
+            }
+            colors = FaceUVArt(art: art, triangles: triangles)
+        }
+        if smoothness > 0 || evenness > 0 {
+            // It is only drawn on the smoother's small picture.
+            let art = try Art(svg: drawing.bareSkin, density: density / 3, range: parts.target.range) {
+                edges.soften(&$0)
+            }
+            bare = FaceUVArt(art: art, triangles: triangles)
+        } else {
+            bare = nil
+        }
+        guard colors != nil || bare != nil else {
+            throw fields.wrong(
+                "lips", "missing, and so is all other make-up",
+                allowed: "at least one of lips, shadow, liner, lashes, brows, blush, contour, highlight, skin")
+        }
+    }
+
+    /// The strengths of one part by their names, 0...1 each; none where the part is absent.
+    private static func part(_ fields: inout Fields, _ name: String, _ more: String...) throws -> [String: Float] {
+        guard fields.has(name) else { return [:] }
+        var part = try fields.object(name)
+        var values: [String: Float] = [:]
+        values["strength"] = Float(try part.number("strength", in: 0...1))
+        for key in more { values[key] = Float(try part.number(key, in: 0...1, default: 0)) }
+        try part.finish()
+        return values
+    }
+
+    /// The colours of the palette that the user chose, else of the one that the mask names; the usual ones without any.
+    private static func palette(_ fields: inout Fields, chosen: String?) throws -> [Pigment: String] {
+        var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.usual) })
+        var palettes: [String: [Pigment: String]] = [:]
+        if let json = fields.json("palettes") {
+            guard case .object(let members) = json.value else {
+                throw fields.wrong("palettes", json.kindName, allowed: "an object of palettes by their names")
+            }
+            for member in members {
+                var entry = try Fields(member.value, file: fields.file, path: "palettes.\(member.key)")
+                var palette: [Pigment: String] = [:]
+                for pigment in Pigment.allCases where entry.has(pigment.rawValue) {
+                    let color = try entry.string(pigment.rawValue)
+                    guard isColor(color) else {
+                        throw entry.wrong(
+                            pigment.rawValue, "'\(color)', which is no colour", allowed: "#rrggbb, as in #b03040")
+                    }
+                    palette[pigment] = color
+                }
+                try entry.finish()
+                palettes[member.key] = palette
+            }
+        }
+        let names = palettes.keys.sorted()
+        guard fields.has("palette") || !names.isEmpty else { return colors }
+        let name = try fields.string("palette", default: names.first)
+        guard let palette = palettes[name] else {
+            let hint = nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
+            throw fields.wrong(
+                "palette", "'\(name)', which is not among the palettes", allowed: hint + names.joined(separator: ", "))
+        }
+        colors.merge(chosen.flatMap { palettes[$0] } ?? palette) { $1 }
+        return colors
+    }
+
+    private static func isColor(_ text: String) -> Bool {
+        text.utf8.count == 7 && text.hasPrefix("#") && text.dropFirst().allSatisfy(\.isHexDigit)
+    }
+
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+        let places = CanonicalFaceUV.place(on: tracked.face)
+        let ground = FaceBackdrop.samples(places, in: canvas.frame)
+        if let bare, let ground {
+            let how = Smoothing(
+                strength: max(smoothness, evenness) * look.opacity, evenness: evenness, chroma: ground.chroma)
+            canvas.smooth(how, where: bare, tracked.face, places)
+        }
+        if let colors, FaceUVArt.begin(places, on: &canvas) {
+            colors.draw(tracked.face, places, on: &canvas.layer)
+            canvas.drawLayer(Paint(look, on: ground, relief: 1, dimming: Self.dimming))
+        }
+    }
+}
+
+extension Canvas {
+    /// Smooths a face's skin.
+    /// - Parameter skin: where it is.
+    fileprivate mutating func smooth(
+        _ how: Smoothing, where skin: FaceUVArt, _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places
+    ) {
+        guard let region = FaceUVArt.region(places),
+            let map = smoother.begin(over: region, of: frame.layout, eyeDistance: face.head.scale)
+        else { return }
+        skin.draw(face, places, by: map, on: &smoother.mask)
+        smoother.smooth(&frame, how)
+    }
+}

@@ -1,0 +1,117 @@
+import Frames
+import JSON
+
+/// Many small pieces of art that drift through the picture: snow, confetti, hearts. Where each is follows from the time
+/// alone, so nothing is kept between frames and a clip looks the same every time.
+struct ParticlesLayer: PictureLayer {
+    private struct Particle: Sendable {
+        let art: Int
+        /// Where it is at time 0, parts of its way across and down.
+        let start: SIMD2<Double>
+        /// Height, as a part of the picture's.
+        let size: Double
+        /// Across and down, picture heights per second.
+        let speed: SIMD2<Double>
+        /// How far it swings to each side, picture heights.
+        let sway: Double
+        /// Seconds for a swing, and where in it the flake begins, 0...1.
+        let swing: (period: Double, phase: Double)
+        /// Degrees per second, and degrees at time 0.
+        let spin: (speed: Double, start: Double)
+        let opacity: Float
+    }
+
+    private let arts: [Art]
+    /// Each art's height and middle, art units.
+    private let sizes: [(height: Float, middle: Point)]
+    /// From the smallest to the largest: near ones cover far ones.
+    private let flakes: [Particle]
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let names = try fields.strings("art", default: [])
+        guard (1...16).contains(names.count) else {
+            throw fields.wrong("art", "a list of \(names.count) pictures", allowed: "1 to 16")
+        }
+        let count = try fields.integer("count", in: 1...500, default: 100)
+        let size = try Self.pair(&fields, "size", in: 0.002...0.5, default: (0.012, 0.05))
+        let fall = try Self.pair(&fields, "fall", in: -2...2, default: (0.05, 0.2))
+        let drift = try Self.pair(&fields, "drift", in: -2...2, default: (-0.02, 0.02))
+        let opacity = try Self.pair(&fields, "opacities", in: 0...1, default: (0.55, 0.95))
+        let spin = try Self.pair(&fields, "spin", in: -720...720, default: (0, 0))
+        let sway = try fields.number("sway", in: 0...0.5, default: 0.015)
+        var random = SplitMix64(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
+        let arts = try names.map { name in
+            let path = try Art.inside(parts.folder, name)
+            let height = try ArtReader.load(path: path, maxDimension: 64).size.y
+            let density = Float(size.1) * Float(parts.target.height) / height
+            return try (
+                Art(file: name, folder: parts.folder, density: density, range: parts.target.range),
+                ArtReader.load(path: path, maxDimension: 64)
+            )
+        }
+        self.arts = arts.map(\.0)
+        sizes = arts.map { (height: $0.1.size.y, middle: $0.1.origin + $0.1.size / 2) }
+        let kinds = arts.count
+        flakes = (0..<count).map { _ in
+            // Near ones are few, large, fast and clear; squaring makes far ones many.
+            let near = random.nextDouble() * random.nextDouble()
+            func between(_ pair: (Double, Double), _ part: Double) -> Double { pair.0 + (pair.1 - pair.0) * part }
+            return Particle(
+                art: min(kinds - 1, Int(random.nextDouble() * Double(kinds))),
+                start: [random.nextDouble(), random.nextDouble()],
+                size: between(size, near),
+                speed: [between(drift, random.nextDouble()), between(fall, 0.7 * near + 0.3 * random.nextDouble())],
+                sway: sway * (0.5 + random.nextDouble()),
+                swing: (period: 2.5 + 3 * random.nextDouble(), phase: random.nextDouble()),
+                spin: (speed: between(spin, random.nextDouble()), start: 360 * random.nextDouble()),
+                opacity: Float(between(opacity, min(1, 0.5 * near + 0.7 * random.nextDouble()))))
+        }.sorted { $0.size < $1.size }
+    }
+
+    /// The two ends of what is drawn at random.
+    private static func pair(
+        _ fields: inout Fields, _ key: String, in range: ClosedRange<Double>, default fallback: (Double, Double)
+    ) throws -> (Double, Double) {
+        guard fields.has(key) else { return fallback }
+        let ends = try fields.numbers(key, count: 2)
+        guard range.contains(ends[0]), range.contains(ends[1]) else {
+            throw fields.wrong(key, "[\(ends[0]), \(ends[1])]", allowed: "\(range.lowerBound) to \(range.upperBound)")
+        }
+        return (ends[0], ends[1])
+    }
+
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+        let layout = canvas.frame.layout
+        let (width, height) = (Double(layout.width), Double(layout.height))
+        let time = scene.time
+        for i in flakes.indices {
+            let flake = flakes[i]
+            // A way that is longer than the picture by the flake and its sway, so that none comes or goes within it.
+            let margin = (flake.size + flake.sway) * height
+            let way = SIMD2(width + 2 * margin, height + 2 * margin)
+            let turns = flake.start * way + flake.speed * (time * height)
+            let place = SIMD2(Self.wrapped(turns.x, way.x), Self.wrapped(turns.y, way.y)) - margin
+            let swing = Double(Self.wave(time / flake.swing.period + flake.swing.phase)) * flake.sway * height
+            let angle = Self.wrapped(flake.spin.start + flake.spin.speed * time, 360) * .pi / 180
+            let (artHeight, middle) = sizes[flake.art]
+            let scale = Float(flake.size * height) / artHeight
+            let level = arts[flake.art].level(forScale: scale)
+            var map = Affine(scale: scale, angle: Float(angle), origin: .zero)
+            let shift = map.linear(middle)
+            (map.tx, map.ty) = (Float(place.x + swing) - shift.x, Float(place.y) - shift.y)
+            guard let toArt = level.map.inverse else { continue }
+            blend(level.sprite, by: map.after(toArt), opacity: flake.opacity * look.opacity, onto: &canvas.frame)
+        }
+    }
+
+    private static func wrapped(_ value: Double, _ length: Double) -> Double {
+        value - (value / length).rounded(.down) * length
+    }
+
+    /// A smooth swing from -1 to 1 and back in each whole turn: two parabolas, near enough to a sine.
+    private static func wave(_ turn: Double) -> Double {
+        let t = wrapped(turn, 1)
+        return t < 0.5 ? 16 * t * (0.5 - t) : -16 * (t - 0.5) * (1 - t)
+    }
+}

@@ -1,0 +1,34 @@
+import Frames
+import JSON
+
+/// Art over the whole picture, at its edges or in a corner of it.
+struct PictureFrameLayer: PictureLayer {
+    private let sheet: FrameOverlay
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let file = try fields.string("art")
+        let fit: PictureFit = try fields.choice("fit", default: .stretch)
+        var border = SIMD4<Float>.zero
+        if fit == .border {
+            let edges = try fields.numbers("border", count: 4)
+            guard edges.allSatisfy({ (0...10_000).contains($0) }) else {
+                throw fields.wrong(
+                    "border", "outside of the art", allowed: "0 to 10000 units: left, top, right, bottom")
+            }
+            border = SIMD4(Float(edges[0]), Float(edges[1]), Float(edges[2]), Float(edges[3]))
+        }
+        let isPlaced = fields.has("place")
+        let place: PicturePlace = try fields.choice("place", default: .center)
+        let size = isPlaced ? Float(try fields.number("size", in: 0.02...1, default: 0.3)) : nil
+        let margin = isPlaced ? Float(try fields.number("margin", in: 0...0.5, default: 0.03)) : 0
+        let art = try PictureArt(
+            file: file, folder: parts.folder, target: parts.target, fit: fit, border: border, place: place, size: size,
+            margin: margin)
+        sheet = art.sheet()
+    }
+
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+        sheet.lay(onto: &canvas.frame, opacity: look.opacity)
+    }
+}

@@ -1,0 +1,209 @@
+import Frames
+import JSON
+import Track
+
+/// A picture pinned to landmarks. One pin moves it, with scale and roll from the head; two give a similarity, three an
+/// affine map; more bend it, so that a beard follows the jaw.
+struct SpriteLayer: Layer {
+    struct Pin: Sendable {
+        /// In the art's own units (an SVG's viewBox, a PNG's pixels).
+        let art: Point
+        let face: Anchor
+    }
+
+    /// What becomes of the lips where the art lies over them.
+    enum Mouth: String, CaseIterable { case covered, through }
+
+    /// Shown in turn.
+    let pictures: [Art]
+    let timeline: Timeline
+    let pins: [Pin]
+    /// Art units between the eyes; used with one pin.
+    let eyeDistance: Float
+    /// Nil where a map lays the art straight onto the frame.
+    let bend: ThinPlateSpline?
+    let lips: Mouth
+
+    /// What a face has of places to pin to.
+    private static let mostPins = 16
+
+    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+        let moving = parts.style.motion.pictures
+        let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
+        if !moving.isEmpty, fields.has("art") {
+            throw fields.wrong("art", "given beside 'motion.frames'", allowed: "one of them")
+        }
+        lips = try fields.choice("lips", default: .covered)
+        pins = try fields.objects("pins").map { pin in
+            var pin = pin
+            let at = try pin.numbers("art", count: 2)
+            let face = try pin.string("face")
+            guard let anchor = Anchor(rawValue: face) else {
+                throw pin.unknown("face", face, among: Anchor.allCases.map(\.rawValue), what: "landmark")
+            }
+            try pin.finish()
+            return Pin(art: Point(Float(at[0]), Float(at[1])), face: anchor)
+        }
+        guard (1...Self.mostPins).contains(pins.count) else {
+            throw fields.wrong("pins", "has \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
+        }
+        guard Self.canHold(pins) else {
+            throw fields.wrong(
+                "pins", "has pins that lie on one another, or three on one line", allowed: "pins apart from each other")
+        }
+        guard pins.count == 1 || parts.style.motion.swing == nil else {
+            throw fields.wrong(
+                "motion", "has 'swing' for art on \(pins.count) pins", allowed: "one pin, about which it swings")
+        }
+        let wantsDistance = pins.count == 1
+        let distance = try fields.number("eyeDistance", in: 1...10_000, default: wantsDistance ? nil : 100)
+        eyeDistance = Float(distance)
+        let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
+        let touch = { (raster: inout RGBAImage) in
+            parts.style.tint?.dye(&raster)
+            return
+        }
+        let repetition = parts.style.motion.repetition
+        if moving.isEmpty,
+            let film = try Art.film(file: names[0], folder: parts.folder, range: parts.target.range, touch: touch)
+        {
+            pictures = film.pictures
+            timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
+        } else {
+            pictures = try names.map {
+                try Art(
+                    file: $0, folder: parts.folder, density: parts.target.eyeDistance * perUnit,
+                    range: parts.target.range, touch: touch)
+            }
+            timeline = Timeline(
+                durations: moving.isEmpty ? [1] : moving.map(\.milliseconds), repetition ?? .forever)
+        }
+        bend = pins.count > 3 || lips == .through ? try Self.bend(pictures, pins, fields) : nil
+    }
+
+    /// Whether two or three pins say where art lies; more are looked at when it is bent.
+    private static func canHold(_ pins: [Pin]) -> Bool {
+        switch pins.count {
+        case 2: (pins[1].art - pins[0].art).length > 1e-3
+        case 3:
+            Affine(
+                a: pins[1].art.x - pins[0].art.x, b: pins[2].art.x - pins[0].art.x, c: pins[1].art.y - pins[0].art.y,
+                d: pins[2].art.y - pins[0].art.y, tx: 0, ty: 0
+            ).inverse != nil
+        default: true
+        }
+    }
+
+    /// A grid over all of the pictures.
+    private static func bend(_ pictures: [Art], _ pins: [Pin], _ fields: Fields) throws -> ThinPlateSpline {
+        var (low, high) = (Point(.infinity, .infinity), Point(-.infinity, -.infinity))
+        for picture in pictures {
+            let level = picture.levels[0]
+            guard let back = level.map.inverse else { continue }
+            low = pointwiseMin(low, back(.zero))
+            high = pointwiseMax(high, back(Point(Float(level.sprite.width - 1), Float(level.sprite.height - 1))))
+        }
+        guard pins.count > 3 else { return ThinPlateSpline(from: low, to: high) }
+        guard let bend = ThinPlateSpline(from: low, to: high, pins: pins.map(\.art)) else {
+            throw fields.wrong(
+                "pins", "has pins that lie on one line, or on one another",
+                allowed: "pins round the art")
+        }
+        return bend
+    }
+
+    /// Eye distances that one art unit covers on a mean head, by the pins' spread.
+    private static func eyeDistances(per pins: [Pin]) -> Float {
+        let head = Face.mean
+        var most: Float = 0
+        for pin in pins.dropFirst() {
+            let (art, seen) = (pin.art - pins[0].art, pin.face.position(on: head) - pins[0].face.position(on: head))
+            most = max(most, seen.length / max(art.length, 1e-3))
+        }
+        return most
+    }
+
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+        let art = pictures[timeline.picture(at: look.time)]
+        let paint = look.paint(under: tracked.light)
+        guard bend == nil else {
+            drawBent(art, on: &canvas, tracked.face, paint, look.swing.x)
+            return
+        }
+        guard let map = placement(on: tracked.face, swing: look.swing.x) else { return }
+        let level = art.level(forScale: abs(map.determinant).squareRoot())
+        guard let toArt = level.map.inverse else { return }
+        blend(level.sprite, by: map.after(toArt), paint, onto: &canvas.frame)
+    }
+
+    private func drawBent(
+        _ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint, _ swing: Float
+    ) {
+        guard let bend else { return }
+        var places = [25 of Point](repeating: .zero)
+        if pins.count > 3 {
+            var seen = [16 of Point](repeating: .zero)
+            for i in pins.indices { seen[i] = pins[i].face.position(on: face) }
+            for i in 0..<ThinPlateSpline.corners { places[i] = bend.place(i, seen) }
+        } else {
+            guard let map = placement(on: face, swing: swing) else { return }
+            for i in 0..<ThinPlateSpline.corners { places[i] = map(bend.grid[i]) }
+        }
+        var (low, high) = (places[0], places[0])
+        for i in 0..<ThinPlateSpline.corners {
+            low = pointwiseMin(low, places[i])
+            high = pointwiseMax(high, places[i])
+        }
+        let far: Float = 20_000  // keeps conversions to Int defined for wild faces
+        guard low.x > -far, low.y > -far, high.x < far, high.y < far else { return }
+        let region = PixelRect(
+            x: Int(low.x.rounded(.down)), y: Int(low.y.rounded(.down)), width: Int(high.x - low.x) + 3,
+            height: Int(high.y - low.y) + 3)
+        guard canvas.layer.begin(region, in: canvas.frame.layout) else { return }
+        let last = ThinPlateSpline.corners - 1
+        let scale = (places[last] - places[0]).length / max((bend.grid[last] - bend.grid[0]).length, 1e-6)
+        let level = art.level(forScale: scale)
+        var vertices = [25 of WarpVertex](repeating: WarpVertex(source: .zero, target: .zero, fade: 1))
+        for i in 0..<ThinPlateSpline.corners {
+            vertices[i] = WarpVertex(source: level.map(bend.grid[i]), target: places[i], fade: 1)
+        }
+        let triangles = ThinPlateSpline.triangles
+        warp(level.sprite, vertices.span, triangles.span, onto: &canvas.layer)
+        if lips == .through { Lips(face).clear(&canvas.layer) }
+        canvas.drawLayer(paint)
+    }
+
+    /// From art units to the face's pixels; nil where the pins fall together.
+    /// - Parameter swing: degrees, clockwise, about a single pin.
+    func placement(on face: borrowing Face, swing: Float = 0) -> Affine? {
+        let first = pins[0].face.position(on: face)
+        switch pins.count {
+        case 1:
+            let angle = radians(face.pose.roll + swing)
+            let map = Affine(scale: face.head.scale / eyeDistance, angle: angle, origin: .zero)
+            return shifted(map, first)
+        case 2:
+            let (art, seen) = (pins[1].art - pins[0].art, pins[1].face.position(on: face) - first)
+            let length = (art * art).sum()
+            guard length > 1e-6, (seen * seen).sum() > 1e-6 else { return nil }
+            // As complex numbers: the map's factor is seen / art.
+            let re = (seen.x * art.x + seen.y * art.y) / length
+            let im = (seen.y * art.x - seen.x * art.y) / length
+            return shifted(Affine(a: re, b: -im, c: im, d: re, tx: 0, ty: 0), first)
+        default:
+            let (u, v) = (pins[1].art - pins[0].art, pins[2].art - pins[0].art)
+            let (p, q) = (pins[1].face.position(on: face) - first, pins[2].face.position(on: face) - first)
+            guard let back = Affine(a: u.x, b: v.x, c: u.y, d: v.y, tx: 0, ty: 0).inverse else { return nil }
+            return shifted(Affine(a: p.x, b: q.x, c: p.y, d: q.y, tx: 0, ty: 0).after(back), first)
+        }
+    }
+
+    /// The map with the first pin's art point on `place`.
+    private func shifted(_ map: Affine, _ place: Point) -> Affine {
+        let at = map.linear(pins[0].art)
+        var map = map
+        (map.tx, map.ty) = (place.x - at.x, place.y - at.y)
+        return map
+    }
+}

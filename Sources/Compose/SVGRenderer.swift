@@ -1,0 +1,156 @@
+import CArt
+import CLinux
+import Frames
+import Glibc
+import Synchronization
+
+/// The child process that draws SVGs, seen from here: started when the first is to be drawn, ended when it rests.
+/// A drawing that takes too much time or memory, or crashes librsvg, ends the child and nothing else.
+///
+/// The unsafe calls to the C shims are in this file alone.
+enum SVGRenderer {
+    /// Nil while none is at work. Held while it draws: one drawing at a time.
+    private static let working = Mutex<Child?>(nil)
+
+    /// Milliseconds that an answer may take on the clock. The child stops itself much earlier, by its CPU time: this is
+    /// for one that was stopped from outside.
+    private static let patience: CInt = 60_000
+
+    /// - Parameters:
+    ///   - path: for messages.
+    ///   - limit: pixels on the longer side, at most.
+    ///   - density: pixels per unit of the drawing, at most.
+    /// - Throws: `unusable` with what is wrong with the SVG; `system` where no child can be started.
+    static func draw(
+        _ svg: [UInt8], _ path: String, limit: Int, density: Float
+    ) throws(Problem) -> RGBAImage {
+        // As a `Result`, for `withLock` may only throw what its closure is known to throw.
+        let drawn = working.withLock { child in
+            Result { () throws(Problem) -> (cart_reply, [UInt8]) in
+                let artist: Child
+                if let child { artist = child } else { artist = try Child.start() }
+                child = artist
+                if let answer = artist.ask(svg, limit: limit, density: density, patience: patience) { return answer }
+                child = nil
+                throw ArtReader.broken(path, "drawing it \(artist.end())")
+            }
+        }
+        let (reply, pixels) = try drawn.get()
+        return try raster(reply, pixels, path)
+    }
+
+    /// Ends the child, if there is one.
+    static func rest() {
+        working.withLock { child in
+            _ = child?.end()
+            child = nil
+        }
+    }
+
+    private static func raster(_ reply: cart_reply, _ pixels: [UInt8], _ path: String) throws(Problem) -> RGBAImage {
+        let error = words(of: reply)
+        guard error.isEmpty else { throw ArtReader.broken(path, error) }
+        return RGBAImage(
+            width: Int(reply.width), height: Int(reply.height), bytes: pixels, scale: Float(reply.scale),
+            origin: Point(Float(reply.x), Float(reply.y)),
+            size: SIMD2(Float(reply.box_width), Float(reply.box_height)))
+    }
+
+    fileprivate static func words(of reply: cart_reply) -> String {
+        var reply = reply
+        return unsafe withUnsafeBytes(of: &reply.error) { text in
+            let said = unsafe String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
+            return said.split(whereSeparator: \.isNewline).joined(separator: " ")
+        }
+    }
+}
+
+/// A started artist.
+private struct Child: Sendable {
+    let process: pid_t
+    /// Its standard input and output, and what libraries say there on standard error, which nobody reads.
+    let (requests, replies, errors): (CInt, CInt, CInt)
+
+    static func start() throws(Problem) -> Child {
+        var ends: [2 of CInt] = [-1, -1]
+        var child = clinux_child()
+        var span = ends.mutableSpan
+        guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
+            throw Problem(.system, "no pipe for drawing art: \(message(of: errno))")
+        }
+        // Other children are started with all but their own descriptors closed; this is for libraries' children.
+        for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let result = unsafe "/proc/self/exe".withCString { program in
+            unsafe CART_ARTIST.withCString { name in
+                var words: [3 of UnsafePointer<CChar>?] = unsafe [program, name, nil]
+                var span = unsafe words.mutableSpan
+                return unsafe span.withUnsafeMutableBufferPointer {
+                    unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
+                }
+            }
+        }
+        close(ends[0])
+        guard result == 0 else {
+            close(ends[1])
+            throw Problem(.system, "the process that draws art does not start: \(message(of: -result))")
+        }
+        return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
+    }
+
+    /// - Returns: nil where the child has ended, or gives no answer.
+    func ask(
+        _ svg: [UInt8], limit: Int, density: Float, patience: CInt
+    ) -> (cart_reply, [UInt8])? {
+        var request = cart_request()
+        (request.size, request.density, request.limit) = (UInt64(svg.count), Double(density), Int32(limit))
+        var reply = cart_reply()
+        guard unsafe withUnsafeBytes(of: &request, { unsafe write($0) }),
+            unsafe svg.withUnsafeBytes({ unsafe write($0) }),
+            unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0, patience) })
+        else { return nil }
+        guard SVGRenderer.words(of: reply).isEmpty else { return (reply, []) }
+        guard (1...limit).contains(Int(reply.width)), (1...limit).contains(Int(reply.height)) else { return nil }
+        var pixels = [UInt8](repeating: 0, count: Int(reply.width) * Int(reply.height) * 4)
+        guard unsafe pixels.withUnsafeMutableBytes({ unsafe read(into: $0, patience) }) else { return nil }
+        return (reply, pixels)
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var rest = unsafe bytes
+        while unsafe !rest.isEmpty, let base = rest.baseAddress {
+            let count = unsafe clinux_write(requests, base.assumingMemoryBound(to: UInt8.self), rest.count)
+            guard count > 0 else { return false }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    private func read(into bytes: UnsafeMutableRawBufferPointer, _ patience: CInt) -> Bool {
+        var rest = unsafe bytes
+        while unsafe !rest.isEmpty, let base = rest.baseAddress {
+            var polled = pollfd(fd: replies, events: Int16(POLLIN), revents: 0)
+            let ready = unsafe poll(&polled, 1, patience)
+            if ready < 0, errno == EINTR { continue }
+            guard ready > 0 else {
+                kill(process, SIGKILL)
+                return false
+            }
+            let count = unsafe clinux_read(replies, base.assumingMemoryBound(to: UInt8.self), rest.count)
+            guard count > 0 else { return false }
+            unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    /// Ends the child, which does so by itself where nothing comes any more, and says how it did.
+    func end() -> String {
+        close(requests)
+        close(replies)
+        close(errors)
+        switch clinux_child_wait(process) {
+        case 256 + SIGXCPU: return "takes more than 4 s"
+        case 256 + SIGKILL: return "takes too long"
+        default: return "takes too much memory, or is too much for librsvg"
+        }
+    }
+}

@@ -1,0 +1,329 @@
+import Frames
+import JSON
+
+/// Where a solid's own space lies on the head.
+enum MeshPlacement: String, CaseIterable {
+    /// Head space itself.
+    case head
+    /// The origin in the middle of a hat's rim, leaning back with it; what is round there fits the head, which is longer
+    /// than wide.
+    case hat
+
+    var map: AffineMap3D {
+        switch self {
+        case .head: AffineMap3D()
+        // The rim crosses the forehead below the hairline and the back of the head below its widest place.
+        case .hat: AffineMap3D(at: [0, -0.86, 1.16], turn: [-9, 0, 0], scale: [1, 1, 1.18])
+        }
+    }
+}
+
+extension AffineMap3D {
+    /// Upward, of length 1, square to this space's floor.
+    var up: SIMD3<Float> { normalized(normal([0, -1, 0])) }
+
+    /// How far a place lies above the floor through this space's origin.
+    func height(of p: SIMD3<Float>) -> Float { dot(up, p - shift) }
+}
+
+extension Fields {
+    /// `at`, `turn` (degrees) and `scale` (one number, or one for each axis).
+    mutating func affineMap3D() throws -> AffineMap3D {
+        let at = try vector("at", default: .zero, limit: 20)
+        let turn = try vector("turn", default: .zero, limit: 360)
+        return AffineMap3D(at: at, turn: turn, scale: try scaleVector())
+    }
+
+    private mutating func scaleVector() throws -> SIMD3<Float> {
+        guard let json = json("scale") else { return [1, 1, 1] }
+        let scale: SIMD3<Float>
+        if case .number = json.value {
+            scale = SIMD3(repeating: Float(try number("scale", in: -20...20)))
+        } else {
+            scale = try vector("scale", default: [1, 1, 1], limit: 20)
+        }
+        guard abs(scale.x) > 1e-3, abs(scale.y) > 1e-3, abs(scale.z) > 1e-3 else {
+            throw wrong("scale", "almost nothing", allowed: "numbers from 0.001 to 20, or their negatives")
+        }
+        return scale
+    }
+
+    /// Three numbers between -limit and limit.
+    mutating func vector(_ key: String, default fallback: SIMD3<Float>?, limit: Double) throws -> SIMD3<Float> {
+        if let fallback, json(key) == nil { return fallback }
+        let list = try numbers(key, count: 3)
+        guard list.allSatisfy({ abs($0) <= limit }) else {
+            throw wrong(key, "too far", allowed: "numbers from \(Int(-limit)) to \(Int(limit))")
+        }
+        return [Float(list[0]), Float(list[1]), Float(list[2])]
+    }
+
+    /// A list of rows of numbers.
+    /// - Parameter widths: how many numbers a row may have.
+    mutating func rows(
+        _ key: String, widths: ClosedRange<Int>, count: ClosedRange<Int>, limit: Double
+    ) throws -> [[Float]] {
+        let allowed =
+            "\(count.lowerBound) to \(count.upperBound) lists of \(widths.lowerBound)"
+            + (widths.count > 1 ? " or \(widths.upperBound)" : "") + " numbers up to \(Int(limit))"
+        guard let json = json(key) else { throw wrong(key, "is missing", allowed: allowed) }
+        guard case .array(let rows) = json.value, count.contains(rows.count) else {
+            throw wrong(key, "of another kind or length", allowed: allowed)
+        }
+        return try rows.map { row in
+            guard case .array(let numbers) = row.value, widths.contains(numbers.count) else {
+                throw wrong(key, "a list with \(row.kindName)", allowed: allowed)
+            }
+            return try numbers.map { number in
+                guard case .number(let value) = number.value, abs(value) <= limit else {
+                    throw wrong(key, "a list with \(number.kindName)", allowed: allowed)
+                }
+                return Float(value)
+            }
+        }
+    }
+}
+
+/// Reads a solid's parts, one after another.
+struct MeshReader {
+    private enum Kind: String, CaseIterable { case lathe, extrusion, tube, ring, ball, plane }
+
+    private let materials: [(name: String, material: Material)]
+    private let frame: AffineMap3D
+    private(set) var pieces: [MeshLayer.Piece] = []
+    /// Of what swings.
+    private(set) var pivot: SIMD3<Float>?
+
+    init(materials: [(name: String, material: Material)], frame: AffineMap3D) {
+        (self.materials, self.frame) = (materials, frame)
+    }
+
+    /// - Throws: `Problem` with file and line.
+    mutating func read(_ part: inout Fields) throws {
+        let kind = try part.choice("shape", default: Kind.lathe)
+        guard part.has("shape") else {
+            throw part.wrong("shape", "is missing", allowed: Kind.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        let material = try material(&part)
+        var (mesh, isSheet) = try shape(kind, &part)
+        isSheet = try part.bool("sheet", default: isSheet)
+        try bend(&mesh, &part)
+        try roughen(&mesh, &part)
+        let own = try part.affineMap3D()
+        let swings = try swing(&mesh, &part, own)
+        let blades = try tufts(&mesh, &part)
+        var copies = try part.object("copies")
+        let count = try copies.integer("count", in: 1...64, default: 1)
+        let turn = try copies.vector("turn", default: .zero, limit: 360)
+        let move = try copies.vector("move", default: .zero, limit: 20)
+        let about = try copies.vector("about", default: .zero, limit: 20)
+        try copies.finish()
+        try part.finish()
+        mesh.transform(own)
+        var fur = blades
+        fur?.transform(own)
+        for copy in 0..<count {
+            let k = Float(copy)
+            let turned = AffineMap3D(at: about + move * k, turn: turn * k).after(AffineMap3D(at: about * -1))
+            let map = frame.after(turned)
+            try add(mesh, map, material, isSheet ? .sheet : .body, part)
+            if let fur { try add(fur, map, material, .fur, part) }
+            if swings, pivot == nil { pivot = map(own.shift) }
+        }
+    }
+
+    private func material(_ part: inout Fields) throws -> Material {
+        let name = try part.string("material")
+        guard let found = materials.first(where: { $0.name == name }) else {
+            let names = materials.map(\.name)
+            let hint = nearest(to: name, among: names).map { "did you mean '\($0)'? " } ?? ""
+            throw part.wrong(
+                "material", "'\(name)', which is not among 'materials'",
+                allowed: hint + names.joined(separator: ", "))
+        }
+        return found.material
+    }
+
+    /// Adds what was modelled elsewhere.
+    /// - Throws: `Problem` where it is too much beside what is there.
+    mutating func add(_ model: MeshModel, _ fields: Fields) throws {
+        for piece in model.pieces {
+            try add(piece.mesh, frame, piece.material, piece.isSheet ? .sheet : .body, fields, key: "model")
+        }
+    }
+
+    private mutating func add(
+        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ build: MeshLayer.Piece.Build, _ part: Fields,
+        key: String = "shape"
+    ) throws {
+        var placed = mesh
+        placed.transform(map)
+        guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
+        else { throw part.wrong(key, "has corners that lie nowhere", allowed: "sizes and angles of a head's measure") }
+        pieces.append(MeshLayer.Piece(mesh: placed, material: material, build: build))
+        let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
+        let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
+        guard triangles <= Mesh.mostTriangles, vertices <= Mesh.mostVertices else {
+            throw part.wrong(
+                key, "makes more than \(Mesh.mostTriangles) triangles with those before it",
+                allowed: "fewer copies, columns or tufts")
+        }
+    }
+
+    /// - Returns: the body, and whether it is seen from both sides.
+    private func shape(_ kind: Kind, _ part: inout Fields) throws -> (Mesh, Bool) {
+        switch kind {
+        case .lathe:
+            let rows = try part.rows("profile", widths: 2...3, count: 2...64, limit: 20)
+            let around = try part.integer("around", in: 3...128, default: 40)
+            let profile = rows.map { (radius: max(0, $0[0]), height: $0[1], shade: $0.count > 2 ? $0[2] : 1) }
+            let isClosed = profile[0].radius < 1e-3 && profile[profile.count - 1].radius < 1e-3
+            return (Shape.lathe(profile, around: around), !isClosed)
+        case .extrusion:
+            let text = try part.string("path")
+            let unit = Float(try part.number("unit", in: 0.1...10_000, default: 100))
+            // Half a pixel of a face whose eyes are 150 pixels apart.
+            guard let path = OutlinePath(text, tolerance: unit / 300) else {
+                throw part.wrong("path", "no closed outline", allowed: "the data of an SVG path, of up to 2000 points")
+            }
+            let depth = Float(try part.number("depth", in: 0.001...10, default: 0.1))
+            let bevel = Float(try part.number("bevel", in: 0...5, default: 0.02))
+            let outlines = path.outlines.map { $0.map { $0 / unit } }
+            return (Shape.extrusion(outlines, depth: depth, bevel: bevel), false)
+        case .tube:
+            let path = try part.rows("path", widths: 3...3, count: 2...64, limit: 20)
+            let isClosed = try part.bool("closed", default: false)
+            let radii = try radii(&part, count: path.count)
+            let mesh = Shape.tube(
+                path.map { [$0[0], $0[1], $0[2]] }, radii: radii,
+                around: try part.integer("around", in: 3...64, default: 14),
+                steps: try part.integer("steps", in: 2...256, default: path.count * 4),
+                flatness: Float(try part.number("flatness", in: 0.02...1, default: 1)), isClosed: isClosed)
+            return (mesh, false)
+        case .ring:
+            let radius = Float(try part.number("radius", in: 0.01...10))
+            let thickness = Float(try part.number("thickness", in: 0.005...5))
+            let corners = 24
+            let path = (0..<corners).map { i -> SIMD3<Float> in
+                let turn = 2 * Float.pi * Float(i) / Float(corners)
+                return [-radius * sin(turn), 0, radius * cos(turn)]
+            }
+            let mesh = Shape.tube(
+                path, radii: Array(repeating: thickness, count: corners),
+                around: try part.integer("around", in: 3...64, default: 12),
+                steps: try part.integer("steps", in: 6...256, default: 48),
+                flatness: Float(try part.number("flatness", in: 0.02...1, default: 1)), isClosed: true)
+            return (mesh, false)
+        case .ball:
+            let radius = Float(try part.number("radius", in: 0.005...10))
+            return (Shape.ball(radius: radius, around: try part.integer("around", in: 6...96, default: 24)), false)
+        case .plane:
+            let width = Float(try part.number("width", in: 0.01...20))
+            let height = Float(try part.number("height", in: 0.01...20))
+            let columns = try part.integer("columns", in: 1...64, default: 12)
+            return (
+                Shape.plane(
+                    width: width, height: height, columns: columns,
+                    rows: try part.integer("rows", in: 1...64, default: columns)), true
+            )
+        }
+    }
+
+    /// One radius for all, or one for each point of the path.
+    private func radii(_ part: inout Fields, count: Int) throws -> [Float] {
+        guard let json = part.json("radius") else {
+            throw part.wrong("radius", "is missing", allowed: "a number, or one for each point of the path")
+        }
+        if case .number = json.value {
+            return Array(repeating: Float(try part.number("radius", in: 0.001...10)), count: count)
+        }
+        return try part.numbers("radius", count: count).map { Float(max(0, min(10, $0))) }
+    }
+
+    /// A bend about x or z by an angle over the body's own height, and a taper towards its top.
+    private func bend(_ mesh: inout Mesh, _ part: inout Fields) throws {
+        let taper = Float(try part.number("taper", in: 0...4, default: 1))
+        var fields = try part.object("bend")
+        let angle = radians(Float(try fields.number("angle", in: -360...360, default: 0)))
+        let axis = try fields.string("axis", default: "z")
+        guard ["x", "y", "z"].contains(axis) else { throw fields.wrong("axis", "'\(axis)'", allowed: "x, y, z") }
+        try fields.finish()
+        // Less bends nothing, and its radius is no number.
+        let isBent = abs(angle) > 1e-4
+        guard taper != 1 || isBent else { return }
+        var (low, high) = (SIMD3<Float>(repeating: .infinity), SIMD3<Float>(repeating: -.infinity))
+        for vertex in mesh.vertices {
+            low = pointwiseMin(low, vertex.position)
+            high = pointwiseMax(high, vertex.position)
+        }
+        let size = pointwiseMax(high - low, SIMD3(repeating: 1e-4))
+        mesh.deform { vertex in
+            var p = vertex.position
+            let up = (high.y - p.y) / size.y
+            let factor = 1 + (taper - 1) * up
+            p.x *= factor
+            p.z *= factor
+            guard isBent else { return p }
+            switch axis {
+            // Sheets are wrapped about the upright axis, their middle staying in place.
+            case "y":
+                let radius = size.x / angle
+                let turn = (p.x - (low.x + high.x) / 2) / radius
+                let r = radius - p.z
+                return [sin(turn) * r + (low.x + high.x) / 2, p.y, radius - cos(turn) * r]
+            // The body's foot stays in place, its top leans over.
+            case "x":
+                let radius = size.y / angle
+                let turn = (high.y - p.y) / radius
+                let r = radius - p.z
+                return [p.x, high.y - sin(turn) * r, radius - cos(turn) * r]
+            default:
+                let radius = size.y / angle
+                let turn = (high.y - p.y) / radius
+                let r = radius - p.x
+                return [radius - cos(turn) * r, high.y - sin(turn) * r, p.z]
+            }
+        }
+    }
+
+    /// Bumps by noise.
+    private func roughen(_ mesh: inout Mesh, _ part: inout Fields) throws {
+        var fields = try part.object("rough")
+        let height = Float(try fields.number("height", in: 0...1, default: 0))
+        let size = Float(try fields.number("size", in: 0.01...10, default: 0.3))
+        let seed = UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1))
+        try fields.finish()
+        guard height > 0 else { return }
+        mesh.deform { vertex in
+            let bump =
+                noise(vertex.position / size, seed: seed) + noise(vertex.position / (size * 0.5), seed: seed + 1) / 2
+            return vertex.position + vertex.normal * (bump * height)
+        }
+    }
+
+    /// What swings does so about the part's own origin, more the farther it is from there.
+    private func swing(_ mesh: inout Mesh, _ part: inout Fields, _ own: AffineMap3D) throws -> Bool {
+        guard part.has("swing") else { return false }
+        var fields = try part.object("swing")
+        let amount = Float(try fields.number("amount", in: 0...1, default: 1))
+        let stiff = Float(try fields.number("stiff", in: 0...20, default: 0))
+        try fields.finish()
+        for i in mesh.vertices.indices {
+            let reach = norm(mesh.vertices[i].position)
+            mesh.vertices[i].swing = amount * (stiff > 0 ? min(1, reach / stiff) : 1)
+        }
+        return true
+    }
+
+    private func tufts(_ mesh: inout Mesh, _ part: inout Fields) throws -> Mesh? {
+        guard part.has("tufts") else { return nil }
+        var fields = try part.object("tufts")
+        let count = try fields.integer("count", in: 1...8000)
+        let length = Float(try fields.number("length", in: 0.005...3))
+        let width = Float(try fields.number("width", in: 0.001...0.5, default: Double(length) / 6))
+        let lean = try fields.vector("lean", default: [0, 0.3, 0], limit: 5)
+        let seed = UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1))
+        try fields.finish()
+        return Shape.tufts(on: mesh, count: count, length: length, width: width, lean: lean, seed: seed)
+    }
+}

@@ -1,0 +1,212 @@
+import Frames
+import JSON
+import Track
+
+/// What a face may be doing. Right and left are the subject's own.
+public enum Expression: String, CaseIterable, Sendable {
+    case mouthOpen = "mouth open"
+    case smile
+    case rightBlink = "blink right"
+    case leftBlink = "blink left"
+    case blink
+    case browsUp = "brows up"
+    case headTilted = "head tilted"
+    case faceNear = "face near"
+    case faceLost = "face lost"
+}
+
+/// When a layer is shown, or its animation runs: `"when": "mouth open"`, or
+/// `"when": {"is": "mouth open", "then": "start"}`.
+struct Trigger: Sendable {
+    enum Action: String, CaseIterable, Sendable {
+        /// The layer is shown while it is so.
+        case show
+        /// The layer is hidden while it is so.
+        case hide
+        /// The layer's animation begins each time that it becomes so; before, it stands at its beginning.
+        case start
+        /// The layer's animation runs until it is so, and begins again after.
+        case stop
+    }
+
+    let doing: Expression
+    let then: Action
+
+    /// - Returns: nil where the key is absent.
+    init?(_ fields: inout Fields) throws {
+        guard let json = fields.json("when") else { return nil }
+        guard case .object = json.value else {
+            (doing, then) = (try fields.oneOf("when", Expression.self), .show)
+            return
+        }
+        var when = try fields.object("when")
+        doing = try when.oneOf("is", Expression.self)
+        then = try when.choice("then", default: .show)
+        try when.finish()
+    }
+}
+
+/// Whose face wears a layer: `"on": "every"` (which is so without the key) or `"largest"`; `{"nth": 2}`, by the order in
+/// which people came; `{"chance": 0.5}`, drawn once for each person; `{"draw": 1, "of": 4}`, for layers that share people
+/// out among them: each person draws one of four, and keeps it.
+enum FaceSelector: Equatable, Sendable {
+    case every
+    case largest
+    /// From 1.
+    case nth(Int)
+    /// Worn where a person's draw, 0...1, lies within.
+    case drawn(Range<Float>)
+
+    init(_ fields: inout Fields) throws {
+        guard let json = fields.json("on") else {
+            self = .every
+            return
+        }
+        guard case .object = json.value else {
+            switch try fields.string("on") {
+            case "every": self = .every
+            case "largest": self = .largest
+            case let other:
+                let hint = nearest(to: other, among: ["every", "largest"]).map { "did you mean '\($0)'? " } ?? ""
+                throw fields.wrong(
+                    "on", "'\(other)'",
+                    allowed: hint + #"every, largest, {"nth": N}, {"chance": 0...1}, {"draw": N, "of": M}"#)
+            }
+            return
+        }
+        var on = try fields.object("on")
+        if on.has("nth") {
+            self = .nth(try on.integer("nth", in: 1...8))
+        } else if on.has("chance") {
+            self = .drawn(0..<Float(try on.number("chance", in: 0...1)))
+        } else {
+            let of = try on.integer("of", in: 2...64)
+            let draw = try on.integer("draw", in: 1...of)
+            self = .drawn(Float(draw - 1) / Float(of)..<Float(draw) / Float(of))
+        }
+        try on.finish()
+    }
+}
+
+/// A value that is taken for high or low with a gap between, so that it does not flicker.
+struct Hysteresis: Sendable {
+    private(set) var isOn = false
+
+    /// - Parameters:
+    ///   - on: from here on it is on.
+    ///   - off: from here on it is off; less than `on`.
+    mutating func update(_ value: Float, on: Float, off: Float) {
+        if value >= on { isOn = true } else if value <= off { isOn = false }
+    }
+}
+
+/// What is usual for a person: a slow mean, from a mean person's value on.
+struct NeutralEstimate: Sendable {
+    private(set) var value: Float
+    /// Seconds that went into it.
+    private var age: Float = 0
+
+    /// A mean person counts as much as so many seconds of the person's own.
+    private static let prior: Float = 1
+    /// What is older than some seconds is forgotten.
+    private static let memory: Float = 8
+
+    init(_ value: Float) { self.value = value }
+
+    mutating func update(_ sample: Float, elapsed: Float) {
+        age += elapsed
+        value += (sample - value) * min(1, elapsed / min(age + Self.prior, Self.memory))
+    }
+}
+
+/// What a face does, measured in the head's own frame; lengths in eye distances.
+struct ExpressionState: Sendable {
+    private var doing: [9 of Hysteresis] = .init(repeating: Hysteresis())
+    // Those of the mean head (Track/HeadModel.swift); its mouth is a little open, which most people's is not.
+    private var mouth = NeutralEstimate(0.05)
+    private var smile = NeutralEstimate(0.83)
+    private var rightEye = NeutralEstimate(0.29)
+    private var leftEye = NeutralEstimate(0.29)
+    private var brows = NeutralEstimate(0.39)
+
+    subscript(doing: Expression) -> Bool { self.doing[doing.index].isOn }
+
+    private mutating func set(_ what: Expression, _ value: Float, on: Float, off: Float) {
+        doing[what.index].update(value, on: on, off: off)
+    }
+
+    /// - Parameters:
+    ///   - elapsed: seconds since the face's last frame; 0 in the first.
+    ///   - height: of the canvas, pixels.
+    mutating func update(_ face: borrowing Face, elapsed: Float, height: Float) {
+        set(.faceLost, face.state == .predicted ? 1 : 0, on: 1, off: 0)
+        // A predicted face does what it did.
+        guard face.state == .tracked else { return }
+        let measures = FaceMeasurements(face)
+        let elapsed = min(elapsed, 0.2)
+        // A smile that shows the teeth parts the lips by a fifth of the eye distance; a word or a yawn by more.
+        set(.mouthOpen, measures.mouth - mouth.value, on: 0.25, off: 0.17)
+        set(.smile, measures.smile / smile.value, on: 1.14, off: 1.08)
+        set(.browsUp, measures.brows - brows.value, on: 0.07, off: 0.04)
+        set(.headTilted, abs(face.pose.roll), on: 18, off: 13)
+        set(.faceNear, face.head.scale / height, on: 0.25, off: 0.22)
+        // A yawn or a turn narrows eyes; only what is far less than the person's own opening is a blink.
+        set(.rightBlink, 1 - measures.rightEye / rightEye.value, on: 0.42, off: 0.28)
+        set(.leftBlink, 1 - measures.leftEye / leftEye.value, on: 0.42, off: 0.28)
+        set(.blink, self[.rightBlink] && self[.leftBlink] ? 1 : 0, on: 1, off: 0)
+        // What a turned head shows is not usual.
+        guard abs(face.pose.yaw) < 25, abs(face.pose.pitch) < 25 else { return }
+        mouth.update(measures.mouth, elapsed: weight(.mouthOpen, elapsed))
+        smile.update(measures.smile, elapsed: weight(.smile, elapsed))
+        brows.update(measures.brows, elapsed: weight(.browsUp, elapsed))
+        rightEye.update(measures.rightEye, elapsed: weight(.rightBlink, elapsed))
+        leftEye.update(measures.leftEye, elapsed: weight(.leftBlink, elapsed))
+    }
+
+    /// What is done is not usual either, unless it goes on and on: narrow eyes are no blink for ever.
+    private func weight(_ doing: Expression, _ elapsed: Float) -> Float { self[doing] ? elapsed / 4 : elapsed }
+
+    /// What is measured.
+    struct FaceMeasurements {
+        /// Between the inner lips.
+        let mouth: Float
+        /// From corner to corner of the mouth.
+        let smile: Float
+        /// An eye's opening by its width (Soukupova and Cech, "Eye Blink Detection", 2016).
+        let (rightEye, leftEye): (Float, Float)
+        /// From the eyes' corners up to the brows.
+        let brows: Float
+
+        init(_ face: borrowing Face) {
+            let p = face.landmarks
+            let head = face.head
+            // The face's own axes as they are seen; their lengths are foreshortened as what is measured along them.
+            let (right, down) = (Point(head.x.x, head.y.x), Point(head.x.y, head.y.y))
+            let (rightSize, downSize) = (max((right * right).sum(), 1e-6), max((down * down).sum(), 1e-6))
+            func across(_ a: Point, _ b: Point) -> Float { ((b - a) * right).sum() / rightSize }
+            func below(_ a: Point, _ b: Point) -> Float { ((b - a) * down).sum() / downSize }
+            mouth = (below(p[61], p[67]) + below(p[62], p[66]) + below(p[63], p[65])) / 3
+            smile = across(p[48], p[54])
+            rightEye = (below(p[37], p[41]) + below(p[38], p[40])) / 2 / max(across(p[36], p[39]), 0.05)
+            leftEye = (below(p[43], p[47]) + below(p[44], p[46])) / 2 / max(across(p[42], p[45]), 0.05)
+            let eyes = (p[36] + p[39] + p[42] + p[45]) / 4
+            brows = below((p[18] + p[19] + p[20] + p[23] + p[24] + p[25]) / 6, eyes)
+        }
+    }
+}
+
+extension Expression {
+    fileprivate var index: Int {
+        switch self {
+        case .mouthOpen: 0
+        case .smile: 1
+        case .rightBlink: 2
+        case .leftBlink: 3
+        case .blink: 4
+        case .browsUp: 5
+        case .headTilted: 6
+        case .faceNear: 7
+        case .faceLost: 8
+        }
+    }
+}

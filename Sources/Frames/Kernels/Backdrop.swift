@@ -1,0 +1,130 @@
+/// What lies under 16 neighbouring pixels of a row, one value a pixel: chroma that pixels share is there for each.
+struct Backdrop {
+    var y: SIMD16<UInt16>
+    var u: SIMD16<UInt16>
+    var v: SIMD16<UInt16>
+}
+
+/// Lends rows of a frame to kernels that look at what they draw on, whatever the layout.
+@unsafe struct BackdropReader {
+    fileprivate let base: UnsafePointer<UInt8>
+    fileprivate let layout: FrameLayout
+    fileprivate let luma: (offset: Int, step: Int)
+    /// First samples of U and V in the first row, bytes from row to row and from one U to the next.
+    fileprivate let chroma: (u: Int, v: Int, stride: Int, step: Int)
+    fileprivate let shift: (x: Int, y: Int)
+
+    init(_ base: UnsafePointer<UInt8>, _ layout: FrameLayout) {
+        unsafe (self.base, self.layout) = (base, layout)
+        unsafe luma = (layout.luma.offset, layout.luma.pixelStride)
+        unsafe shift = layout.format.chromaShift
+        let planes = layout.planes
+        switch layout.format {
+        case .yuyv, .uyvy:
+            let first = planes[0].offset + (layout.format == .yuyv ? 1 : 0)
+            unsafe chroma = (first, first + 2, planes[0].stride, 4)
+        case .nv12: unsafe chroma = (planes[1].offset, planes[1].offset + 1, planes[1].stride, 2)
+        case .i420, .i422, .i444: unsafe chroma = (planes[1].offset, planes[2].offset, planes[1].stride, 1)
+        case .gray: unsafe chroma = (0, 0, 0, 0)
+        }
+    }
+
+    /// Luma alone of the 16 pixels from `x` on.
+    @inline(__always)
+    func luma(_ x: Int, _ y: Int) -> SIMD16<UInt16> {
+        let line = unsafe base + (luma.offset + y * layout.planes[0].stride + x * luma.step)
+        guard unsafe x + runLength <= layout.width else {
+            var samples = SIMD16<UInt16>()
+            for i in 0..<max(0, unsafe layout.width - x) { samples[i] = unsafe UInt16(line[i * luma.step]) }
+            return samples
+        }
+        guard unsafe luma.step == 2 else {
+            return SIMD16(truncatingIfNeeded: unsafe UnsafeRawPointer(line).loadUnaligned(as: SIMD16<UInt8>.self))
+        }
+        // From the even byte, so that the last pixel's words end with the row.
+        let isHigh = unsafe luma.offset & 1
+        let words = unsafe UnsafeRawPointer(line - isHigh).loadUnaligned(as: SIMD16<UInt16>.self)
+        return isHigh == 1 ? words &>> 8 : words & 255
+    }
+
+    /// All of the 16 pixels from the even `x` on.
+    @inline(__always)
+    func all(_ x: Int, _ y: Int) -> Backdrop {
+        var under = unsafe Backdrop(y: luma(x, y), u: SIMD16(repeating: 128), v: SIMD16(repeating: 128))
+        guard unsafe layout.format != .gray else { return under }
+        let row = unsafe base + ((y >> shift.y) * chroma.stride + (x >> shift.x) * chroma.step)
+        if unsafe x + runLength <= layout.width && shift.x == 1 {
+            let (u, v): (SIMD8<UInt16>, SIMD8<UInt16>)
+            if unsafe chroma.step == 1 {
+                u = SIMD8(
+                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.u).loadUnaligned(as: SIMD8<UInt8>.self))
+                v = SIMD8(
+                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.v).loadUnaligned(as: SIMD8<UInt8>.self))
+            } else if unsafe chroma.step == 2 {
+                let words = unsafe UnsafeRawPointer(row + chroma.u).loadUnaligned(as: SIMD8<UInt16>.self)
+                (u, v) = (words & 255, words &>> 8)
+            } else {
+                // U is one below V by half a word of 32 bits; the row's first byte is luma or U.
+                let isHigh = unsafe chroma.u & 1
+                let words = unsafe UnsafeRawPointer(row + chroma.u - isHigh).loadUnaligned(as: SIMD8<UInt32>.self)
+                let moved = isHigh == 1 ? words &>> 8 : words
+                u = SIMD8(truncatingIfNeeded: moved & 255)
+                v = SIMD8(truncatingIfNeeded: moved &>> 16 & 255)
+            }
+            (under.u.evenHalf, under.u.oddHalf, under.v.evenHalf, under.v.oddHalf) = (u, u, v, v)
+            return under
+        }
+        for i in 0..<min(runLength, max(0, unsafe layout.width - x)) {
+            let at = unsafe (i >> shift.x) * chroma.step
+            unsafe (under.u[i], under.v[i]) = (UInt16(row[chroma.u + at]), UInt16(row[chroma.v + at]))
+        }
+        return under
+    }
+}
+
+/// Samples of 8 bits that mean no light.
+@inline(__always)
+func blackLevel(_ range: ColorRange) -> UInt16 { range == .full ? 0 : 16 }
+
+/// What a frame shows at some places of it.
+public struct BackdropSamples: Sendable {
+    /// Mean luma above black.
+    public var luma: Float = 0
+    /// The same with black, as the frame has it.
+    public var sample: Float = 0
+    /// Mean U and V.
+    public var chroma = SIMD2<Float>(128, 128)
+}
+
+extension Frame {
+    /// The means at those places that lie in the frame; nil where none does. Allocates nothing.
+    public func ground(at places: Span<Point>) -> BackdropSamples? {
+        let layout = self.layout
+        var (sum, count) = (SIMD3<Float>(), Float(0))
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            let reader = unsafe BackdropReader(base, layout)
+            for i in places.indices {
+                let p = places[i]
+                guard p.x >= 0, p.y >= 0, p.x < Float(layout.width), p.y < Float(layout.height) else { continue }
+                let here = unsafe reader.one(Int(p.x), Int(p.y))
+                sum += here
+                count += 1
+            }
+        }
+        guard count > 0 else { return nil }
+        sum /= count
+        return BackdropSamples(
+            luma: max(0, sum.x - Float(blackLevel(layout.range))), sample: sum.x, chroma: SIMD2(sum.y, sum.z))
+    }
+}
+
+extension BackdropReader {
+    /// Y, U, V of one pixel.
+    fileprivate func one(_ x: Int, _ y: Int) -> SIMD3<Float> {
+        let luma = unsafe Float(base[luma.offset + y * layout.planes[0].stride + x * luma.step])
+        guard unsafe layout.format != .gray else { return SIMD3(luma, 128, 128) }
+        let row = unsafe base + ((y >> shift.y) * chroma.stride + (x >> shift.x) * chroma.step)
+        return unsafe SIMD3(luma, Float(row[chroma.u]), Float(row[chroma.v]))
+    }
+}

@@ -1,0 +1,142 @@
+/// A linear change of all samples of a channel: `128 + gain * (sample - 128) + offset`. Grey, sepia, tint, white
+/// balance, brightness, contrast and warmth are all of this form.
+public struct ColorAdjustment: Equatable, Sendable {
+    /// For Y, U and V; -2...2 once it is applied.
+    public var gain: SIMD3<Float>
+    /// For Y, U and V, samples.
+    public var offset: SIMD3<Float>
+
+    /// Leaves all as it is.
+    public static let identity = ColorAdjustment(gain: [1, 1, 1], offset: .zero)
+
+    /// A change by its parts.
+    public init(gain: SIMD3<Float>, offset: SIMD3<Float>) { (self.gain, self.offset) = (gain, offset) }
+
+    /// Part of the way from no change (0) to this one (1).
+    public func faded(_ part: Float) -> ColorAdjustment {
+        ColorAdjustment(gain: 1 + (gain - 1) * part, offset: offset * part)
+    }
+
+    /// First `other`, then this.
+    public func after(_ other: ColorAdjustment) -> ColorAdjustment {
+        ColorAdjustment(gain: gain * other.gain, offset: gain * other.offset + offset)
+    }
+}
+
+/// Changes a whole frame's tone where it lies, within what its range allows. Allocates nothing.
+public func apply(_ tone: ColorAdjustment, to frame: inout Frame) {
+    let layout = frame.layout
+    let isLimited = layout.range == .limited
+    let lowest: Int16 = isLimited ? 16 : 0
+    let highest = isLimited ? SIMD3<Int16>(235, 240, 240) : SIMD3(repeating: 255)
+    // 6 bits behind the point: 127 * 2 * 64 stays within 16 bits.
+    let gain = pointwiseMin(pointwiseMax(tone.gain, SIMD3(repeating: -2)), SIMD3(repeating: 2)) * 64
+    let offset = pointwiseMin(pointwiseMax(tone.offset, SIMD3(repeating: -255)), SIMD3(repeating: 255))
+    for index in layout.planes.indices {
+        let pattern = PlanePattern(layout, plane: index)
+        var steps = ColorAdjustmentSteps()
+        var isIdle = true
+        for i in 0..<16 {
+            let channel = Int(pattern.channels[i & 3 & (pattern.unit - 1)])
+            let (g, o) = (Int16(gain[channel].rounded()), Int16(offset[channel].rounded()) + 128)
+            let lane = i / 2
+            if i % 2 == 0 {
+                (steps.even.gain[lane], steps.even.offset[lane]) = (g, o)
+                (steps.even.lowest[lane], steps.even.highest[lane]) = (lowest, highest[channel])
+            } else {
+                (steps.odd.gain[lane], steps.odd.offset[lane]) = (g, o)
+                (steps.odd.lowest[lane], steps.odd.highest[lane]) = (lowest, highest[channel])
+            }
+            isIdle = isIdle && g == 64 && o == 128
+        }
+        guard !isIdle else { continue }
+        var bytes = frame.mutableBytes
+        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            let plane = pattern.plane
+            for y in 0..<plane.rows {
+                let row = unsafe UnsafeMutableRawPointer(base + plane.offset + y * plane.stride)
+                unsafe apply(steps, to: row, count: plane.rowBytes)
+            }
+        }
+    }
+}
+
+/// A tone for 16 bytes in turn, as a plane's channels lie: for the even and the odd bytes, each in a 16-bit lane.
+private struct ColorAdjustmentSteps {
+    struct Half {
+        var gain = SIMD8<Int16>()
+        var offset = SIMD8<Int16>()
+        var lowest = SIMD8<Int16>()
+        var highest = SIMD8<Int16>()
+
+        @inline(__always)
+        func callAsFunction(_ bytes: SIMD8<UInt16>) -> SIMD8<Int16> {
+            let bytes = unsafe unsafeBitCast(bytes, to: SIMD8<Int16>.self)
+            return laneClamp(((bytes &- 128) &* gain &+ 32) &>> 6 &+ offset, lowest, highest)
+        }
+    }
+
+    var even = Half()
+    var odd = Half()
+
+    @inline(__always)
+    func callAsFunction(_ pairs: SIMD8<UInt16>) -> SIMD8<Int16> { even(pairs & 255) | odd(pairs &>> 8) &<< 8 }
+}
+
+private func apply(_ steps: ColorAdjustmentSteps, to row: UnsafeMutableRawPointer, count: Int) {
+    let steps = steps
+    var x = 0
+    while x &+ 16 <= count {
+        let pairs = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD8<UInt16>.self)
+        unsafe row.storeBytes(of: steps(pairs), toByteOffset: x, as: SIMD8<Int16>.self)
+        x &+= 16
+    }
+    guard x < count else { return }
+    var pairs = SIMD8<UInt16>()
+    for i in 0..<count - x {
+        pairs[i / 2] |= unsafe UInt16(row.load(fromByteOffset: x + i, as: UInt8.self)) << (i % 2 * 8)
+    }
+    let changed = steps(pairs)
+    for i in 0..<count - x {
+        let byte = UInt8(truncatingIfNeeded: UInt16(bitPattern: changed[i / 2]) >> (i % 2 * 8))
+        unsafe row.storeBytes(of: byte, toByteOffset: x + i, as: UInt8.self)
+    }
+}
+
+/// The mean U and V of a frame less their middle, samples, from every 8th row; zero for gray.
+public func meanChroma(_ frame: borrowing Frame) -> SIMD2<Float> {
+    let layout = frame.layout
+    var totals = SIMD4<UInt64>.zero
+    var counts = SIMD4<UInt64>.zero
+    for index in layout.planes.indices {
+        let pattern = PlanePattern(layout, plane: index)
+        let plane = pattern.plane
+        let bytes = frame.bytes
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            for y in stride(from: plane.rows / 2 % 8, to: plane.rows, by: 8) {
+                let row = unsafe UnsafeRawPointer(base + plane.offset + y * plane.stride)
+                // Up to 256 chunks of 16 bytes before the sums of 16 bits are full.
+                var x = 0
+                while x + 16 <= plane.rowBytes {
+                    var sums = SIMD16<UInt16>.zero
+                    var chunks: UInt64 = 0
+                    while x + 16 <= plane.rowBytes && chunks < 256 {
+                        let more = unsafe row.loadUnaligned(fromByteOffset: x, as: SIMD16<UInt8>.self)
+                        sums &+= SIMD16(truncatingIfNeeded: more)
+                        x += 16
+                        chunks += 1
+                    }
+                    for i in 0..<16 {
+                        let channel = Int(pattern.channels[i & 3 & (pattern.unit - 1)])
+                        totals[channel] += UInt64(sums[i])
+                        counts[channel] += chunks
+                    }
+                }
+            }
+        }
+    }
+    guard counts.y > 0, counts.z > 0 else { return .zero }
+    return [Float(totals.y) / Float(counts.y) - 128, Float(totals.z) / Float(counts.z) - 128]
+}

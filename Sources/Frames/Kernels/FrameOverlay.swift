@@ -1,0 +1,202 @@
+/// A picture as large as the frames that it is laid over, pixel upon pixel: premultiplied YUVA words as in a `Sprite`.
+public struct FrameOverlay: Sendable {
+    /// Pixels.
+    public let width: Int
+    /// Pixels.
+    public let height: Int
+    /// Neighbouring runs of a pair of rows that are alike: a pair, since rows may share chroma.
+    private struct Stretch {
+        /// Columns, whole runs; the picture may end before.
+        let begin: Int
+        var end: Int
+        /// What all of it is, opaque, in the upper and in the lower row; nil where it differs.
+        let colors: SIMD2<UInt32>?
+        /// Of its art in `words`: run by run, of the upper row and then of the lower one.
+        let first: Int
+    }
+
+    /// What is neither transparent nor of one colour, in the order in which it is laid: to read it is nearly all that a
+    /// sheet costs, and short pieces far from each other take the longest.
+    private let words: [UInt32]
+    private let stretches: [Stretch]
+    /// Of each pair of rows, its first stretch, and at the end how many there are.
+    private let firsts: [Int]
+
+    /// How a sheet changes what it is laid over.
+    public enum Mode: Sendable { case over, multiply, screen }
+
+    /// - Parameter pixels: `width * height` of them.
+    public init(width: Int, height: Int, pixels: [UInt32]) {
+        precondition(width > 0 && height > 0 && pixels.count == width * height, "a sheet's pixels are all there")
+        var words: [UInt32] = []
+        var stretches: [Stretch] = []
+        var firsts: [Int] = []
+        func pixel(_ x: Int, _ y: Int) -> UInt32 { x < width && y < height ? pixels[y * width + x] : 0 }
+        for y in Swift.stride(from: 0, to: height, by: 2) {
+            firsts.append(stretches.count)
+            for x in Swift.stride(from: 0, to: width, by: runLength) {
+                let colors = SIMD2(pixel(x, y), pixel(x, y + 1))
+                let isFlat = (x..<x + runLength).allSatisfy { pixel($0, y) == colors.x && pixel($0, y + 1) == colors.y }
+                guard !isFlat || colors != .zero else { continue }
+                let isOpaque = colors.x >> 24 == 255 && colors.y >> 24 == 255
+                let next = Stretch(
+                    begin: x, end: x + runLength, colors: isFlat && isOpaque ? colors : nil, first: words.count)
+                if next.colors == nil {
+                    for row in y...y + 1 { words += (x..<x + runLength).map { pixel($0, row) } }
+                }
+                let hasLast = stretches.count > firsts[firsts.count - 1]
+                if hasLast, let last = stretches.last, last.end == x, last.colors == next.colors {
+                    stretches[stretches.count - 1].end = next.end
+                } else {
+                    stretches.append(next)
+                }
+            }
+        }
+        firsts.append(stretches.count)
+        (self.width, self.height, self.words) = (width, height, words)
+        (self.stretches, self.firsts) = (stretches, firsts)
+    }
+
+    /// Lays the sheet over a frame's top left corner. Allocates nothing.
+    /// - Parameters:
+    ///   - opacity: 0...1, multiplies the art's own alpha.
+    ///   - way: over as art; multiply and screen as light, for which the sheet must be opaque all over.
+    public func lay(onto frame: inout Frame, opacity: Float, _ way: Mode = .over) {
+        guard opacity > 0 else { return }
+        let layout = frame.layout
+        let gain = UInt32((min(opacity, 1) * 256).rounded())
+        let lines = min(height, layout.height)
+        let filler = ColorFiller(layout)
+        let rows = layout.format.chromaShift.y == 1 ? 2 : 1
+        let black: UInt16 = layout.range == .limited ? 16 : 0
+        var bytes = frame.mutableBytes
+        unsafe bytes.withUnsafeMutableBufferPointer { target in
+            unsafe words.withUnsafeBufferPointer { words in
+                guard let base = target.baseAddress, let words = words.baseAddress else { return }
+                for y in Swift.stride(from: 0, to: lines, by: rows) {
+                    let isPair = rows == 2 && y + 1 < lines
+                    let (first, second) = unsafe (
+                        PixelRow(base, layout, y), PixelRow(base, layout, min(y + 1, layout.height - 1))
+                    )
+                    for i in firsts[y / 2]..<firsts[y / 2 + 1] {
+                        let stretch = stretches[i]
+                        let art = unsafe words + stretch.first + y % 2 * runLength
+                        let end = min(stretch.end, min(width, layout.width))
+                        var begin = stretch.begin
+                        if let colors = stretch.colors, way == .over, gain == 256 {
+                            begin = max(begin, end / runLength * runLength)
+                            let columns = stretch.begin..<begin
+                            let here = y % 2 == 0 ? colors.x : colors.y
+                            unsafe filler.fill(columns, row: y, here, isPair ? colors.y : nil, onto: base)
+                        }
+                        for x in Swift.stride(from: begin, to: end, by: runLength) {
+                            var (upper, lower) = (Run(), rows == 2 ? Run() : nil)
+                            if let colors = stretch.colors {
+                                upper = Run(repeating: y % 2 == 0 ? colors.x : colors.y)
+                                if isPair { lower = Run(repeating: colors.y) }
+                            } else {
+                                let at = unsafe UnsafeRawPointer(art + 2 * (x - stretch.begin))
+                                upper = unsafe at.loadUnaligned(as: Run.self)
+                                if isPair { lower = unsafe (at + runLength * 4).loadUnaligned(as: Run.self) }
+                                guard !isBare(upper) || !isBare(lower ?? Run()) else { continue }
+                            }
+                            let count = min(runLength, layout.width - x)
+                            if way != .over {
+                                upper = lit(upper, first.run(at: x, count: count), way, black)
+                                if isPair, let under = lower {
+                                    lower = lit(under, second.run(at: x, count: count), way, black)
+                                }
+                            }
+                            let below = y + 1 < layout.height ? lower.map { faded($0, gain) } : nil
+                            let place = RunPlace(x: x, y: y, count: count)
+                            unsafe blend(faded(upper, gain), below, onto: base, layout, at: place)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Fills whole runs with one opaque colour, without a look at what is there.
+private struct ColorFiller {
+    private var patterns: [3 of PlanePattern]
+    private let count: Int
+
+    init(_ layout: FrameLayout) {
+        count = layout.planes.count
+        patterns = [3 of PlanePattern](repeating: PlanePattern(layout, plane: 0))
+        for i in 1..<count { patterns[i] = PlanePattern(layout, plane: i) }
+    }
+
+    /// - Parameters:
+    ///   - columns: whole runs that lie in the frame.
+    ///   - lower: of the next row, where it shares chroma with this one.
+    func fill(
+        _ columns: Range<Int>, row: Int, _ color: UInt32, _ lower: UInt32?, onto base: UnsafeMutablePointer<UInt8>
+    ) {
+        for i in 0..<count {
+            let pattern = patterns[i]
+            let bytes = pattern.bytes(columns.lowerBound, columns.upperBound)
+            let start = unsafe base + pattern.plane.offset + (row >> pattern.rowShift) * pattern.plane.stride
+            // Shared chroma is the mean of both rows'.
+            let (first, second) = pattern.rowShift == 1 ? (color, lower ?? color) : (color, color)
+            unsafe Self.fill(start, bytes, pattern, first, second)
+            if let lower, pattern.rowShift == 0 {
+                unsafe Self.fill(start + pattern.plane.stride, bytes, pattern, lower, lower)
+            }
+        }
+    }
+
+    private static func fill(
+        _ row: UnsafeMutablePointer<UInt8>, _ bytes: Range<Int>, _ pattern: PlanePattern, _ first: UInt32,
+        _ second: UInt32
+    ) {
+        var word: UInt64 = 0
+        for i in 0..<8 {
+            let shift = UInt32(pattern.channels[i & 3]) * 8
+            let sample = ((first >> shift & 255) + (second >> shift & 255)) / 2
+            word |= UInt64(sample) << UInt64(8 * i)
+        }
+        // A run has 8, 16 or 32 bytes.
+        for at in stride(from: bytes.lowerBound, to: bytes.upperBound, by: 8) {
+            unsafe UnsafeMutableRawPointer(row + at).storeBytes(of: word, as: UInt64.self)
+        }
+    }
+}
+
+private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
+
+/// What is there, lit by opaque art: words to be laid over it.
+///
+/// Multiplied, a colour's luma is the product of both, its chroma each one's times the other's luma (that of chroma with
+/// chroma is left out). Screened is the same of what lacks to white, where chroma changes sign twice.
+private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ black: UInt16) -> Run {
+    let span: UInt16 = black == 0 ? 255 : 219
+    let levels = (lowest: SIMD16(repeating: black), highest: SIMD16(repeating: black + span))
+    @inline(__always)
+    func level(_ run: Run) -> SIMD16<UInt16> {
+        let luma = SIMD16<UInt16>(truncatingIfNeeded: run & 255)
+        let light = laneClamp(luma, levels.lowest, levels.highest) &- black
+        return way == .screen ? span &- light : light
+    }
+    @inline(__always)
+    func chroma(_ run: Run, _ shift: UInt32) -> SIMD16<Int16> {
+        SIMD16<Int16>(truncatingIfNeeded: run &>> shift & 255) &- 128
+    }
+    let (a, b) = (level(art), level(under))
+    // Divided by the span: by 256 first, then with what that takes too much given back.
+    let part = (a &* b &+ 128) &>> 8
+    let rest = (65_536 + UInt32(span) / 2) / UInt32(span) - 256
+    let product = laneMin(part &+ (part &* UInt16(rest) &+ 128) &>> 8, SIMD16(repeating: span))
+    let luma = black &+ (way == .screen ? span &- product : product)
+    // 7 bits of each level keep the sums within 16 bits.
+    let (sa, sb) = (SIMD16<Int16>(truncatingIfNeeded: a &>> 1), SIMD16<Int16>(truncatingIfNeeded: b &>> 1))
+    @inline(__always)
+    func mixed(_ shift: UInt32) -> Run {
+        let sum = (chroma(art, shift) &* sb &+ chroma(under, shift) &* sa) &>> 7
+        let kept = laneClamp(sum &+ 128, SIMD16(repeating: 16), SIMD16(repeating: 240))
+        return Run(truncatingIfNeeded: kept)
+    }
+    return Run(truncatingIfNeeded: luma) | mixed(8) &<< 8 | mixed(16) &<< 16 | 0xff00_0000
+}

@@ -1,0 +1,66 @@
+/// Two grey levels between which most samples of a picture lie.
+public struct GrayRange: Equatable, Sendable {
+    /// 0 to 255.
+    public var low: Int
+    public var high: Int
+
+    /// Of every second sample of every second row of a rectangle, which show what all show at a quarter of the cost.
+    /// Allocates nothing.
+    /// - Parameters:
+    ///   - samples: of the picture, row by row.
+    ///   - rowStride: samples from one row to the next.
+    ///   - rect: lies inside the picture; is not empty.
+    ///   - share: of the samples are left out below the range, and as many above it: 0 to 0.5.
+    public init(of samples: Span<UInt8>, rowStride: Int, in rect: PixelRect, leaving share: Float) {
+        let (columns, rows) = ((rect.width + 1) / 2, (rect.height + 1) / 2)
+        precondition(
+            rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= rowStride && columns > 0 && rows > 0
+                && (rect.y + rect.height) * rowStride <= samples.count, "the rectangle lies inside the picture")
+        precondition(share >= 0 && share < 0.5, "something is left")
+        var counts = [256 of Int32](repeating: 0)
+        for row in 0..<rows {
+            let first = (rect.y + 2 * row) * rowStride + rect.x
+            for column in 0..<columns {
+                let level = unsafe Int(samples[unchecked: first + 2 * column])
+                unsafe counts[unchecked: level] += 1
+            }
+        }
+        let rest = Int32(Float(columns * rows) * share)
+        (low, high) = (0, 255)
+        var below = counts[0]
+        while below <= rest {
+            low += 1
+            below += counts[low]
+        }
+        var above = counts[255]
+        while above <= rest {
+            high -= 1
+            above += counts[high]
+        }
+    }
+
+    /// Not below 1.
+    public var span: Float { Float(max(1, high - low)) }
+    /// Halfway between both.
+    public var middle: Int { (low + high) / 2 }
+}
+
+/// Gives a picture more contrast, or less: each sample becomes `gain` times as far from one grey level, and that level
+/// another one. What leaves 0 to 255 is cut off. Allocates nothing.
+/// - Parameters:
+///   - samples: of the picture.
+///   - count: the first so many are changed.
+///   - gain: 0 to 256.
+///   - level: the grey level that becomes `shown`.
+///   - shown: 0 to 255.
+public func stretch(_ samples: inout MutableSpan<UInt8>, count: Int, gain: Float, from level: Int, to shown: Int) {
+    precondition(count >= 0 && count <= samples.count, "the picture has all samples")
+    precondition(gain >= 0 && gain <= 256 && 0...255 ~= level && 0...255 ~= shown, "grey levels, and a gain")
+    let factor = Int32((gain * 256).rounded())
+    // Half a step more rounds to the nearest.
+    let offset = Int32(shown) << 8 - Int32(level) * factor + 128
+    for i in 0..<count {
+        let value = unsafe (Int32(samples[unchecked: i]) &* factor &+ offset) >> 8
+        unsafe samples[unchecked: i] = UInt8(truncatingIfNeeded: max(0, min(255, value)))
+    }
+}

@@ -1,0 +1,184 @@
+extension LayerBuffer {
+    /// Takes the frame's own pixels, opaque; chroma is each sample's for all pixels that share it.
+    /// - Returns: false where nothing of the region lies in the frame.
+    public mutating func take(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
+        guard begin(region, in: frame.layout) else { return false }
+        let (piece, layout, rowWords) = (self.region, frame.layout, stride)
+        let bytes = frame.bytes
+        var words = pixels
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe words.withUnsafeMutableBufferPointer { words in
+                guard let base = bytes.baseAddress, let words = words.baseAddress else { return }
+                let width = min(piece.width, layout.width - piece.x)
+                for y in 0..<min(piece.height, layout.height - piece.y) {
+                    let row = unsafe PixelRow(base, layout, piece.y + y)
+                    for x in Swift.stride(from: 0, to: width, by: runLength) {
+                        let run = row.run(at: piece.x + x, count: min(runLength, width - x))
+                        let at = unsafe UnsafeMutableRawPointer(words + y * rowWords + x)
+                        unsafe at.storeBytes(of: run, as: Run.self)
+                    }
+                }
+            }
+        }
+        return true
+    }
+
+    /// Puts a stamp's picture into the tile, bilinearly; the tile is transparent where it goes.
+    /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
+    public mutating func put(_ sprite: borrowing Sprite, by map: Affine) {
+        sprite.withArt { art in
+            art.fetch()
+            put(art, by: map)
+        }
+    }
+
+    /// Puts another tile's picture into this one, likewise.
+    /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
+    public mutating func put(_ other: borrowing LayerBuffer, by map: Affine) {
+        let piece = other.region
+        guard !piece.isEmpty else { return }
+        let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
+        unsafe other.readPixels.withUnsafeBufferPointer {
+            guard let words = $0.baseAddress else { return }
+            let art = unsafe SampledArt(
+                words, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
+            put(art, by: map.after(shift))
+        }
+    }
+
+    private mutating func put(_ art: SampledArt, by map: Affine) {
+        let (piece, rowWords) = (region, stride)
+        let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
+        guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }
+        guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
+        let sampler = Sampler(art, back, gain: 256)
+        var words = pixels
+        unsafe words.withUnsafeMutableBufferPointer { words in
+            guard let words = words.baseAddress else { return }
+            var run = Run()
+            for y in 0..<piece.height {
+                let row = sampler.row(y, width: piece.width)
+                for x in Swift.stride(from: row.begin / runLength * runLength, to: row.end, by: runLength)
+                where sampler.sample(row, from: x, into: &run) {
+                    unsafe UnsafeMutableRawPointer(words + y * rowWords + x).storeBytes(of: run, as: Run.self)
+                }
+            }
+        }
+    }
+}
+
+/// A word's four channels, each in 16 bits, so that all are weighted at once.
+enum Channels {
+    private static let mask: UInt64 = 0x00ff_00ff_00ff_00ff
+    private static let half: UInt64 = 0x0080_0080_0080_0080
+
+    @inline(__always)
+    static func spread(_ word: UInt32) -> UInt64 {
+        let wide = UInt64(word)
+        let two = (wide | wide &<< 16) & 0x0000_ffff_0000_ffff
+        return (two | two &<< 8) & mask
+    }
+
+    /// The first for a weight of 0, nearly the second for 255.
+    @inline(__always)
+    static func mix(_ a: UInt64, _ b: UInt64, _ weight: UInt64) -> UInt64 {
+        (a &* (256 &- weight) &+ b &* weight &+ half) &>> 8 & mask
+    }
+
+    @inline(__always)
+    static func join(_ channels: UInt64) -> UInt32 {
+        let two = (channels | channels &>> 8) & 0x0000_ffff_0000_ffff
+        return UInt32(truncatingIfNeeded: two | two &>> 16)
+    }
+}
+
+/// One row of a frame, to be read as opaque words.
+@safe struct PixelRow {
+    private let layout: FrameLayout
+    private let luma: UnsafeRawPointer
+    private let u: UnsafeRawPointer
+    private let v: UnsafeRawPointer
+    /// Bytes from one chroma sample to the next.
+    private let chromaStep: Int
+
+    init(_ base: UnsafePointer<UInt8>, _ layout: FrameLayout, _ y: Int) {
+        self.layout = layout
+        let bytes = unsafe UnsafeRawPointer(base)
+        let planes = layout.planes
+        let row = unsafe bytes + y * planes[0].stride
+        unsafe luma = row + layout.luma.offset
+        let chromaRow = y >> layout.format.chromaShift.y
+        switch layout.format {
+        case .yuyv: unsafe (u, v, chromaStep) = (row + 1, row + 3, 4)
+        case .uyvy: unsafe (u, v, chromaStep) = (row, row + 2, 4)
+        case .gray: unsafe (u, v, chromaStep) = (row, row, 1)
+        case .nv12:
+            let start = unsafe bytes + planes[1].offset + chromaRow * planes[1].stride
+            unsafe (u, v, chromaStep) = (start, start + 1, 2)
+        case .i420, .i422, .i444:
+            unsafe u = bytes + planes[1].offset + chromaRow * planes[1].stride
+            unsafe v = bytes + planes[2].offset + chromaRow * planes[2].stride
+            chromaStep = 1
+        }
+    }
+
+    /// Pixels from `x` on, which is even; those beyond `count` are transparent.
+    @inline(__always)
+    func run(at x: Int, count: Int) -> Run {
+        guard count == runLength else { return end(at: x, count: count) }
+        let middle = SIMD16<UInt16>(repeating: 128)
+        switch layout.format {
+        case .yuyv, .uyvy:
+            let start = unsafe (layout.format == .yuyv ? luma : u) + x * 2
+            let pairs = unsafe start.loadUnaligned(as: SIMD16<UInt16>.self)
+            let chroma = layout.format == .yuyv ? pairs &>> 8 : pairs & 255
+            let bright = layout.format == .yuyv ? pairs & 255 : pairs &>> 8
+            return Self.join(bright, Self.twice(chroma.evenHalf), Self.twice(chroma.oddHalf))
+        case .gray: return Self.join(unsafe load(luma + x), middle, middle)
+        case .i444: return unsafe Self.join(load(luma + x), load(u + x), load(v + x))
+        case .nv12:
+            let pairs = unsafe load(u + x)
+            return unsafe Self.join(load(luma + x), Self.twice(pairs.evenHalf), Self.twice(pairs.oddHalf))
+        case .i420, .i422:
+            let first = SIMD8<UInt16>(truncatingIfNeeded: unsafe (u + x / 2).loadUnaligned(as: SIMD8<UInt8>.self))
+            let second = SIMD8<UInt16>(truncatingIfNeeded: unsafe (v + x / 2).loadUnaligned(as: SIMD8<UInt8>.self))
+            return unsafe Self.join(load(luma + x), Self.twice(first), Self.twice(second))
+        }
+    }
+
+    private func end(at x: Int, count: Int) -> Run {
+        var run = Run()
+        let shift = layout.format.chromaShift.x
+        for i in 0..<count {
+            let bright = unsafe luma.load(fromByteOffset: (x + i) * layout.luma.pixelStride, as: UInt8.self)
+            var word = 0xff80_8000 | UInt32(bright)
+            if layout.format != .gray {
+                let at = ((x + i) >> shift) * chromaStep
+                let first = unsafe UInt32(u.load(fromByteOffset: at, as: UInt8.self))
+                let second = unsafe UInt32(v.load(fromByteOffset: at, as: UInt8.self))
+                word = 0xff00_0000 | UInt32(bright) | first << 8 | second << 16
+            }
+            run[i] = word
+        }
+        return run
+    }
+
+    @inline(__always)
+    private func load(_ at: UnsafeRawPointer) -> SIMD16<UInt16> {
+        SIMD16(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD16<UInt8>.self))
+    }
+
+    @inline(__always)
+    private static func twice(_ half: SIMD8<UInt16>) -> SIMD16<UInt16> {
+        var both = SIMD16<UInt16>()
+        (both.evenHalf, both.oddHalf) = (half, half)
+        return both
+    }
+
+    @inline(__always)
+    private static func join(_ y: SIMD16<UInt16>, _ u: SIMD16<UInt16>, _ v: SIMD16<UInt16>) -> Run {
+        let low = y | u &<< 8
+        let high = v | 0xff00
+        return Run(truncatingIfNeeded: low) | Run(truncatingIfNeeded: high) &<< 16
+    }
+}

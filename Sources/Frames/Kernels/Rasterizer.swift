@@ -1,0 +1,757 @@
+/// One corner of a triangle, ready to be drawn: where it lies in the picture and how it looks there.
+public struct RasterVertex: Sendable {
+    /// x and y in pixels of the frame (whole numbers are pixel centres), then depth: what is nearer has less, in a unit
+    /// that is linear in the picture, as -1 over the distance is. The last lane is unused.
+    public var position: SIMD4<Float>
+    /// The lit colour: luma above black, U and V about 128, all in samples of the frame's range; then the light alone,
+    /// by which a picture's own colour is multiplied.
+    public var color: SIMD4<Float>
+    /// In texels of the finest level of what the surface is covered with.
+    public var texture: SIMD2<Float>
+
+    /// By its parts.
+    public init(position: SIMD4<Float>, color: SIMD4<Float>, texture: SIMD2<Float>) {
+        (self.position, self.color, self.texture) = (position, color, texture)
+    }
+}
+
+/// What covers triangles.
+public enum RasterSurface {
+    /// The vertices' colours alone.
+    case plain
+    /// The vertices' colours, made lighter and darker by a pattern that repeats.
+    case grain(Grain, level: Int)
+    /// A picture's colours times the vertices' light; where it is transparent nothing is drawn.
+    /// `shrink` and `shift` lead from the finest level's texels to the stamp's.
+    case picture(Sprite, shrink: Float, shift: SIMD2<Float>)
+    /// The vertices' colours, seen through: 0 is clear, 1 is opaque.
+    case glass(opacity: Float)
+}
+
+/// A pattern of light and dark that repeats, as of cloth or felt: a square of 2^n samples and its halvings; 128 leaves a
+/// colour as it is, 255 doubles it.
+public struct Grain: Sendable {
+    /// The finest first, each half as wide as the one before, down to 8.
+    let levels: [[UInt8]]
+    /// Of the finest level's side.
+    let sizeLog: Int
+
+    /// - Parameter samples: a square of 2^`sizeLog` (3...9) on a side.
+    public init(samples: [UInt8], sizeLog: Int) {
+        precondition((3...9).contains(sizeLog) && samples.count == 1 << (2 * sizeLog))
+        var levels = [samples]
+        var side = 1 << sizeLog
+        while side > 8, let last = levels.last {
+            let half = side / 2
+            levels.append(
+                (0..<half * half).map { i in
+                    let at = i / half * 2 * side + i % half * 2
+                    let sum = Int(last[at]) + Int(last[at + 1]) + Int(last[at + side]) + Int(last[at + side + 1])
+                    return UInt8((sum + 2) / 4)
+                })
+            side = half
+        }
+        (self.levels, self.sizeLog) = (levels, sizeLog)
+    }
+
+    /// The level whose samples are nearest to a pixel's size from below, so that nothing flickers.
+    /// - Parameter samplesPerPixel: of the finest level.
+    public func level(samplesPerPixel: Float) -> Int {
+        var (level, density) = (0, samplesPerPixel)
+        while density > 1.2, level < levels.count - 1 {
+            density /= 2
+            level += 1
+        }
+        return level
+    }
+}
+
+/// Draws triangles with depth on four samples a pixel, on the CPU. Its memory grows to the largest picture and is kept;
+/// once warm it allocates nothing.
+///
+/// Coverage is exact in fixed point with 1/16 pixel (Pineda, "A parallel algorithm for polygon rasterization", 1988),
+/// with the top-left rule: a sample on an edge that two triangles share belongs to one of them. Colour is taken once per
+/// triangle and pixel, at the pixel's centre.
+@safe public struct Rasterizer: ~Copyable {
+    /// The piece of the frame that is drawn, pixels.
+    public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
+    /// The rows of the region that are drawn on now.
+    private var band = 0..<0
+    /// Four depths for each pixel of a band; infinite where nothing was drawn. Clean between bands.
+    var depth: [SIMD4<Float>] = []
+    /// Four premultiplied YUVA words a pixel.
+    var color: [SIMD4<UInt32>] = []
+    /// The columns of each of the band's rows that were drawn on.
+    var touched: [Touched] = []
+    /// The depth of what hides, one a pixel, with a row and a column more at each side; infinite where nothing is.
+    var occluders: [Float] = []
+    /// The farthest of those in each block of 8 x 8.
+    var hiding: [Float] = []
+    /// Darkness on what hides, a cell for 8 x 8 pixels, 0...255, and the room to blur it.
+    var shadow: [UInt8] = []
+    var scratch: [UInt8] = []
+    private var black: SIMD4<Float> = [0, 128, 128, 0]
+
+    struct Touched {
+        var begin = Int32.max
+        var end: Int32 = 0
+    }
+
+    /// Larger triangles are split, so that edge functions, 2 * (16 * side)^2 at most, stay exact in floats: pixels.
+    fileprivate static let largestSide: Float = 170
+    /// Corners further away than this are not drawn, pixels.
+    fileprivate static let farthest: Float = 20_000
+
+    /// An empty picture.
+    public init() {}
+
+    /// Rows of a band, so that its samples (32 bytes a pixel) stay in a core's second cache, a megabyte in most.
+    public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
+
+    /// Starts a picture of a piece of a frame; `select` goes on.
+    /// - Parameter range: of the frame that it is for.
+    public mutating func begin(_ region: PixelRect, range: ColorRange) {
+        self.region = region
+        black.x = range == .full ? 0 : 16
+        let room = (region.width + 2) * (region.height + 2)
+        // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+        if occluders.count < room + Self.blockSide {
+            occluders = Array(repeating: .infinity, count: room + room / 4 + Self.blockSide)
+        }
+        unsafe occluders.withUnsafeMutableBufferPointer {
+            unsafe $0.extracting(0..<room).update(repeating: .infinity)
+        }
+        let blocks = blocksAcross * ((region.height + 2 + Self.blockSide - 1) / Self.blockSide)
+        if hiding.count < blocks { hiding = Array(repeating: .infinity, count: blocks + blocks / 4) }
+        unsafe hiding.withUnsafeMutableBufferPointer {
+            unsafe $0.extracting(0..<blocks).update(repeating: .infinity)
+        }
+    }
+
+    /// Of a block's side, pixels, as a power of two.
+    static let blockShift = 3
+    /// Pixels.
+    static let blockSide = 1 << blockShift
+    /// In a row of blocks.
+    var blocksAcross: Int { (region.width + 2 + Self.blockSide - 1) / Self.blockSide }
+
+    /// Chooses the rows that are drawn on until `resolve`; rows from 0 at the region's top.
+    public mutating func select(_ rows: Range<Int>) {
+        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band lies in the region")
+        band = rows
+        let count = region.width * rows.count
+        if depth.count < count {
+            depth = Array(repeating: SIMD4(repeating: .infinity), count: count + count / 4)
+            color = Array(repeating: .zero, count: count + count / 4)
+        }
+        if touched.count < rows.count { touched = Array(repeating: Touched(), count: rows.count + rows.count / 4) }
+    }
+
+    /// Draws triangles.
+    /// - Parameters:
+    ///   - triangles: three corners each, by their number in `vertices`; seen from the front they go clockwise.
+    ///   - faces: which are drawn.
+    public mutating func draw(
+        _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ surface: RasterSurface
+    ) {
+        switch surface {
+        case .plain: draw(vertices, triangles, faces: faces, FlatShader(black: black))
+        case .glass(let opacity): draw(vertices, triangles, faces: faces, GlassShader(black: black, opacity: opacity))
+        case .grain(let grain, let level):
+            unsafe grain.levels[level].withUnsafeBufferPointer {
+                guard let samples = $0.baseAddress else { return }
+                let shader = unsafe GrainShader(
+                    black: black, samples: samples, sizeLog: grain.sizeLog - level,
+                    scale: 1 / Float(1 << level))
+                draw(vertices, triangles, faces: faces, shader)
+            }
+        case .picture(let sprite, let shrink, let shift):
+            unsafe sprite.pixels.withUnsafeBufferPointer {
+                guard let pixels = $0.baseAddress else { return }
+                let shader = unsafe TextureShader(
+                    black: black, pixels: pixels, width: sprite.width, height: sprite.height, scale: shrink,
+                    shift: shift)
+                draw(vertices, triangles, faces: faces, shader)
+            }
+        }
+    }
+
+    private mutating func draw(
+        _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ shader: some FragmentShader
+    ) {
+        let (width, height, firstRow, across) = (region.width, band.count, band.lowerBound, blocksAcross)
+        let hidden = band.lowerBound * (width + 2)
+        let origin = SIMD4<Float>(Float(region.x), Float(region.y + band.lowerBound), 0, 0)
+        unsafe depth.withUnsafeMutableBufferPointer { depth in
+            unsafe color.withUnsafeMutableBufferPointer { color in
+                unsafe touched.withUnsafeMutableBufferPointer { touched in
+                    guard let depth = depth.baseAddress, let color = color.baseAddress,
+                        let touched = touched.baseAddress,
+                        let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress }),
+                        let hiding = unsafe hiding.withUnsafeBufferPointer({ $0.baseAddress })
+                    else { return }
+                    let target = unsafe Target(
+                        depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
+                        height: height, hiding: hiding, blocksAcross: across, firstRow: firstRow)
+                    let rows = (low: origin.y - 1, high: origin.y + Float(height))
+                    // What faces away comes second: most of it is hidden then, and costs little.
+                    for side in 0..<(faces == .both ? 2 : 1) {
+                        for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+                            let first = Int(triangles[i])
+                            let second = Int(triangles[i + 1 + side])
+                            let third = Int(triangles[i + 2 - side])
+                            // Most triangles lie in other bands.
+                            let y = vertices[first].position.y
+                            let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
+                            guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
+                            // Before anything is taken off: a corner then lies at the same place for all its triangles,
+                            // and whatever piece of the frame is drawn.
+                            let p = snapped(vertices[first].position) - origin
+                            let (q, r) = (
+                                snapped(vertices[second].position) - origin, snapped(vertices[third].position) - origin
+                            )
+                            // Half of them face away.
+                            guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
+                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
+                            (a.position, b.position, c.position) = (p, q, r)
+                            target.draw(a, b, c, shader, depth: 0)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The nearest depth at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
+    public func depths(x: Int, y: Int) -> SIMD4<Float> {
+        depth[(y - region.y - band.lowerBound) * region.width + x - region.x]
+    }
+
+    /// Averages the band's samples into `layer`, whose region is this picture's, and makes the memory clean again.
+    public mutating func resolve(into layer: inout LayerBuffer) {
+        precondition(layer.region == region, "the tile has the picture's place and size")
+        let (width, height, rowWords) = (region.width, band.count, layer.stride)
+        let first = band.lowerBound * rowWords
+        var words = layer.pixels
+        unsafe depth.withUnsafeMutableBufferPointer { depth in
+            unsafe color.withUnsafeMutableBufferPointer { color in
+                unsafe words.withUnsafeMutableBufferPointer { words in
+                    for y in 0..<height {
+                        let row = touched[y]
+                        guard row.begin < row.end else { continue }
+                        touched[y] = Touched()
+                        for x in Int(row.begin)..<Int(row.end) {
+                            let samples = unsafe color[y &* width &+ x]
+                            let pairs = unsafe unsafeBitCast(samples, to: SIMD2<UInt64>.self)
+                            // Inside and outside all four are alike.
+                            let isEven = pairs.x == pairs.y && pairs.x >> 32 == pairs.x & 0xffff_ffff
+                            let word = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
+                            unsafe words[first &+ y &* rowWords &+ x] = word
+                        }
+                        let span = y &* width + Int(row.begin)..<y &* width + Int(row.end)
+                        unsafe depth.extracting(span).update(repeating: SIMD4(repeating: .infinity))
+                        unsafe color.extracting(span).update(repeating: .zero)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Which sides of triangles are drawn.
+public enum RasterFaces: Sendable {
+    /// Those whose corners go clockwise as seen: for closed bodies.
+    case front
+    /// All: for sheets.
+    case both
+}
+
+/// The mean of four words, channel by channel, rounded.
+@inline(__always)
+private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
+    let even = words & 0x00ff_00ff
+    let odd = words &>> 8 & 0x00ff_00ff
+    let evenSum = even.x &+ even.y &+ even.z &+ even.w &+ 0x0002_0002
+    let oddSum = odd.x &+ odd.y &+ odd.z &+ odd.w &+ 0x0002_0002
+    return (evenSum >> 2 & 0x00ff_00ff) | (oddSum >> 2 & 0x00ff_00ff) << 8
+}
+
+/// x and y to the nearest 1/16 pixel: adding 1.5 * 2^23 leaves a whole number.
+@inline(__always)
+private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
+    var place = ((position * 16 + 12_582_912) - 12_582_912) * 0.0625
+    place.z = position.z
+    return place
+}
+
+/// How a triangle's pixels get their colour.
+private protocol FragmentShader {
+    static var writesDepth: Bool { get }
+    /// Whether words may be transparent.
+    static var isPierced: Bool { get }
+    static var isTextured: Bool { get }
+    /// The premultiplied word at a place of a triangle.
+    /// - Parameter texture: its first two lanes count.
+    func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
+}
+
+extension FragmentShader {
+    static var writesDepth: Bool { true }
+    static var isPierced: Bool { false }
+    static var isTextured: Bool { false }
+}
+
+@inline(__always)
+func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
+
+@inline(__always)
+func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
+
+@inline(__always)
+private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, to: SIMD4<UInt32>.self) }
+
+/// All bits of the lanes whose highest one is set, as it is in negative numbers. Masks are made and used by their bits
+/// throughout: of the library's own the compiler makes several times as many instructions.
+@inline(__always)
+private func signs(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
+    unsafe unsafeBitCast(unsafeBitCast(a, to: SIMD4<Int32>.self) &>> 31, to: SIMD4<UInt32>.self)
+}
+
+/// A byte for each lane of a mask.
+@inline(__always)
+private func short(_ mask: SIMD4<UInt32>) -> UInt32 {
+    unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: mask), to: UInt32.self)
+}
+
+/// The second where the mask is set.
+@inline(__always)
+private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
+    (a & ~mask) | (b & mask)
+}
+
+@inline(__always)
+private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMD4<UInt32>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(chosen(bits(a), bits(b), mask), to: SIMD4<Float>.self)
+}
+
+/// Without the sign.
+@inline(__always)
+private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(bits(a) & 0x7fff_ffff, to: SIMD4<Float>.self)
+}
+
+/// The nearest whole numbers, of up to 2^21.
+@inline(__always)
+func whole(_ a: SIMD4<Float>) -> SIMD4<Int32> {
+    unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
+}
+
+@inline(__always)
+private func wide(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
+
+/// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
+@inline(__always)
+private func pack(_ color: SIMD4<Float>) -> UInt32 {
+    let bounded = least(most(color, .zero), SIMD4(repeating: 255))
+    let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self)
+    return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: bits), to: UInt32.self)
+}
+
+private struct FlatShader: FragmentShader {
+    let black: SIMD4<Float>
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        pack(color + black) | 0xff00_0000
+    }
+}
+
+private struct GlassShader: FragmentShader {
+    let black: SIMD4<Float>
+    let opacity: Float
+    static var writesDepth: Bool { false }
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        // Not above white, for a premultiplied colour is never above its alpha.
+        var shown = least(color + black, SIMD4(repeating: 255)) * opacity
+        shown.w = 255 * opacity
+        return pack(shown)
+    }
+}
+
+@safe private struct GrainShader: FragmentShader {
+    static var isTextured: Bool { true }
+    let black: SIMD4<Float>
+    let samples: UnsafePointer<UInt8>
+    let sizeLog: Int
+    let scale: Float
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        // The sample it lies in, since levels are about as fine as pixels; wrapped.
+        let place = whole(texture * scale - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
+        let mask = 1 << sizeLog - 1
+        let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
+        return pack(color * gain + black) | 0xff00_0000
+    }
+}
+
+@safe private struct TextureShader: FragmentShader {
+    static var isPierced: Bool { true }
+    static var isTextured: Bool { true }
+    let black: SIMD4<Float>
+    let pixels: UnsafePointer<UInt32>
+    let width: Int
+    let height: Int
+    let scale: Float
+    let shift: SIMD2<Float>
+    @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
+        let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
+        guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
+        // In 1/256 of a pixel, rounded down.
+        let place = whole(SIMD4(s, t, 0, 0) * 256 - 0.5)
+        let (u, v) = (Int(place.x), Int(place.y))
+        let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
+        // Premultiplied: what is constant in a colour is scaled by alpha.
+        let constant = black * (mixed.w * (1 / 255))
+        return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
+    }
+
+    /// Four neighbours, weighted by 256ths: two by two from above to below, then from left to right. By itself: within
+    /// something larger the compiler calls the vectors' own functions.
+    @inline(never)
+    private func mixed(_ at: UnsafeRawPointer, _ u: Int, _ v: Int) -> SIMD4<Float> {
+        let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
+        let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
+        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
+        let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
+        let (left, right) = (rows.lowHalf, rows.highHalf)
+        let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
+        // A whole number below 2^23 beside that one's bits is a float.
+        return unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
+            - 8_388_608
+    }
+}
+
+/// A sample's place within its pixel, from the centre: a grid turned so that no two share a row or column. Made from its
+/// parts: a literal would be an array that is made and read each time.
+private var sampleX: SIMD4<Float> { SIMD4(-0.125, 0.375, -0.375, 0.125) }
+private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
+
+@safe private struct Target {
+    let depth: UnsafeMutablePointer<SIMD4<Float>>
+    let color: UnsafeMutablePointer<SIMD4<UInt32>>
+    let occluders: UnsafePointer<Float>
+    let touched: UnsafeMutablePointer<Rasterizer.Touched>
+    let width: Int
+    let height: Int
+    let hiding: UnsafePointer<Float>
+    let blocksAcross: Int
+    /// Of the band, in the region.
+    let firstRow: Int
+
+    /// One triangle, clockwise as seen, split where it is too large.
+    func draw<I: FragmentShader>(
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, _ shader: I, depth level: Int
+    ) {
+        let (p, q, r) = (a.position, b.position, c.position)
+        let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
+        guard area.isFinite, area > 0 else { return }
+        let low = (x: min(p.x, q.x, r.x), y: min(p.y, q.y, r.y))
+        let high = (x: max(p.x, q.x, r.x), y: max(p.y, q.y, r.y))
+        guard low.x < Float(width), low.y < Float(height), high.x > -1, high.y > -1,
+            low.x > -Rasterizer.farthest, low.y > -Rasterizer.farthest,
+            high.x < Rasterizer.farthest, high.y < Rasterizer.farthest
+        else { return }
+        if max(high.x - low.x, high.y - low.y) > Rasterizer.largestSide {
+            // Twice the farthest corner / 2^8 is less than the largest side.
+            guard level < 8 else { return }
+            let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
+            draw(a, ab, ca, shader, depth: level + 1)
+            draw(ab, b, bc, shader, depth: level + 1)
+            draw(ca, bc, c, shader, depth: level + 1)
+            draw(ab, bc, ca, shader, depth: level + 1)
+            return
+        }
+        fill(a, b, c, low: low, high: high, shader)
+    }
+
+    private func middle(_ a: RasterVertex, _ b: RasterVertex) -> RasterVertex {
+        RasterVertex(
+            position: (a.position + b.position) / 2, color: (a.color + b.color) / 2,
+            texture: (a.texture + b.texture) / 2)
+    }
+
+    /// A triangle's three edges, one a lane; the last lane is not used. Edge functions are whole numbers, in units of
+    /// 1/256 pixel's area, and positive inside; triangles are small enough for floats to hold them exactly.
+    private struct Edges {
+        let stepX: SIMD4<Float>
+        let stepY: SIMD4<Float>
+        /// At the centre of the pixel where the walk begins.
+        let value: SIMD4<Float>
+        /// How much larger it is at one of the four samples, and smaller at another; the same ones in every pixel.
+        let spread: SIMD4<Float>
+        /// Columns for each unit of the functions, of edges on the left and of those on the right; 0 for the others.
+        let leftward: SIMD4<Float>
+        let rightward: SIMD4<Float>
+        /// What an edge's column is set off by: to round it to a whole one, and beyond all columns for edges of the other
+        /// side.
+        let leftShift: SIMD4<Float>
+        let rightShift: SIMD4<Float>
+
+        /// Columns by which a result may be off, for the quotient is rounded.
+        static let hair: Float = 0.01
+        /// Beyond all columns.
+        private static let far: Float = 1e6
+
+        /// From (x, y) to (nextX, nextY) lane by lane, in 1/16 pixel from the pixel where the walk begins.
+        @inline(__always)
+        init(_ x: SIMD4<Float>, _ y: SIMD4<Float>, _ nextX: SIMD4<Float>, _ nextY: SIMD4<Float>) {
+            let (dx, dy) = (nextX - x, nextY - y)
+            (stepX, stepY) = (dy * -16, dx * 16)
+            let (zero, one) = (SIMD4<Float>(repeating: 0), SIMD4<Float>(repeating: 1))
+            // Clockwise with y downward: a top edge goes right, a left edge goes up. A sample on any other edge is out.
+            let (goesUp, goesDown) = (signs(bits(dy)), signs(bits(zero - dy)))
+            let isLevel = ~(goesUp | goesDown)
+            let owns = goesUp | (isLevel & signs(bits(zero - dx)))
+            value = dy * x - dx * y - chosen(one, zero, owns)
+            spread = most(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
+            // A level edge leaves all columns or none.
+            let isLeft = ~goesDown
+            let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
+            leftward = chosen(zero, columns, isLeft)
+            rightward = chosen(columns, zero, isLeft)
+            // Rounding down and adding one, by rounding to the nearest.
+            leftShift = chosen(SIMD4(repeating: -Self.far), SIMD4(repeating: 0.5 - Self.hair), isLeft)
+            rightShift = chosen(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
+        }
+
+        /// Of four rows, the columns from the first to the last one in which no edge has all four samples outside: one
+        /// piece, since each edge gives a half line; then those in which all samples lie inside of all edges. Empty ones
+        /// end before they begin.
+        /// - Parameter last: the last column that is asked for, at most 2^20.
+        @inline(__always)
+        func columns(rows: SIMD4<Float>, last: Float) -> RowColumns {
+            var begins = SIMD4<Float>(repeating: 0)
+            var (fulls, ends) = (begins, SIMD4(repeating: last))
+            var fullEnds = ends
+            @inline(__always)
+            func narrow(_ at: SIMD4<Float>, _ spread: Float, _ left: (Float, Float), _ right: (Float, Float)) {
+                let (outer, inner) = (at + spread, at - spread)
+                begins = most(begins, outer * left.0 + left.1)
+                ends = least(ends, outer * right.0 + right.1)
+                fulls = most(fulls, inner * left.0 + (left.1 + 2 * Self.hair))
+                fullEnds = least(fullEnds, inner * right.0 + (right.1 - 2 * Self.hair))
+            }
+            narrow(
+                rows * stepY.x + value.x, spread.x, (leftward.x, leftShift.x), (rightward.x, rightShift.x))
+            narrow(
+                rows * stepY.y + value.y, spread.y, (leftward.y, leftShift.y), (rightward.y, rightShift.y))
+            narrow(
+                rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
+            // What is too small for `whole` stays below 0, and what is too large stays large: the bits of floats rise with
+            // them.
+            return RowColumns(begin: whole(begins), end: whole(ends), full: whole(fulls), fullEnd: whole(fullEnds))
+        }
+    }
+
+    /// What `Edges.columns` says, a row a lane.
+    private struct RowColumns {
+        let begin: SIMD4<Int32>
+        let end: SIMD4<Int32>
+        let full: SIMD4<Int32>
+        let fullEnd: SIMD4<Int32>
+    }
+
+    @inline(__always)
+    private func fill<I: FragmentShader>(
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, low: (x: Float, y: Float), high: (x: Float, y: Float),
+        _ shader: I
+    ) {
+        // Samples reach 3/8 pixel beyond the centre, and rounding 1/32.
+        let left = max(0, Int(low.x + 1) &- 1)
+        let top = max(0, Int(low.y + 1) &- 1)
+        let right = min(width - 1, Int(high.x + 1))
+        let bottom = min(height - 1, Int(high.y + 1))
+        guard left <= right, top <= bottom else { return }
+        let nearest = min(a.position.z, b.position.z, c.position.z)
+        guard !isHidden(left, top, right, bottom, nearest: nearest) else { return }
+        let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
+        // Middles of sides that were split lie between sixteenths.
+        let (p, q, r) = (snapped(a.position) - origin, snapped(b.position) - origin, snapped(c.position) - origin)
+        let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
+        guard area > 0 else { return }
+        let edges = Edges(
+            SIMD4(p.x, q.x, r.x, 0) * 16, SIMD4(p.y, q.y, r.y, 0) * 16, SIMD4(q.x, r.x, p.x, 0) * 16,
+            SIMD4(q.y, r.y, p.y, 0) * 16)
+
+        // Planes through the corners' values, where the corners are drawn: slopes are bounded by the least area.
+        let inverse = 1 / area
+        let (ux, uy) = ((r.y - p.y) * inverse, (p.x - r.x) * inverse)
+        let (vx, vy) = ((p.y - q.y) * inverse, (q.x - p.x) * inverse)
+        let (dq, dr) = (q.z - p.z, r.z - p.z)
+        let (zx, zy) = (dq * ux + dr * vx, dq * uy + dr * vy)
+        let sampleZ = sampleX * zx + sampleY * zy + (p.z - p.x * zx - p.y * zy)
+        let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
+        let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
+        let color0 = a.color - colorX * p.x - colorY * p.y
+        let (textureA, textureB, textureC) = (wide(a.texture), wide(b.texture), wide(c.texture))
+        let (textureQ, textureR) = I.isTextured ? (textureB - textureA, textureC - textureA) : (.zero, .zero)
+        let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
+        let texture0 = textureA - textureX * p.x - textureY * p.y
+
+        // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
+        let lowest = least(least(a.color, b.color), c.color)
+        let highest = most(most(a.color, b.color), c.color)
+        let (firstZ, secondZ, thirdZ) = (
+            SIMD4(repeating: p.z), SIMD4<Float>(repeating: q.z), SIMD4<Float>(repeating: r.z)
+        )
+        let nearestZ = least(least(firstZ, secondZ), thirdZ)
+        let farthestZ = most(most(firstZ, secondZ), thirdZ)
+        let textureLow = least(least(textureA, textureB), textureC)
+        let textureHigh = most(most(textureA, textureB), textureC)
+        // What an edge function is at the four samples, beyond what it is at the pixel's centre.
+        let (first, second, third) = (
+            sampleY * edges.stepY.x + sampleX * edges.stepX.x, sampleY * edges.stepY.y + sampleX * edges.stepX.y,
+            sampleY * edges.stepY.z + sampleX * edges.stepX.z
+        )
+        var drawn = (begin: right &+ 1, end: left)
+        let columns = right &- left
+        var spans = edges.columns(rows: SIMD4(0, 1, 2, 3), last: Float(columns))
+        for y in 0...bottom &- top {
+            let fy = Float(y)
+            let lane = y & 3
+            if lane == 0 && y > 0 { spans = edges.columns(rows: fy + SIMD4(0, 1, 2, 3), last: Float(columns)) }
+            let (begin, end) = (Int(spans.begin[lane]), Int(spans.end[lane]))
+            guard begin <= end else { continue }
+            let (full, fullEnd) = (Int(spans.full[lane]), Int(spans.fullEnd[lane]))
+            drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
+            let row = (y &+ top) &* width &+ left
+            let hiding = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
+            let rowZ = sampleZ + zy * fy
+            let (rowShade, rowTexture) = (color0 + colorY * fy, texture0 + textureY * fy)
+            let middle = edges.value + edges.stepY * fy
+
+            // The row's ends, sample by sample: before its inside and after it.
+            var x = begin == full && full <= fullEnd ? fullEnd &+ 1 : begin
+            while x <= end {
+                let stop = x < full && full <= fullEnd ? full &- 1 : end
+                let fx = Float(x)
+                let start = middle + edges.stepX * fx
+                var (e0, e1, e2) = (first + start.x, second + start.y, third + start.z)
+                var slope = rowZ + zx * fx
+                var shade = rowShade + colorX * fx
+                var texture = rowTexture + textureX * fx
+                while x <= stop {
+                    let at = row &+ x
+                    // Slivers are so steep that rounding alone would put them before what is near.
+                    let z = least(most(slope, nearestZ), farthestZ)
+                    let outside = bits(e0) | bits(e1) | bits(e2)
+                    let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
+                    // Opaque ink is mixed unasked: whether any sample is shown is not foreseen at edges.
+                    if (I.writesDepth && !I.isPierced) || short(shown) != 0 {
+                        let bounded = I.isTextured ? least(most(texture, textureLow), textureHigh) : texture
+                        let word = shader.word(least(most(shade, lowest), highest), bounded)
+                        mix(shader, word, shown, z, at)
+                    }
+                    x &+= 1
+                    e0 += edges.stepX.x
+                    e1 += edges.stepX.y
+                    e2 += edges.stepX.z
+                    slope += zx
+                    shade += colorX
+                    if I.isTextured { texture += textureX }
+                }
+                if stop != end { x = fullEnd &+ 1 }
+            }
+            guard full <= fullEnd else { continue }
+
+            // Its inside.
+            let fx = Float(full)
+            var z = rowZ + zx * fx
+            var shade = rowShade + colorX * fx
+            var texture = rowTexture + textureX * fx
+            x = full
+            while x <= fullEnd {
+                let at = row &+ x
+                let shown = signs(isNearer(z, at, hiding &+ x))
+                let some = short(shown)
+                if some == UInt32.max && !I.isPierced && I.writesDepth {
+                    unsafe color[at] = SIMD4(repeating: shader.word(shade, texture))
+                    unsafe depth[at] = z
+                } else if some != 0 {
+                    mix(shader, shader.word(shade, texture), shown, z, at)
+                }
+                x &+= 1
+                z += zx
+                shade += colorX
+                if I.isTextured { texture += textureX }
+            }
+        }
+        guard drawn.begin < drawn.end else { return }
+        for y in top...bottom {
+            unsafe touched[y].begin = min(touched[y].begin, Int32(truncatingIfNeeded: drawn.begin))
+            unsafe touched[y].end = max(touched[y].end, Int32(truncatingIfNeeded: drawn.end))
+        }
+    }
+
+    /// Whether occluders lie before a depth in all of these columns and rows, as far as blocks of them tell.
+    @inline(__always)
+    private func isHidden(_ left: Int, _ top: Int, _ right: Int, _ bottom: Int, nearest z: Float) -> Bool {
+        // Samples look at their neighbours' occluders, of which there is a row and a column more at each side.
+        let shift = Rasterizer.blockShift
+        let (firstX, lastX) = (left &>> shift, (right &+ 2) &>> shift)
+        var row = ((top &+ firstRow) &>> shift) &* blocksAcross
+        let lastRow = ((bottom &+ firstRow &+ 2) &>> shift) &* blocksAcross
+        while row <= lastRow {
+            for x in firstX...lastX where unsafe z < hiding[row &+ x] { return false }
+            row &+= blocksAcross
+        }
+        return true
+    }
+
+    /// Whether samples lie before all that was drawn: the highest bits say it. Each sample looks at the occluders of the
+    /// pixel next to its side, so that their outlines, which have one sample a pixel, fade over three.
+    @inline(__always)
+    private func isNearer(_ z: SIMD4<Float>, _ at: Int, _ hiding: Int) -> SIMD4<UInt32> {
+        let around = unsafe SIMD4(
+            occluders[hiding &- width &- 2], occluders[hiding &+ 1], occluders[hiding &- 1],
+            occluders[hiding &+ width &+ 2])
+        return unsafe bits(z - depth[at]) & bits(z - around)
+    }
+
+    /// Lays a pixel's colour on those of its samples that are shown.
+    @inline(__always)
+    private func mix<I: FragmentShader>(_ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int) {
+        var mask = shown
+        if I.isPierced && word >> 24 < 255 {
+            // Alpha to coverage: of four samples as many as the alpha says.
+            guard word >> 24 >= 32 else { return }
+            mask = shown & ~signs(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
+            unsafe color[at] = chosen(color[at], SIMD4(repeating: opaque(word)), mask)
+        } else if I.writesDepth {
+            unsafe color[at] = chosen(color[at], SIMD4(repeating: word), mask)
+        } else {
+            unsafe color[at] = chosen(color[at], over(word, color[at]), mask)
+        }
+        if I.writesDepth { unsafe depth[at] = chosen(depth[at], z, mask) }
+    }
+
+    /// A word's colour without its transparency.
+    @inline(never)
+    private func opaque(_ word: UInt32) -> UInt32 {
+        let alpha = word >> 24
+        guard alpha > 0 else { return 0 }
+        let y = min(255, (word & 255) * 255 / alpha)
+        let u = min(255, (word >> 8 & 255) * 255 / alpha)
+        let v = min(255, (word >> 16 & 255) * 255 / alpha)
+        return y | u << 8 | v << 16 | 0xff00_0000
+    }
+
+    /// A premultiplied word over four.
+    @inline(__always)
+    private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
+        let rest = 255 - word >> 24
+        let even = (under & 0x00ff_00ff) &* rest &+ 0x0080_0080
+        let odd = (under &>> 8 & 0x00ff_00ff) &* rest &+ 0x0080_0080
+        let evenPart = (even &+ (even &>> 8 & 0x00ff_00ff)) &>> 8 & 0x00ff_00ff
+        let oddPart = (odd &+ (odd &>> 8 & 0x00ff_00ff)) & 0xff00_ff00
+        return (evenPart | oddPart) &+ word
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+import NIOCore
+import NIOHTTP1
+
+/// An open snapshot or recording.
+final class CaptureFile: Sendable {
+    /// Bytes, when it was opened.
+    let size: Int
+    private let descriptor: CInt
+
+    /// Bytes that are in memory at once.
+    private static let chunk = 64 << 10
+
+    /// Nil if there is no regular file.
+    init?(_ path: String) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            return nil
+        }
+        (self.descriptor, size) = (descriptor, Int(status.st_size))
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends a part of the file; reads on when the bytes before have been sent.
+    /// - Throws: if the connection is gone, or the file is shorter than it was.
+    func send(
+        _ status: HTTPResponseStatus, _ headers: HTTPHeaders, _ range: Range<Int>, _ writer: ResponseWriter
+    ) async throws {
+        var headers = headers
+        headers.replaceOrAdd(name: "Content-Length", value: "\(range.count)")
+        try await writer.send(.head(status, headers))
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let wanted = min(Self.chunk, range.upperBound - offset)
+            var bytes = [UInt8](repeating: 0, count: wanted)
+            let count = unsafe pread(descriptor, &bytes, wanted, offset)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw PageError(503, "failed", "the file ended early") }
+            try await writer.send(.body(ByteBuffer(bytes: bytes[..<count])))
+            offset += count
+        }
+        try await writer.send(.end)
+    }
+
+    /// The Content-Type for a name.
+    static func type(of name: String) -> String {
+        switch name.split(separator: ".").last?.lowercased() {
+        case "png": "image/png"
+        case "jpg", "jpeg": "image/jpeg"
+        case "webp": "image/webp"
+        case "gif": "image/gif"
+        case "mp4", "mov": "video/mp4"
+        case "webm": "video/webm"
+        case "mkv": "video/x-matroska"
+        case "txt": "text/plain; charset=utf-8"
+        default: "application/octet-stream"
+        }
+    }
+}

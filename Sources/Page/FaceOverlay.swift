@@ -1,0 +1,91 @@
+import Frames
+
+/// A face as the tracker sees it, to be drawn on a preview.
+public struct FaceOverlay: Sendable {
+    /// Stays with the person.
+    public var number = 0
+    /// Carried on from earlier frames: this one did not show it.
+    public var isPredicted = false
+    /// Pixels.
+    public var box = Rect(x: 0, y: 0, width: 0, height: 0)
+    /// Pixels; the 68 points of iBUG 300-W.
+    public var landmarks = [68 of Point](repeating: .zero)
+
+    /// Nobody's.
+    public init() {}
+
+    /// Full range, by BT.601.
+    private struct LineColor {
+        let (y, u, v): (UInt8, UInt8, UInt8)
+        /// Bright green, seen on skin and on most masks.
+        static let seen = LineColor(y: 190, u: 70, v: 40)
+        /// Amber.
+        static let guessed = LineColor(y: 190, u: 30, v: 175)
+    }
+
+    /// Digits as rows of three bits, the highest to the left; five rows each.
+    private static let digits: [[5 of UInt8]] = [
+        [7, 5, 5, 5, 7], [2, 6, 2, 2, 7], [7, 1, 7, 4, 7], [7, 1, 3, 1, 7], [5, 5, 7, 1, 1], [7, 4, 7, 1, 7],
+        [7, 4, 7, 5, 7], [7, 1, 1, 2, 2], [7, 5, 7, 5, 7], [7, 5, 7, 1, 7],
+    ]
+    /// Farther out nothing is a place in a picture, and no whole number.
+    private static let far: Float = 1e5
+
+    /// Draws the box with the number at its corner, and the landmarks.
+    /// - Parameter scale: from the mark's pixels to the picture's.
+    /// - Precondition: the picture is I420.
+    func draw(on frame: inout Frame, scale: Float) {
+        let color = isPredicted ? LineColor.guessed : LineColor.seen
+        // What is read at 640 pixels.
+        let thick = max(1, frame.layout.width / 320)
+        if let corner = Self.pixel(Point(box.x, box.y) * scale),
+            let end = Self.pixel(Point(box.x + box.width, box.y + box.height) * scale)
+        {
+            let (width, height) = (end.x - corner.x, end.y - corner.y)
+            Self.fill(&frame, corner.x, corner.y, width, thick, color)
+            Self.fill(&frame, corner.x, end.y - thick, width, thick, color)
+            Self.fill(&frame, corner.x, corner.y, thick, height, color)
+            Self.fill(&frame, end.x - thick, corner.y, thick, height, color)
+            var x = corner.x
+            for digit in String(max(0, number)).utf8 {
+                let rows = Self.digits[Int(digit) - Int(UInt8(ascii: "0"))]
+                for y in 0..<5 {
+                    for column in 0..<3 where rows[y] & (4 >> column) != 0 {
+                        Self.fill(
+                            &frame, x + column * thick, corner.y - (7 - y) * thick, thick, thick, color)
+                    }
+                }
+                x += 4 * thick
+            }
+        }
+        for i in 0..<68 {
+            guard let place = Self.pixel(landmarks[i] * scale) else { continue }
+            Self.fill(&frame, place.x - thick / 2, place.y - thick / 2, thick, thick, color)
+        }
+    }
+
+    private static func pixel(_ point: Point) -> (x: Int, y: Int)? {
+        guard abs(point.x) < far, abs(point.y) < far else { return nil }
+        return (Int(point.x.rounded()), Int(point.y.rounded()))
+    }
+
+    /// Fills a rectangle, as much of it as is in the picture.
+    private static func fill(_ frame: inout Frame, _ x: Int, _ y: Int, _ width: Int, _ height: Int, _ color: LineColor) {
+        let layout = frame.layout
+        let left = max(0, x)
+        let top = max(0, y)
+        let right = min(layout.width, x + width)
+        let bottom = min(layout.height, y + height)
+        guard left < right, top < bottom else { return }
+        var bytes = frame.mutableBytes
+        for (index, value) in [(0, color.y), (1, color.u), (2, color.v)] {
+            let plane = layout.planes[index]
+            let shift = index == 0 ? 0 : 1
+            for row in top >> shift...(bottom - 1) >> shift {
+                for column in left >> shift...(right - 1) >> shift {
+                    bytes[plane.offset + row * plane.stride + column] = value
+                }
+            }
+        }
+    }
+}

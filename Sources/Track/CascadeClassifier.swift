@@ -1,0 +1,137 @@
+import Frames
+
+/// One cascade, with what it needs to look at patches. Owns its scratch, so that looking allocates nothing.
+struct CascadeClassifier: ~Copyable {
+    let entry: CascadeCatalog.Entry
+    /// Stages that a hint need not pass, and the hints of a slice that are looked at.
+    private static let hintStages = 4
+    private static let mostHints = 8
+
+    private let isLit: Bool
+    private var search: CascadeSearch
+    private var coarse: CascadeSearch?
+    /// What the last slice showed.
+    private(set) var finds: [CascadeFind] = []
+    private var patch: [UInt8]
+
+    /// - Parameters:
+    ///   - side: of the largest patch that is looked at, pixels.
+    ///   - scansTiles: whether it sweeps slices too.
+    ///   - isLit: whether dim and flat patches get more contrast.
+    /// - Throws: `Problem` where the cascade cannot be read, or shall sweep and has features that do not let it.
+    init(_ entry: CascadeCatalog.Entry, side: Int, scansTiles: Bool = false, isLit: Bool = true) throws {
+        self.isLit = isLit
+        let xml = try contents(of: entry.path)
+        let cascade = try Cascade(xml: xml.span, file: entry.path)
+        guard !(scansTiles && cascade.hasTiltedFeatures) else {
+            throw Problem(
+                .unusable,
+                "cascade '\(entry.name)' (\(entry.path)) has features turned by 45 degrees, which the search of whole frames "
+                    + "cannot read",
+                cure: "give role '\(entry.role.rawValue)' to another one in Cascades/catalogue.json")
+        }
+        self.entry = entry
+        search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)
+        coarse = scansTiles ? CascadeSearch(cascade, maxWidth: side, maxHeight: side, isCoarse: true) : nil
+        finds.reserveCapacity(search.groups.capacity)
+        patch = Array(repeating: 0, count: side * side)
+    }
+
+    var stages: Int { search.cascade.stageCount }
+
+    /// Sweeps one slice of the frame at the window's own size and the next ones; what it finds is in `finds`, the
+    /// surest first.
+    ///
+    /// Every second window of every second row is judged, but for the last stages: what comes so far is looked at
+    /// closely. That finds what judging all windows finds, at a quarter of the cost.
+    /// - Returns: the map from the patch to the frame.
+    mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
+        let side = ScanScheduler.side
+        let map = cut(luma, region, side: side, .slice)
+        finds.removeAll(keepingCapacity: true)
+        guard coarse != nil else { return map }
+        var scan = CascadeSearch.Scan(
+            smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound), factor: ScanScheduler.step,
+            step: 2, stage: stages - Self.hintStages)
+        coarse?.scan(patch, side: side, &scan)
+        let hints = coarse?.groups.finds.count ?? 0
+        for i in 0..<min(hints, Self.mostHints) {
+            guard let rect = coarse?.groups.finds[i].rect else { break }
+            let near = CascadeSearch.Near(rect: rect, reach: 2, stage: stages, agree: .max)
+            guard let find = search.find(in: patch, side: side, near) else { continue }
+            if !finds.contains(where: { $0.rect.overlap(find.rect) > 0.5 * find.rect.area }) { finds.append(find) }
+        }
+        return map
+    }
+
+    /// Sweeps one slice of the frame at one window size, every window; what it finds is in `finds`, the surest first.
+    /// - Parameter size: the window's side, pixels of the patch.
+    /// - Returns: the map from the patch to the frame.
+    mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
+        let side = ScanScheduler.side
+        let map = cut(luma, region, side: side, .slice)
+        var scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
+        search.scan(patch, side: side, &scan)
+        finds.removeAll(keepingCapacity: true)
+        for find in search.groups.finds { finds.append(find) }
+        return map
+    }
+
+    /// Looks where a face should be.
+    /// - Parameters:
+    ///   - reach: how far the window may be off, in the window's own pixels.
+    ///   - agree: windows that end the look.
+    /// - Returns: the strongest find and how many windows passed in all; nil where none did.
+    mutating func look(
+        _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float], stage: Int, agree: Int
+    ) -> (detection: Detection, votes: Int)? {
+        // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
+        let window = entry.window * 3 / 2
+        let side = window + window * 2 * reach / entry.window + window / 2
+        let scale = eyes.distance / entry.eyeDistance / Float(window)
+        // The window's own middle, not the eyes', goes to the patch's middle.
+        let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
+        let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
+        let region = PatchTransform(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
+        let map = cut(luma, region, side: side, .look)
+        let corner = Float(side - window) / 2
+        let near = CascadeSearch.Near(
+            rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
+            stage: stage, agree: agree)
+        guard let find = search.find(in: patch, side: side, near) else { return nil }
+        return (detection(find, region, map), search.groups.windows.count)
+    }
+
+    func detection(_ find: CascadeFind, _ region: PatchTransform, _ map: Affine) -> Detection {
+        let eyes = Point(
+            find.rect.x + entry.eyes.x * find.rect.width, find.rect.y + entry.eyes.y * find.rect.height)
+        return Detection(
+            eyes: map(eyes), eyeDistance: find.rect.width * entry.eyeDistance * region.scale, roll: region.roll,
+            votes: find.count)
+    }
+
+    private mutating func cut(_ luma: borrowing LumaView, _ region: PatchTransform, side: Int, _ light: ContrastStretch) -> Affine {
+        let (map, isLit) = (region.map(side: side), isLit)
+        var samples = patch.mutableSpan
+        resample(luma, by: map, into: &samples, width: side, height: side)
+        if isLit { light.apply(to: &samples, side: side) }
+        return map
+    }
+}
+
+/// Searches of a square patch: the work done does not matter there, for patches are counted.
+extension CascadeSearch {
+    /// Sweeps a patch to the end; the finds are in `groups`.
+    fileprivate mutating func scan(_ patch: borrowing [UInt8], side: Int, _ scan: inout Scan) {
+        groups.removeAll()
+        _ = self.scan(
+            LumaView(samples: patch.span, width: side, height: side, rowStride: side), &scan, budget: .max)
+        groups.group(atLeast: 1)
+    }
+
+    fileprivate mutating func find(in patch: borrowing [UInt8], side: Int, _ near: Near) -> CascadeFind? {
+        var work = 0
+        return find(
+            LumaView(samples: patch.span, width: side, height: side, rowStride: side), near: near, work: &work)
+    }
+}

@@ -1,0 +1,351 @@
+import Frames
+
+/// Finds cats' faces and follows them, by cascades alone: there are no landmark trees for cats.
+///
+/// One cascade finds (Viola and Jones' features with more besides), a second one of other features testifies. What the
+/// two measure is a box and its tilt; all landmarks have their places in it by proportion.
+public struct CatDetector: ~Copyable {
+    /// Windows of both cascades that must pass round a find's own place: in a photo, in the mean over a clip's frames,
+    /// and for a known cat to be there still. Found on the labelled cats and the pictures without any, see
+    /// docs/tracker.md.
+    static let photoVotes: Float = 17
+    static let shownVotes: Float = 16
+    static let keptVotes: Float = 6
+    /// The smallest cat's window, as a share of the frame's shorter side: smaller ones are mostly texture.
+    static let smallest: Float = 0.1
+    /// A dog has a broad dark nose where a cat has a small one. The brightness there as a share of that between the
+    /// eyes: cats 0.75 and up, dogs 0.39 to 0.59.
+    static let dogsNose: Float = 0.65
+    /// Cats followed at once.
+    static let most = 4
+    /// From one tilt to the next that a known place is looked at under, degrees. The cascades bear some 15.
+    static let turn: Float = 12
+
+    /// Sides of the windows looked for in a slice, pixels of its patch.
+    private static let sizes = [1, ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map { Float(ScanScheduler.sizes.lowerBound) * $0 }
+
+    private var classifier: CascadeClassifier
+    private var second: CascadeClassifier
+    private var scheduler: ScanScheduler?
+    /// What is being searched, and how many sizes are still to come there.
+    private var region: PatchTransform?
+    private var sizesLeft = 0
+    private var tracks: [CatTrack] = []
+    private var found: [Detection] = []
+    private var patch: [UInt8]
+
+    /// Side of the patch in which a nose is looked at, pixels.
+    private static let noseSide = 32
+
+    /// - Throws: `Problem` where a cascade is missing or damaged.
+    public init(_ catalog: CascadeCatalog) throws {
+        let cascades = catalog.all(.cat)
+        guard cascades.count == 2 else {
+            throw Problem(
+                .invalid, "the cascade catalogue has \(cascades.count) of role 'cat', two are needed",
+                cure: "restore Cascades/catalogue.json")
+        }
+        // Without more contrast: it brings cats where there are none.
+        let classifier = try CascadeClassifier(cascades[0], side: ScanScheduler.side, isLit: false)
+        let second = try CascadeClassifier(cascades[1], side: ScanScheduler.side, isLit: false)
+        self.classifier = classifier
+        self.second = second
+        patch = Array(repeating: 0, count: Self.noseSide * Self.noseSide)
+        tracks.reserveCapacity(Self.most)
+    }
+
+    /// Forgets all cats: the frames have another size.
+    mutating func restart(width: Int, height: Int) {
+        tracks.removeAll(keepingCapacity: true)
+        (region, sizesLeft) = (nil, 0)
+        scheduler = ScanScheduler(width: width, height: height, smallest: smallest(width, height), rolls: [0, 20, -20])
+    }
+
+    /// Looks for the known cats in the next frame.
+    /// - Parameter hold: seconds for which a lost one is carried on.
+    mutating func follow(_ luma: borrowing LumaView, at seconds: Double, hold: Double) {
+        var i = 0
+        while i < tracks.count {
+            var track = tracks[i]
+            track.isSeen = false
+            if let detection = detection(luma, at: track.guess(at: seconds), reach: 5), detection.votes >= Self.keptVotes {
+                track.take(detection, at: seconds)
+            }
+            tracks[i] = track
+            let isGone = !track.isSeen && (!track.isConfirmed || seconds - track.lastSeen > hold)
+            if isGone || track.isRefuted { tracks.remove(at: i) } else { i += 1 }
+        }
+    }
+
+    /// Searches the next slice of the frame: one of the three window sizes of a region, for all three would hold a frame
+    /// up.
+    /// - Parameters:
+    ///   - motion: where the frame changed.
+    ///   - known: boxes of people's faces, pixels.
+    ///   - people: where no cat is.
+    ///   - nextID: the next new face's name; taken by a cat that is found.
+    mutating func search(
+        _ luma: borrowing LumaView, _ motion: borrowing FrameMotion, known: Span<Rect>, besides people: [Track],
+        at seconds: Double, _ nextID: inout Int
+    ) {
+        if sizesLeft == 0 {
+            region = scheduler?.advance(motion, known: known)
+            sizesLeft = Self.sizes.count
+        }
+        guard let region else { return }
+        sizesLeft -= 1
+        search(
+            luma, region, Self.sizes[sizesLeft], besides: people, atLeast: Self.keptVotes, at: seconds, &nextID)
+    }
+
+    /// Searches one picture whole.
+    mutating func searchWhole(_ luma: borrowing LumaView, besides people: [Track], _ nextID: inout Int) {
+        tracks.removeAll(keepingCapacity: true)
+        let all = ScanScheduler(
+            width: luma.width, height: luma.height, smallest: smallest(luma.width, luma.height),
+            rolls: [0, 20, -20, 40, -40])
+        for region in all.tiles {
+            for size in Self.sizes {
+                search(luma, region, size, besides: people, atLeast: Self.photoVotes, at: 0, &nextID)
+            }
+        }
+        for i in tracks.indices { tracks[i].isConfirmed = true }
+    }
+
+    /// Adds the cats to the faces that are given out, but those where a human face is.
+    func show(in faces: inout [Face]) {
+        let people = faces.count
+        for track in tracks where track.isConfirmed {
+            let face = track.face
+            if !faces[..<people].contains(where: { Self.overlap($0.box, face.box) }) { faces.append(face) }
+        }
+    }
+
+    /// Whether a cat's face lies where another was thought to be.
+    func isCat(_ box: Rect) -> Bool { tracks.contains { $0.isConfirmed && Self.overlap(box, $0.face.box) } }
+
+    /// A tenth of the smaller one: no cat sits so near before a face.
+    private static func overlap(_ a: Rect, _ b: Rect) -> Bool { a.overlap(b) > 0.1 * min(a.area, b.area) }
+
+    private func smallest(_ width: Int, _ height: Int) -> Float {
+        max(Float(ScanScheduler.sizes.lowerBound), Self.smallest * Float(min(width, height)))
+    }
+
+    private mutating func search(
+        _ luma: borrowing LumaView, _ region: PatchTransform, _ size: Float, besides people: [Track], atLeast needed: Float,
+        at seconds: Double, _ nextID: inout Int
+    ) {
+        let map = classifier.scan(luma, region, size: size)
+        found.removeAll(keepingCapacity: true)
+        for find in classifier.finds { found.append(classifier.detection(find, region, map)) }
+        for detection in found {
+            guard let rough = detection(luma, at: detection, reach: 5), let detection = detection(luma, at: rough.detection, reach: 4)
+            else { continue }
+            let eyes = detection.detection.eyes
+            guard detection.votes >= needed, detection.first > 0, detection.second > 0, nose(luma, detection.detection) > Self.dogsNose,
+                eyes.x >= 0, eyes.y >= 0, eyes.x < Float(luma.width), eyes.y < Float(luma.height),
+                !people.contains(where: { $0.covers(detection.detection) })
+            else { continue }
+            let rival = tracks.firstIndex { $0.covers(detection.detection) }
+            if let rival {
+                guard !tracks[rival].isConfirmed, tracks[rival].votes < detection.votes else { continue }
+                tracks[rival] = CatTrack(id: tracks[rival].id, detection, at: seconds)
+            } else if tracks.count < Self.most {
+                tracks.append(CatTrack(id: nextID, detection, at: seconds))
+                nextID += 1
+            }
+        }
+    }
+
+    /// Both cascades at one place under three tilts: the strongest tilt's windows say how sure it is, all windows where
+    /// and how the face lies.
+    /// - Parameter reach: how far the place may be off, twenty-fourths of the face.
+    private mutating func detection(_ luma: borrowing LumaView, at place: Detection, reach: Int) -> CatDetection? {
+        let sizes: [3 of Float] = [1, 1.15, 0.87]
+        var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
+        for step in -1...1 {
+            var eyes = place.pair
+            eyes.roll += Float(step) * Self.turn
+            let a = classifier.detection(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: .max)
+            let b = second.detection(luma, at: eyes, reach: reach, sizes: sizes, stage: second.stages, agree: .max)
+            for detection in [a, b] {
+                guard let s = detection?.detection else { continue }
+                let w = Float(s.votes)
+                sum += SIMD4(s.eyes.x, s.eyes.y, s.eyeDistance, s.roll) * w
+                weight += w
+            }
+            let (first, second) = (a?.detection.votes ?? 0, b?.detection.votes ?? 0)
+            if first + second > best { (best, bestFirst, bestSecond) = (first + second, first, second) }
+        }
+        guard weight > 0 else { return nil }
+        let mean = sum / weight
+        return CatDetection(
+            detection: Detection(eyes: Point(mean.x, mean.y), eyeDistance: mean.z, roll: mean.w, votes: best),
+            votes: Float(best), first: bestFirst, second: bestSecond)
+    }
+
+    /// The nose's brightness as a share of that between the eyes.
+    private mutating func nose(_ luma: borrowing LumaView, _ at: Detection) -> Float {
+        let side = Self.noseSide
+        let box = at.eyeDistance / classifier.entry.eyeDistance
+        let offset = (Point(0.5, 0.5) - classifier.entry.eyes) * box
+        let turn = Affine(scale: 1, angle: radians(at.roll), origin: .zero)
+        let region = PatchTransform(center: at.eyes + turn.linear(offset), scale: box / Float(side), roll: at.roll)
+        var samples = patch.mutableSpan
+        resample(luma, by: region.map(side: side), into: &samples, width: side, height: side)
+        // The columns of nose and bridge, then their rows, thirty-seconds of the box.
+        return Self.mean(patch, 13..<19, 20..<24) / max(Self.mean(patch, 13..<19, 12..<17), 1)
+    }
+
+    private static func mean(_ patch: borrowing [UInt8], _ columns: Range<Int>, _ rows: Range<Int>) -> Float {
+        var sum = 0
+        for y in rows { for x in columns { sum += Int(patch[y * noseSide + x]) } }
+        return Float(sum) / Float(columns.count * rows.count)
+    }
+}
+
+/// What a look at one place found.
+struct CatDetection: Sendable {
+    var detection: Detection
+    /// Windows of both cascades, and of each.
+    var votes: Float
+    var first: Int
+    var second: Int
+}
+
+/// One cat that is followed.
+struct CatTrack: Sendable {
+    /// Frames that must agree before a find is shown, and that the mean remembers.
+    private static let needed: Float = 5
+    private static let memory: Float = 6
+    /// A mean below this share of what is needed drops even a cat that was shown.
+    private static let refuted: Float = 0.3
+
+    let id: Int
+    private(set) var place: Detection
+    private(set) var lastSeen: Double
+    /// The mean over the frames that showed it, the last ones counting most, and their number.
+    private(set) var votes: Float
+    private var scoredFrames: Float = 1
+    /// Sure enough to be given out.
+    var isConfirmed = false
+    /// In this frame.
+    var isSeen = true
+    /// Pixels per second.
+    private var velocity = Point.zero
+    private var smooth: CatSmoothing
+
+    init(id: Int, _ detection: CatDetection, at seconds: Double) {
+        self.id = id
+        place = detection.detection
+        votes = detection.votes
+        lastSeen = seconds
+        smooth = CatSmoothing(detection.detection, at: seconds)
+    }
+
+    /// True where a find that was taken for a cat turned out to be none.
+    var isRefuted: Bool { scoredFrames >= Self.needed && votes < Self.refuted * CatDetector.shownVotes }
+
+    /// Where it should be now, if it went on as it moved.
+    func guess(at seconds: Double) -> Detection {
+        var guess = place
+        guess.eyes += velocity * Float(min(seconds - lastSeen, 0.1))
+        return guess
+    }
+
+    mutating func take(_ detection: CatDetection, at seconds: Double) {
+        let elapsed = Float(seconds - lastSeen)
+        // The cascade's place shakes, so one frame's way says little: half of it counts.
+        if elapsed > 0 { velocity += ((detection.detection.eyes - place.eyes) / elapsed - velocity) / 2 }
+        smooth.update(detection.detection, at: seconds)
+        (place, lastSeen, isSeen) = (detection.detection, seconds, true)
+        scoredFrames = min(scoredFrames + 1, Self.memory)
+        votes += (detection.votes - votes) / scoredFrames
+        if scoredFrames >= Self.needed && votes >= CatDetector.shownVotes { isConfirmed = true }
+    }
+
+    /// True where a sighting lies on this very cat.
+    func covers(_ detection: Detection) -> Bool {
+        (detection.eyes - place.eyes).length < max(detection.eyeDistance, place.eyeDistance)
+    }
+
+    var face: Face {
+        let head = HeadPlacement(cat: smooth.eyes)
+        let landmarks = head.catLandmarks
+        return Face(
+            id: id, kind: .cat, state: isSeen ? .tracked : .predicted, box: Rect(around: landmarks),
+            landmarks: landmarks, head: head, confidence: min(1, votes / (2 * CatDetector.shownVotes)))
+    }
+}
+
+/// The One-Euro filter (see `Smoothing`) over a cat's two eyes, which hold all that is known of it. The cascades' boxes
+/// shake more than fitted landmarks, so it gains less with speed.
+struct CatSmoothing: Sendable {
+    /// Cut-off at rest, hertz.
+    private static let restCutoff: Float = 0.5
+    /// Hertz gained per eye distance a second.
+    private static let speedGain: Float = 6
+
+    /// The right eye's x and y, then the left eye's; pixels.
+    private(set) var eyes: SIMD4<Float>
+    private var speeds = SIMD4<Float>.zero
+    private var time: Double
+
+    init(_ detection: Detection, at seconds: Double) {
+        eyes = Self.eyes(detection)
+        time = seconds
+    }
+
+    mutating func update(_ detection: Detection, at seconds: Double) {
+        let elapsed = Float(seconds - time)
+        guard elapsed > 0 else { return }
+        time = seconds
+        let change = Self.eyes(detection) - eyes
+        speeds +=
+            (change / (elapsed * max(detection.eyeDistance, 1)) - speeds)
+            * lowPassWeight(cutoff: Smoothing.speedCutoff, elapsed: elapsed)
+        // One cut-off for both eyes: the face must not shear.
+        let speed = max(speeds.lowHalf.length, speeds.highHalf.length)
+        eyes += change * lowPassWeight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed: elapsed)
+    }
+
+    private static func eyes(_ detection: Detection) -> SIMD4<Float> {
+        SIMD4(lowHalf: detection.pair.right, highHalf: detection.pair.left)
+    }
+}
+
+extension HeadPlacement {
+    /// A cat's skull is flatter than a man's: forehead and crown lie three quarters as high above the eyes.
+    private static let catHeight: Float = 0.75
+
+    /// A cat's head that faces the camera: tilted as its eyes are.
+    /// - Parameter eyes: the right eye's x and y, then the left eye's; pixels.
+    init(cat eyes: SIMD4<Float>) {
+        let across = eyes.highHalf - eyes.lowHalf
+        self.init(
+            x: [across.x, -across.y * Self.catHeight, 0], y: [across.y, across.x * Self.catHeight, 0],
+            origin: (eyes.lowHalf + eyes.highHalf) / 2)
+    }
+
+    /// The mean head's landmarks at a cat's proportions. Below the eyes, in eye distances: the nose's tip 0.64 (the
+    /// labelled cats' mean), the mouth 0.85, the chin 1.15.
+    var catLandmarks: Face.Landmarks {
+        var points = Face.Landmarks(repeating: .zero)
+        let (across, down) = (Point(x.x, y.x), Point(x.y, y.y) / Self.catHeight)
+        for i in 0..<68 {
+            let p = Self.meanHead[i]
+            points[i] = origin + across * p.x + down * Self.catDepth(p.y)
+        }
+        return points
+    }
+
+    /// How far below the eyes a cat has what the mean head has at `y`, both in eye distances.
+    private static func catDepth(_ y: Float) -> Float {
+        let steps: [4 of (human: Float, cat: Float)] = [(0, 0), (0.52, 0.64), (1.1, 0.85), (1.85, 1.15)]
+        guard y > 0 else { return y * catHeight }
+        var i = 1
+        while i < 3, y > steps[i].human { i += 1 }
+        let (low, high) = (steps[i - 1], steps[i])
+        return low.cat + (y - low.human) * (high.cat - low.cat) / (high.human - low.human)
+    }
+}

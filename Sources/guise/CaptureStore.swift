@@ -1,0 +1,123 @@
+import Foundation
+import Frames
+import JSON
+import Privacy
+import Publish
+import Synchronization
+
+/// Pictures and recordings that were asked for, written beside the frame loop; and where they lie, for the page.
+final class CaptureStore: Sendable {
+    /// By name, in the order in which they were made.
+    private let made = Mutex<[(name: String, path: String)]>([])
+
+    /// So many are kept in mind.
+    private static let most = 200
+
+    // MARK: - what was made
+
+    /// Where that picture or recording lies; nil for what this daemon did not make.
+    func path(of name: String) -> String? { made.withLock { $0.last { $0.name == name }?.path } }
+
+    /// Keeps a file in mind.
+    /// - Returns: the name by which the page finds it.
+    func add(_ path: String) -> String {
+        let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+        made.withLock { made in
+            made.removeAll { $0.name == name }
+            made.append((name, path))
+            if made.count > Self.most { made.removeFirst() }
+        }
+        return name
+    }
+
+    // MARK: - snapshots
+
+    /// A picture that somebody wants.
+    struct CaptureRequest: Sendable {
+        let path: String
+        /// What a PNG says of itself.
+        let texts: [(keyword: String, text: String)]
+        /// Becomes a file of its own beside the picture.
+        let note: String?
+        let reply: @Sendable (Result<JSON, any Error>) -> Void
+    }
+
+    /// Copies a frame for all who want it. The copy is the one thing that the loop does for a snapshot.
+    func fill(_ captureRequests: [CaptureRequest], _ frame: borrowing PublishableFrame) {
+        for request in captureRequests {
+            var copy = PublishableCopy(frame.layout)
+            copy.copy(frame)
+            let picture = Picture(consume copy)
+            let thread = Thread { [self] in
+                request.reply(
+                    Result {
+                        try picture.write(to: request.path)
+                        try Self.add(request.texts, to: request.path)
+                        var answer = JSON(["path": JSON(request.path), "album": JSON(add(request.path))])
+                        if let note = request.note {
+                            let path = freePath(for: Self.notePath(of: request.path))
+                            try writeOwnFile(Array(note.utf8), to: path)
+                            answer = answer.with("note", JSON(path))
+                        }
+                        return answer
+                    })
+            }
+            thread.start()
+        }
+    }
+
+    /// One frame on its way to a thread.
+    private final class Picture: Sendable {
+        private let copy: PublishableCopy
+
+        init(_ copy: consuming PublishableCopy) { self.copy = copy }
+
+        func write(to path: String) throws { try Self.write(copy, to: path) }
+
+        private static func write(_ copy: borrowing PublishableCopy, to path: String) throws {
+            var file = try FileSink(path: path, layout: copy.layout, isPrivate: true)
+            try file.publish(copy.frame)
+            try file.finish(placeholder: copy.frame)
+        }
+    }
+
+    /// Nothing for what is no PNG.
+    private static func add(_ texts: [(keyword: String, text: String)], to path: String) throws {
+        guard path.lowercased().hasSuffix(".png"), !texts.isEmpty, let png = try? contents(of: path),
+            let more = PNGText.adding(texts, to: png)
+        else { return }
+        try writeOwnFile(more, to: path, overwrites: true)
+    }
+
+    /// "a.txt" for "a.png".
+    private static func notePath(of path: String) -> String {
+        (path.lastIndex(of: ".").map { String(path[..<$0]) } ?? path) + ".txt"
+    }
+
+    /// The last name that was given, and how often: its file may not be there yet.
+    private static let given = Mutex<(name: String, times: Int)>(("", 0))
+
+    /// A new name in the user's pictures or videos: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
+    /// - Throws: `system` where the folder cannot be made.
+    static func newPath(in kind: String, _ ending: String) throws -> String {
+        let home = ProcessInfo.processInfo.environment["HOME"] ?? "/"
+        let folder = "\(home)/\(kind)/Guise"
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        } catch {
+            throw Problem(.system, "could not make the folder \(folder)", cure: "name a file in another place")
+        }
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.dateFormat = "yyyy-MM-dd HH.mm.ss"
+        let name = format.string(from: Date())
+        return given.withLock { last in
+            if last.name != name { last = (name, 0) }
+            while true {
+                last.times += 1
+                let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(ending)"
+                if !FileManager.default.fileExists(atPath: path) { return path }
+            }
+        }
+    }
+}

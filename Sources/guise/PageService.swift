@@ -1,0 +1,78 @@
+import Capture
+import Compose
+import Control
+import Frames
+import Page
+import Synchronization
+
+/// What the page is given beside the control protocol, and the page's server itself, which begins when somebody first
+/// asks where it is.
+final class PageService: PageHost {
+    let preview: Preview
+    let captures: CaptureStore
+    private let context: AppContext
+    private let loader: MaskLoader
+    private let mailbox: Mailbox
+    private let thumbnails: Thumbnails
+    private let photoProcessor: PhotoProcessor
+    private let control = Mutex<ControlServer?>(nil)
+    private let server = Mutex<PageServer?>(nil)
+
+    /// The camera may have to be opened first.
+    private static let patience = Duration.seconds(5)
+
+    init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore) {
+        (self.context, self.mailbox, self.loader) = (context, mailbox, loader)
+        (self.preview, self.captures) = (preview, captures)
+        thumbnails = Thumbnails(context)
+        photoProcessor = PhotoProcessor(context)
+    }
+
+    /// Who answers what comes over the page's socket.
+    func answers(by server: ControlServer) { control.withLock { $0 = server } }
+
+    /// Where the page is; begins it where it is not there yet.
+    /// - Throws: `busy` where the port is taken.
+    func open(port: Int) throws(Problem) -> (link: String, place: String) {
+        // As a `Result`, for `withLock` may only throw what its closure is known to throw.
+        let opened = server.withLock { server in
+            Result { () throws(Problem) -> PageServer in
+                if let server { return server }
+                let fresh = try PageServer(
+                    port: UInt16(port), files: context.paths.page, secrets: context.paths.pageSecrets,
+                    preview: preview, host: self)
+                server = fresh
+                return fresh
+            }
+        }
+        let server = try opened.get()
+        return (try server.link(), server.place)
+    }
+
+    /// Ends the server.
+    func close() { server.withLock { $0 = nil } }
+
+    // MARK: - for the page
+
+    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
+        try await thumbnails.picture(of: mask, on: face)
+    }
+
+    func keepFace() async throws -> Int {
+        guard let portrait = try await preview.portrait(within: Self.patience) else {
+            throw RequestError(.notNow, "no face is seen now; look at the camera, and resume if it is paused")
+        }
+        return try await thumbnails.keep(portrait)
+    }
+
+    func dress(photo: [UInt8]) async throws -> MaskedPhoto {
+        try await photoProcessor.dress(photo, loader.selections, mailbox.now.onLostFace)
+    }
+
+    func path(inAlbum name: String) -> String? { captures.path(of: name) }
+
+    func connect() throws -> CInt {
+        guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "guise is just beginning") }
+        return try control.connect()
+    }
+}

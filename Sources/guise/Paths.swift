@@ -1,0 +1,55 @@
+import Foundation
+import Frames
+import Page
+
+/// Where Guise's own files are: beside the sources while it is built there, under `share/guise` once installed.
+struct Paths {
+    /// Holds `Cascades`, `Masks`, `Page` and `config.json`.
+    let shared: String
+    /// The user's own: `$XDG_CONFIG_HOME/guise`, else `~/.config/guise`; nil without a home.
+    let user: String?
+    /// What outlives a restart: `$XDG_STATE_HOME/guise`, else `~/.local/state/guise`; nil without a home.
+    let state: String?
+    /// Caches; nil without a home.
+    let cache: String?
+
+    /// - Throws: `Problem` where no place holds what Guise needs.
+    init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+        user = Self.base("XDG_CONFIG_HOME", ".config", environment)
+        state = Self.base("XDG_STATE_HOME", ".local/state", environment)
+        cache = Self.base("XDG_CACHE_HOME", ".cache", environment)
+        guard let program = realPath(of: "/proc/self/exe") else {
+            throw Problem(.system, "/proc/self/exe cannot be read", cure: "mount /proc")
+        }
+        // bin/guise and share/guise lie side by side; a build lies some folders below the package.
+        var folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
+        var candidates = ["\(folder)/../share/guise"]
+        while let slash = folder.lastIndex(of: "/") {
+            folder = folder[..<slash]
+            candidates.append(String(folder))
+        }
+        guard let shared = candidates.first(where: { isReadable("\($0)/Cascades/catalogue.json") }) else {
+            throw Problem(
+                .missing, "Guise's own files (Cascades/catalogue.json) were not found near \(program)",
+                cure: "run `make install` again")
+        }
+        self.shared = realPath(of: shared) ?? shared
+    }
+
+    /// Whether a file came with Guise.
+    func isShared(_ file: String) -> Bool { (realPath(of: file) ?? file).hasPrefix("\(shared)/") }
+
+    var cascades: String { "\(shared)/Cascades" }
+    /// The user's masks come first, so that a changed copy replaces a shipped one.
+    var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
+    var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
+    var page: String { "\(shared)/Page" }
+    var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }
+    var sample: String { "\(shared)/samples/astronaut.png" }
+
+    private static func base(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {
+        if let place = environment[variable], place.hasPrefix("/") { return "\(place)/guise" }
+        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/\(fallback)/guise" }
+        return nil
+    }
+}

@@ -1,0 +1,86 @@
+import CLinux
+import Capture
+import Compose
+import Foundation
+import Frames
+import Glibc
+import Page
+import Privacy
+import Track
+
+/// Dresses photos that come over the page, one at a time, beside the frame loop.
+final class PhotoProcessor: Sendable {
+    private let context: AppContext
+    private let worker = Worker("photos", most: 4) { ArtReader.rest() }
+
+    /// Dressing so many takes half a gigabyte.
+    private static let mostPixels = MediaLimits.received.pixels
+    /// Of JPEG: a photo is looked at longer than a preview.
+    private static let quality = 92
+
+    init(_ context: AppContext) { self.context = context }
+
+    /// - Parameter onLostFace: as `Pipeline` takes it.
+    /// - Throws: `PageError` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
+    func dress(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws -> MaskedPhoto {
+        guard let header = PhotoHeader(photo) else {
+            throw PageError(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
+        }
+        guard header.width <= Self.mostPixels / header.height else {
+            throw PageError(
+                413, "too-large",
+                "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "
+                    + "make the photo smaller")
+        }
+        let dressed = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
+        guard let dressed else {
+            throw PageError(409, "not-now", "other photos are being dressed; ask again when they are done")
+        }
+        return dressed
+    }
+
+    private func draw(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) throws -> MaskedPhoto {
+        let descriptor = try Self.file(of: photo)
+        defer { close(descriptor) }
+        let path = "/proc/self/fd/\(descriptor)"
+        do {
+            var drawn: MaskedPhoto?
+            try Clip.firstPicture(of: path, within: .received) { view in
+                let layout = view.layout
+                let loader = try MaskLoader(
+                    searchPaths: context.paths.masks, target: ArtTarget(layout), selections: selections, tell: { _ in })
+                var pipeline = Pipeline(tracker: try context.tracker(), masks: loader.masks, output: layout)
+                pipeline.onLostFace = onLostFace
+                try pipeline.dress(view, at: FrameTime(number: 0, seconds: 0), .whole)
+                guard case .publishable(let frame) = pipeline.gate.outcome else {
+                    throw PageError(422, "unusable", "no face that could be hidden was found in the photo")
+                }
+                drawn = try MaskedPhoto(
+                    frame, faces: pipeline.tracker.faces.count, coveredCandidates: pipeline.tracker.candidateHeads.count,
+                    quality: Self.quality)
+            }
+            guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
+            return drawn
+        } catch let problem as Problem {
+            throw Problem(problem.kind, problem.what.replacing(path, with: "the photo"), cure: problem.cure)
+        }
+    }
+
+    /// A file in memory that is nowhere else.
+    private static func file(of bytes: [UInt8]) throws -> CInt {
+        let descriptor = unsafe clinux_memory_file("guise-photo")
+        guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(message(of: -descriptor))") }
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBufferPointer {
+                unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
+            }
+            guard count > 0 else {
+                close(descriptor)
+                throw Problem(.system, "no memory for a photo: \(message(of: errno))")
+            }
+            written += count
+        }
+        return descriptor
+    }
+}

@@ -1,0 +1,45 @@
+import Frames
+import Privacy
+import Synchronization
+
+/// The cards, drawn beside the loop and shown by it. Until one is drawn it is plain.
+final class Placeholders: Sendable {
+    enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
+
+    private let layout: FrameLayout
+    /// In the order of kinds.
+    private let placeholders: [5 of Mutex<Placeholder>]
+    private let drawn = Atomic<Int>(0)
+
+    init(_ layout: FrameLayout) {
+        self.layout = layout
+        placeholders = InlineArray { _ in Mutex(Placeholder(plain: layout)) }
+    }
+
+    /// Counts what was drawn.
+    var edition: Int { drawn.load(ordering: .acquiring) }
+
+    /// Draws those whose words are known. Takes some tens of milliseconds.
+    func drawAll() {
+        draw(.idle, "Guise", "The camera opens when somebody watches.")
+        draw(.paused, "Paused", "The camera is closed.")
+        draw(.hidden, "One moment", "The face is out of sight. The picture is back when it is found and covered.")
+        draw(.stopped, "Guise has stopped", "")
+    }
+
+    func draw(_ kind: Kind, _ title: String, _ text: String) {
+        var fresh: Placeholder? = Placeholder(title: title, text: text, layout)
+        placeholders[kind.rawValue].withLock { old in
+            if let new = fresh.take() { old = new }
+        }
+        drawn.add(1, ordering: .releasing)
+    }
+
+    /// Lends a card. Not while it is just being replaced: then the next call does.
+    func with(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
+        let outcome: Result<Void, any Error>? = placeholders[kind.rawValue].withLockIfAvailable { placeholder in
+            Result { try body(placeholder.frame) }
+        }
+        try outcome?.get()
+    }
+}

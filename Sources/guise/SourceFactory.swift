@@ -1,0 +1,59 @@
+import Capture
+import Compose
+import Frames
+import V4L2
+
+/// The factory of sources: a new kind is a new file in Capture, and a case here.
+extension AppContext {
+    /// - Parameters:
+    ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
+    ///   - loop: a file begins again at its end.
+    /// - Throws: `Problem` with the cure.
+    func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
+        let wanted = configuration.camera
+        switch spec {
+        case "camera":
+            return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        case let node where node.hasPrefix("/dev/video"):
+            return try Camera(path: node, width: wanted.width, height: wanted.height, rate: wanted.rate)
+        case "sample":
+            return try openSample()
+        default:
+            return try Clip(path: spec, loop: loop)
+        }
+    }
+
+    func openSample() throws -> Sample {
+        guard isReadable(places.sample) else {
+            throw Problem(.missing, "the sample picture \(places.sample) is not there", cure: "run `make sample`")
+        }
+        return try Sample(path: places.sample, width: configuration.output.width, height: configuration.output.height)
+    }
+
+    /// What `auto` means on this machine, and the lines that say so and how to get the rest.
+    func choose(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
+        let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
+        var notes: [String] = []
+        var source = source
+        if source == "auto" {
+            // A card says so where neither is there, until a camera is plugged in.
+            let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(places.sample)
+            source = camera ? "camera" : "sample"
+            notes.append(
+                camera
+                    ? "source: the camera (another: --source /dev/videoN, `guise devices` lists them)"
+                    : "source: the sample, for there is no camera (plug one in, or name a clip: --source FILE)")
+        }
+        var sinks = sinks
+        if let place = sinks.firstIndex(of: "auto") {
+            let loopback = devices.contains { $0.isLoopback }
+            sinks[place] = loopback ? "loopback" : "page"
+            notes.append(
+                loopback
+                    ? "sink: the virtual camera (see it in a browser too: --sink loopback --sink page)"
+                    : "sink: a page, for there is no v4l2loopback (get it: sudo apt install v4l2loopback-dkms; "
+                        + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
+        }
+        return (source, sinks, notes)
+    }
+}

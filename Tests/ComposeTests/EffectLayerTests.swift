@@ -1,0 +1,202 @@
+import CAllocations
+import Frames
+import Testing
+import Track
+
+@testable import Compose
+
+struct EffectLayerTests {
+    private static let layout = FrameLayout(width: 640, height: 360, format: .yuyv)
+    private static let masks = ["pixelate", "blur", "polaroid", "snow", "name-tag", "tint", "hud", "bust"]
+    private static let others = [
+        #"{"kind": "treatment", "way": "block", "shape": "bar"}"#, #"{"kind": "treatment", "way": "negative"}"#,
+        #"{"kind": "swap"}"#, #"{"kind": "effect", "way": "white balance"}"#, #"{"kind": "effect", "way": "grey"}"#,
+        #"{"kind": "effect", "way": "multiply", "art": "frame.svg"}"#,
+    ]
+    private static let two = [
+        face(at: Point(180, 150), scale: 50, roll: 10), face(at: Point(450, 170), scale: 42, yaw: 20),
+    ]
+
+    @Test func `each of these masks loads, changes the picture, and allocates nothing once warm`() throws {
+        let layout = Self.layout
+        var worn: [(String, Mask)] = []
+        let library = MaskLibrary(searchPaths: [masksFolder])
+        for name in Self.masks { worn.append((name, try library.load(name, for: ArtTarget(layout)))) }
+        for json in Self.others { worn.append((json, try layer(json, layout, folder: masksFolder + "/polaroid"))) }
+        let before = Samples(noise: layout)
+        for (name, mask) in worn {
+            var canvas = Canvas(layout)
+            canvas.frame = before.frame
+            var compositor = Compositor(masks: [mask])
+            for i in 0..<3 { compositor.dress(&canvas, Self.two, placement: .identity, at: Double(i) / 30) }
+            let asked = callocations_count()
+            compositor.dress(&canvas, Self.two, placement: .identity, at: 0.1)
+            let count = callocations_count() - asked
+            #expect(count == 0, "\(name) asks for memory \(count) times a frame")
+            print("\(name): \(count) calls for memory in a frame")
+            #expect(Samples(canvas.frame).bytes != before.bytes, "\(name) changes nothing")
+        }
+    }
+
+    @Test func `grey leaves no colour, sepia one, and a tint passes through its colours in time`() throws {
+        let before = Samples(noise: Self.layout)
+        let grey = worn(try layer(#"{"kind": "effect", "way": "grey"}"#, Self.layout), on: before, [])
+        for x in stride(from: 0, to: 640, by: 7) {
+            let (seen, was) = (grey[x, 100], before[x, 100])
+            #expect(seen == [was.x, 128, 128])
+        }
+        let tint = try layer(
+            ##"{"kind": "effect", "way": "tint", "colors": ["#ff0000", "#0000ff"], "period": 1000, "strength": 1}"##,
+            Self.layout)
+        func chroma(_ time: Double) -> SIMD2<Int> {
+            let after = worn(tint, on: before, [], at: time)
+            var sum = SIMD2<Int>.zero
+            for x in 0..<640 {
+                let pixel = after[x, 50]
+                sum = SIMD2(sum.x + pixel.y, sum.y + pixel.z)
+            }
+            return SIMD2(sum.x / 640, sum.y / 640)
+        }
+        let (red, blue, again) = (chroma(0.1), chroma(1.1), chroma(2.1))
+        #expect(red.y > 150 && red.x < 128 && blue.x > 150 && blue.y < 128 && red == again)
+        let between = chroma(0.83)
+        #expect(between.x > red.x + 5 && between.x < blue.x - 5)
+    }
+
+    @Test func `white balance takes a cast away, and follows a change slowly`() throws {
+        let layout = Self.layout
+        let mask = try layer(#"{"kind": "effect", "way": "white balance"}"#, layout)
+        func cast(_ u: UInt8, _ v: UInt8) -> Samples {
+            var samples = Samples(noise: layout)
+            for i in stride(from: 0, to: samples.bytes.count, by: 4) {
+                (samples.bytes[i + 1], samples.bytes[i + 3]) = (u, v)
+            }
+            return samples
+        }
+        var canvas = Canvas(layout)
+        var compositor = Compositor(masks: [mask])
+        func seen(_ samples: Samples, _ time: Double) -> SIMD3<Int> {
+            canvas.frame = samples.frame
+            compositor.dress(&canvas, [], placement: .identity, at: time)
+            return Samples(canvas.frame)[100, 100]
+        }
+        let first = seen(cast(110, 150), 0)
+        #expect(abs(first.y - 128) <= 1 && abs(first.z - 128) <= 1)
+        let jump = seen(cast(128, 128), 1.0 / 30)
+        #expect(abs(jump.y - 146) <= 2, "one frame must not undo the balance: \(jump)")
+        let grey = cast(128, 128)
+        let frame = grey.frame
+        for i in 1..<40 {
+            convert(frame, into: &canvas.frame)
+            compositor.dress(&canvas, [], placement: .identity, at: Double(i) / 6)
+        }
+        let later = seen(grey, 200.0 / 30)
+        #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)
+    }
+
+    @Test func `snow falls, alike each time, and never jumps`() throws {
+        let mask = try layer(
+            #"{"kind": "particles", "art": ["soft.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0.2, 0.2], "drift": [0.1, 0.1], "seed": 4}"#,
+            Self.layout, folder: masksFolder + "/snow")
+        let black = Samples(Frame(Self.layout))
+        func middle(_ time: Double) -> Point? {
+            let after = worn(mask, on: black, [], at: time)
+            var (sum, weight) = (Point.zero, Float(0))
+            for y in 0..<360 {
+                for x in 0..<640 {
+                    let light = Float(after[x, y].x - 16)
+                    sum += Point(Float(x), Float(y)) * light
+                    weight += light
+                }
+            }
+            // Only where it lies within the picture with all of itself.
+            let p = sum / max(weight, 1)
+            return weight > 0 && p.x > 40 && p.x < 600 && p.y > 40 && p.y < 320 ? p : nil
+        }
+        #expect(worn(mask, on: black, [], at: 3.2).bytes == worn(mask, on: black, [], at: 3.2).bytes)
+        var steps = 0
+        for i in 0..<40 {
+            let time = Double(i) * 0.25
+            guard let here = middle(time), let there = middle(time + 0.04) else { continue }
+            steps += 1
+            let way = there - here
+            // 0.2 heights a second are 2.9 pixels in 0.04 s.
+            #expect(abs(way.y - 2.88) < 0.7 && abs(way.x) < 4, "moved by \(way) at \(time)")
+        }
+        #expect(steps > 10)
+    }
+
+    @Test func `two faces change places, in each other's colours; one stays as it is`() throws {
+        let layout = FrameLayout(width: 640, height: 360, format: .i420)
+        var before = Samples(noise: layout)
+        // A dark and a bright face; each has a mark on its nose.
+        for y in 0..<360 {
+            for x in 0..<640 { before.bytes[before.places(x, y).y] = UInt8((x < 320 ? 70 : 170) + (x + y) % 3) }
+        }
+        // Both upright and facing the camera: noses lie alike between eyes and mouth.
+        let (a, b) = (Self.two[0], face(at: Point(450, 170), scale: 42))
+        func mark(_ face: Face, _ value: UInt8) {
+            let p = face[.nose]
+            for y in Int(p.y) - 8...Int(p.y) + 8 {
+                for x in Int(p.x) - 8...Int(p.x) + 8 { before.bytes[before.places(x, y).y] = value }
+            }
+        }
+        mark(a, 100)
+        let mask = try layer(#"{"kind": "swap"}"#, layout)
+        let after = worn(mask, on: before, [a, b])
+        let (here, there) = (a[.nose], b[.nose])
+        let (mine, yours) = (after[Int(here.x), Int(here.y)].x, after[Int(there.x), Int(there.y)].x)
+        #expect(abs(mine - 71) <= 8, "the mark left the first face: \(mine)")
+        #expect(yours > 182, "and came to the other, as much brighter than its skin: \(yours)")
+        #expect(worn(mask, on: before, [a]).bytes == before.bytes)
+    }
+
+    @Test func `text is there, upright, within the picture, and mirrored where that is asked for`() throws {
+        let layout = Self.layout
+        let black = Samples(Frame(layout))
+        func lit(_ json: String) throws -> (box: PixelRect, Samples) {
+            let after = worn(try layer(json, layout), on: black, [Self.two[0]])
+            var (left, top, right, bottom) = (640, 360, 0, 0)
+            for y in 0..<360 {
+                for x in 0..<640 where after[x, y].x > 60 {
+                    (left, right, top, bottom) = (min(left, x), max(right, x), min(top, y), max(bottom, y))
+                }
+            }
+            return (PixelRect(x: left, y: top, width: right - left + 1, height: bottom - top + 1), after)
+        }
+        let (plain, picture) = try lit(#"{"kind": "text", "text": "Lima", "size": 0.1, "place": "top left"}"#)
+        #expect((18...50).contains(plain.x) && (10...50).contains(plain.y), "\(plain)")
+        #expect((20...40).contains(plain.height) && plain.width > 50 && plain.width < 140, "\(plain)")
+        let (mirrored, other) = try lit(
+            #"{"kind": "text", "text": "Lima", "size": 0.1, "place": "top left", "mirrored": true}"#)
+        #expect(abs(mirrored.width - plain.width) <= 2)
+        // An L has its foot on the right; mirrored it is the last letter, its stem on the right.
+        func stem(_ picture: Samples, _ x: Int) -> Int {
+            (plain.y..<plain.y + plain.height).count { picture[x, $0].x > 100 }
+        }
+        #expect(stem(picture, plain.x + 2) > plain.height * 2 / 3)
+        #expect(stem(other, mirrored.x + mirrored.width - 3) > plain.height * 2 / 3)
+        let (long, _) = try lit(
+            ##"{"kind": "text", "text": "A far longer name <&> \u05d3\u05d5\u05d3", "size": 0.1, "plate": {"color": "#808080"}}"##
+        )
+        #expect(long.x >= 0 && long.width > 300 && long.y + long.height <= 345)
+        let (pinned, _) = try lit(#"{"kind": "text", "text": "Hi", "face": "chin", "shift": [0, 0.5], "size": 0.5}"#)
+        let chin = Self.two[0].landmarks[8]
+        #expect(abs(Float(pinned.x + pinned.width / 2) - chin.x) < 25 && Float(pinned.y) > chin.y - 5, "\(pinned)")
+    }
+
+    @Test func `mistakes are told with what is allowed`() throws {
+        func message(_ json: String) -> String {
+            do {
+                _ = try layer(json, Self.layout)
+                return ""
+            } catch { return "\(error)" }
+        }
+        #expect(message(#"{"kind": "treatment", "way": "pixlate"}"#).contains("did you mean 'pixelate'"))
+        #expect(message(#"{"kind": "treatment", "way": "pixelate", "size": 0.1}"#).contains("0.33"))
+        #expect(message(#"{"kind": "effect", "way": "tint", "color": "red"}"#).contains("#ffcc00"))
+        #expect(message(#"{"kind": "frame", "art": "../cat/ears.svg"}"#).contains("outside the mask's folder"))
+        #expect(message(#"{"kind": "text", "text": ""}"#).contains("1 to 200"))
+        #expect(message(#"{"kind": "particles", "art": []}"#).contains("1 to 16"))
+    }
+}

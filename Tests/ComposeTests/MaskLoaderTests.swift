@@ -1,0 +1,135 @@
+import CAllocations
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Compose
+@testable import Frames
+
+/// What a room said to the user.
+private final class Said: Sendable {
+    private let all = Mutex<[String]>([])
+    var lines: [String] { all.withLock { $0 } }
+    func add(_ line: String) { all.withLock { $0.append(line) } }
+}
+
+/// Masks that are put on and off between frames.
+@Suite(.ownThread) struct MaskLoaderTests {
+    let scratch: ScratchFolder
+    private let said = Said()
+    /// Rung when a room has news.
+    private let wakeEvent: WakeEvent
+    init() throws { (scratch, wakeEvent) = (try ScratchFolder(), try WakeEvent()) }
+
+    private func make(_ name: String, art: String = "<rect width='9' height='9'/>", include: String = "") throws {
+        let folder = scratch.url.appending(path: "Masks/\(name)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let text = """
+            {"version": 1, "include": [\(include)], "layers": [{"kind": "sprite", "art": "a.svg", "eyeDistance": 9,
+             "pins": [{"art": [4, 4], "face": "nose"}]}]}
+            """
+        try Data(text.utf8).write(to: folder.appending(path: "mask.json"))
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'>\(art)</svg>"
+        try Data(svg.utf8).write(to: folder.appending(path: "a.svg"))
+    }
+
+    private func loader(_ names: [String]) throws -> MaskLoader {
+        let said = said
+        return try MaskLoader(
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
+            selections: names.map(MaskSelection.init), tell: { said.add($0) })
+    }
+
+    /// Waits for what the room has next.
+    private func next(_ loader: MaskLoader, _ seen: inout Int) -> [Mask] {
+        while true {
+            if let masks = loader.news(since: &seen) { return masks }
+            _ = PollClock.system.waits(for: wakeEvent.descriptor, milliseconds: -1)
+            wakeEvent.hear()
+        }
+    }
+
+    @Test func `what is wished for comes in its order, and what stays is not loaded again`() throws {
+        try make("hat")
+        try make("beard")
+        let loader = try loader(["hat"])
+        #expect(loader.masks.map(\.name) == ["hat"])
+        loader.open(waking: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        loader.wear([MaskSelection("beard"), MaskSelection("hat")])
+        let both = next(loader, &seen)
+        #expect(both.map(\.name) == ["beard", "hat"] && both[1].edition == loader.masks[1].edition)
+        #expect(both[1].edition == 1 && both[0].edition == 2)
+        var faint = MaskSelection("hat")
+        faint.opacity = 0.25
+        loader.wear([faint])
+        let one = next(loader, &seen)
+        #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].edition == 1)
+        // A choice is made when art is drawn.
+        faint.choices = ["cloth": "#ff0000"]
+        loader.wear([faint])
+        #expect(next(loader, &seen)[0].edition == 3)
+        loader.wear([])
+        #expect(next(loader, &seen).isEmpty)
+        #expect(said.lines == [])
+    }
+
+    @Test func `what cannot be worn changes nothing, and is told`() throws {
+        try make("hat")
+        try make("set", include: "\"beard\"")
+        try make("broken", art: "<rect")
+        let loader = try loader(["hat"])
+        loader.open(waking: wakeEvent)
+        defer { loader.close() }
+        var seen = 0
+        for (name, words) in [
+            ("none", "there is no mask 'none'"), ("broken", "broken/a.svg"), ("set", "there is no mask 'beard'"),
+        ] {
+            for others in [[], ["hat"]] {
+                let told = said.lines.count
+                loader.wear((others + [name]).map(MaskSelection.init))
+                waits { said.lines.count > told && loader.selections == [MaskSelection("hat")] }
+                #expect(said.lines.last?.contains(words) == true, "\(said.lines)")
+                #expect(said.lines.last?.hasSuffix("(what is worn stays on)") == true, "\(said.lines)")
+                #expect(loader.news(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
+            }
+        }
+        // It comes when what it lacked is there, and an edit of that is one of its own.
+        try make("beard")
+        loader.wear([MaskSelection("hat"), MaskSelection("set")])
+        let masks = next(loader, &seen)
+        #expect(masks.map(\.name) == ["hat", "set"] && masks[1].layers.count == 2)
+        try make("beard", art: "<circle r='9'/>")
+        let edited = next(loader, &seen)
+        #expect(edited[0].edition == masks[0].edition && edited[1].edition > masks[1].edition)
+    }
+
+    @Test func `it does not begin with less than was wished for`() throws {
+        try make("hat")
+        try make("broken", art: "<rect")
+        #expect(problem { _ = try loader(["broken", "hat"]) }?.what.contains("broken/a.svg") == true)
+        #expect(problem { _ = try loader(["hat", "none"]) }?.what.contains("'none'") == true)
+        #expect(try loader(["hat"]).masks.map(\.name) == ["hat"])
+    }
+
+    @Test func `the frame loop asks for no memory where nothing is new`() throws {
+        try make("hat")
+        let loader = try loader(["hat"])
+        loader.open(waking: wakeEvent)
+        defer { loader.close() }
+        var compositor = Compositor(masks: loader.masks)
+        var seen = 0
+        for edit in 0..<3 {
+            try make("hat", art: "<circle r='\(edit + 1)'/>")
+            loader.giveBack(compositor.change(into: next(loader, &seen)))
+            // Nothing was edited since, so that nothing is new.
+            let before = callocations_count()
+            for _ in 0..<100 { _ = loader.news(since: &seen) }
+            let asked = callocations_count() - before
+            #expect(asked == 0)
+        }
+    }
+}

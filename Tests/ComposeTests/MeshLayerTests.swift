@@ -1,0 +1,329 @@
+import CAllocations
+import Frames
+import Testing
+import Track
+
+@testable import Compose
+
+/// Free of the names of the tests below.
+private func makeFace(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0) -> Face {
+    face(at: origin, scale: scale, roll: roll, yaw: yaw)
+}
+
+/// What solids look like on a face, by what must hold whatever the art: where they cover, what hides them, how they are lit.
+struct MeshLayerTests {
+    private static let layout = FrameLayout(width: 320, height: 240, format: .i444)
+    private static let scale: Float = 36
+
+    /// An even gray picture.
+    private static var wall: Samples {
+        var samples = Samples(noise: layout)
+        for i in samples.bytes.indices { samples.bytes[i] = i < layout.width * layout.height ? 120 : 128 }
+        return samples
+    }
+
+    private static func face(yaw: Float = 0, roll: Float = 0) -> Face {
+        makeFace(at: Point(160, 120), scale: scale, roll: roll, yaw: yaw)
+    }
+
+    private static func solid(_ parts: String, _ more: String = "") throws -> Mask {
+        try layer(
+            """
+            {"kind": "solid", "light": 0, \(more)
+             "materials": [{"name": "red", "color": "#c01818"}, {"name": "glass", "color": "#20c020", "opacity": 0.5}],
+             "parts": [\(parts)]}
+            """, layout)
+    }
+
+    /// Pixels that the red (or green) of a solid covers.
+    private static func covered(_ picture: Samples, isGreen: Bool = false) -> Set<SIMD2<Int>> {
+        var places: Set<SIMD2<Int>> = []
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let v = picture[x, y].z
+                if isGreen ? v < 112 : v > 160 { places.insert([x, y]) }
+            }
+        }
+        return places
+    }
+
+    private static let crown =
+        #"{"shape": "lathe", "material": "red", "profile": [[1.15, 0], [1.1, 1], [0, 1.1]], "around": 48}"#
+
+    @Test func `a hat covers the head above the brow, and nothing of the face`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#)
+        for (yaw, roll) in [(0, 0), (25, 0), (-40, 0), (10, 20)] as [(Float, Float)] {
+            let face = Self.face(yaw: yaw, roll: roll)
+            let places = Self.covered(worn(hat, on: Self.wall, [face]))
+            let across = Double(places.count) / Double(Self.scale * Self.scale)
+            impostor("a hat at yaw \(yaw), roll \(roll): \(across) square eye distances")
+            #expect((1.5...4.5).contains(across))
+            for i in 17..<48 {
+                let mark = face.landmarks[i]
+                #expect(!places.contains([Int(mark.x), Int(mark.y)]), "landmark \(i) is covered at yaw \(yaw)")
+            }
+            let top = face.head([0, -1.5, 0.6])
+            #expect(places.contains([Int(top.x), Int(top.y)]))
+        }
+    }
+
+    @Test func `what goes round the head is hidden behind it`() throws {
+        // A ring as a halo that was let down to the eyes: its front is seen, its back is not.
+        let ring =
+            #"{"shape": "ring", "material": "red", "radius": 1.9, "thickness": 0.08, "at": [0, 0, 1], "turn": [25, 0, 0]}"#
+        let hidden = Self.covered(worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face()]))
+        let whole = Self.covered(
+            worn(try Self.solid(ring, #""shadow": 0, "occluder": false,"#), on: Self.wall, [Self.face()]))
+        let lost = whole.subtracting(hidden)
+        impostor("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
+        #expect(hidden.isSubset(of: whole))
+        #expect(lost.count > whole.count / 10 && lost.count < whole.count * 6 / 10)
+        // All of it within the head's width.
+        #expect(lost.allSatisfy { abs(Float($0.x) - 160) < 1.5 * Self.scale })
+        // On a head that looks to the right the left side of what is behind shows more.
+        let sides = try [Float(-35), 35].map { yaw -> Int in
+            let places = Self.covered(
+                worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face(yaw: yaw)]))
+            return places.reduce(0) { $0 + ($1.x < 160 ? 1 : -1) }
+        }
+        #expect(abs(sides[0] + sides[1]) < 60, "mirrored heads wear mirrored rings: \(sides)")
+    }
+
+    @Test func `a tube and a ball are lighter where the light comes from`() throws {
+        for part in [
+            #"{"shape": "ball", "material": "red", "radius": 0.8, "at": [0, -0.2, -1.6]}"#,
+            #"{"shape": "tube", "material": "red", "radius": 0.5, "path": [[-1.4, -0.2, -1.6], [1.4, -0.2, -1.6]]}"#,
+            #"{"shape": "extrusion", "material": "red", "path": "M-80-60h160v80h-160z", "bevel": 0.3, "depth": 0.8, "at": [0, 0, -2]}"#,
+        ] {
+            let picture = worn(try Self.solid(part, #""shadow": 0,"#), on: Self.wall, [Self.face()])
+            let places = Self.covered(picture).filter { abs($0.x - 160) < 8 }
+            let rows = (places.map(\.y).min() ?? 0, places.map(\.y).max() ?? 0)
+            func luma(_ part: Double) -> Int {
+                picture[160, rows.0 + Int(Double(rows.1 - rows.0) * part)].x
+            }
+            // From above and the left, by default.
+            impostor("\(part.prefix(24)): luma \(luma(0.08)) above, \(luma(0.5)), \(luma(0.92)) below")
+            #expect(rows.1 - rows.0 > 20)
+            #expect(luma(0.08) > luma(0.92) + 8)
+        }
+    }
+
+    @Test func `glass lets what is behind it through, and a brim darkens the brow`() throws {
+        let lens = #"{"shape": "ball", "material": "glass", "radius": 0.5, "at": [0, 0, -1.5]}"#
+        let seen = worn(try Self.solid(lens, #""shadow": 0,"#), on: Self.wall, [Self.face()])
+        #expect(Self.covered(seen, isGreen: true).count > 300)
+        var striped = Self.wall
+        for y in 0..<Self.layout.height { striped.bytes[y * Self.layout.planes[0].stride + 160] = 40 }
+        let through = worn(try Self.solid(lens, #""shadow": 0,"#), on: striped, [Self.face()])
+        #expect(through[160, 120].x < seen[160, 120].x - 20)
+        let brim = try Self.solid(Self.crown, #""place": "hat","#)
+        let shaded = worn(brim, on: Self.wall, [Self.face()])
+        let bare = worn(try Self.solid(Self.crown, #""place": "hat", "shadow": 0,"#), on: Self.wall, [Self.face()])
+        let covered = Self.covered(bare)
+        var (darker, lighter, far) = (0, 0, 0)
+        for y in 0..<Self.layout.height {
+            for x in 0..<Self.layout.width where !covered.contains([x, y]) {
+                let way = bare[x, y].x - shaded[x, y].x
+                if way > 3 { darker += 1 }
+                if way < -3 { lighter += 1 }
+                if abs(way) > 3 && y > 160 { far += 1 }
+            }
+        }
+        impostor("a hat's shadow darkens \(darker) pixels")
+        #expect(darker > 100 && lighter == 0 && far == 0)
+    }
+
+    @Test func `any layout and range shows the same, beside the frame's edge too`() throws {
+        let part = Self.crown
+        for layout in allLayouts {
+            let hat = try layer(
+                """
+                {"kind": "solid", "place": "hat", "materials": [{"name": "red", "color": "#c01818"}],
+                 "parts": [\(part)]}
+                """, layout)
+            let before = Samples(noise: layout)
+            for place in [Point(48, 40), Point(2, 35), Point(Float(layout.width), 30), Point(-200, 10)] {
+                let after = worn(hat, on: before, [makeFace(at: place, scale: 14)])
+                #expect((after.bytes == before.bytes) == (place.x < -100), "\(layout) at \(place)")
+            }
+        }
+    }
+
+    @Test func `a tinted picture is dyed, and another one keeps its colours`() throws {
+        func green(_ isTinted: Bool) throws -> Int {
+            let mask = try layer(
+                """
+                {"kind": "solid", "light": 0, "tint": "#20c020", "parts": [
+                    {"shape": "plane", "material": "ear", "width": 2, "height": 2, "at": [0, -0.5, -1]},
+                    {"shape": "ball", "material": "dot", "radius": 0.01, "at": [0, 0, -2]}],
+                 "materials": [{"name": "ear", "picture": "ear.svg", "tinted": \(isTinted)},
+                    {"name": "dot", "color": "#ffffff", "tinted": true}]}
+                """, Self.layout, folder: masksFolder + "/cat")
+            return Self.covered(worn(mask, on: Self.wall, [Self.face()]), isGreen: true).count
+        }
+        let (plain, dyed) = (try green(false), try green(true))
+        impostor("green: \(plain) pixels of a picture, \(dyed) where it is tinted")
+        #expect(plain < 20 && dyed > 500)
+    }
+
+    @Test func `solids ask for no memory once warm`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var canvas = Canvas(Self.layout)
+        var compositor = Compositor(masks: [hat], seed: 1)
+        let faces = [Self.face(), makeFace(at: Point(60, 150), scale: 25, yaw: 20)]
+        for i in 0..<4 { compositor.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        let before = callocations_count()
+        compositor.dress(&canvas, faces, placement: .identity, at: 0.2)
+        let count = callocations_count() - before
+        impostor("two hats: \(count) calls for memory in a frame")
+        #expect(count == 0)
+    }
+
+    /// What a canvas shows once a head wears a solid, on the canvas that drew others before.
+    private static func drawn(
+        _ mask: Mask, _ face: Face, light: FaceLight = FaceLight(), on canvas: inout Canvas
+    ) throws -> Samples {
+        guard case .face(let layer) = mask.layers[0].content else { throw Problem(.unusable, "no layer of faces") }
+        canvas.frame = wall.frame
+        var tracked = TrackedFace(face: face)
+        tracked.light = light
+        var look = Look()
+        look.light = 1
+        layer.draw(on: &canvas, tracked, look)
+        return Samples(canvas.frame)
+    }
+
+    /// How far two pictures lie apart: levels of luma, over the pixels that differ from the wall in one of them.
+    private static func distance(_ a: Samples, _ b: Samples) -> (mean: Double, worst: Int) {
+        var (sum, count, worst) = (0, 0, 0)
+        for i in 0..<layout.width * layout.height where a.bytes[i] != 120 || b.bytes[i] != 120 {
+            let difference = abs(Int(a.bytes[i]) - Int(b.bytes[i]))
+            sum += difference
+            count += 1
+            worst = max(worst, difference)
+        }
+        return (Double(sum) / Double(max(1, count)), worst)
+    }
+
+    @Test func `a head that hardly moves wears the picture that is there, where it belongs`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var canvas = Canvas(Self.layout)
+        let first = try Self.drawn(hat, Self.face(), on: &canvas)
+        let again = try Self.drawn(hat, Self.face(), on: &canvas)
+        #expect(Self.distance(first, again).worst <= 1)
+        // Shifted, rolled, come nearer, nodding by a hair.
+        for (shift, roll, scale, yaw) in [
+            (Point(0.5, 0.5), 0, 1, 0), (Point(7.3, -3.6), 0.5, 1, 0), (Point(-1.2, 2.2), -0.4, 1.008, 0.3),
+        ] as [(Point, Float, Float, Float)] {
+            let face = makeFace(
+                at: Point(160, 120) + shift, scale: Self.scale * scale, roll: roll, yaw: yaw)
+            let moved = try Self.drawn(hat, face, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let (mean, worst) = Self.distance(moved, try Self.drawn(hat, face, on: &fresh))
+            impostor("a hat laid again, moved by \(shift): \(mean) levels from one drawn anew, at most \(worst)")
+            #expect(mean > 0, "it was drawn anew, at its full cost")
+            #expect(mean < 3)
+        }
+    }
+
+    @Test func `a head that turns, or another light, has its solid drawn anew`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        var dim = FaceLight()
+        dim.gain = 0.8
+        var aside = FaceLight()
+        aside.direction = [0.8, -0.4, -0.45]
+        for (face, light) in [
+            (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 3), FaceLight()),
+            (makeFace(at: Point(160, 120), scale: Self.scale * 1.04), FaceLight()), (Self.face(), dim),
+            (Self.face(), aside),
+            // What had been cut off by the frame's edge comes in.
+            (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),
+        ] {
+            var canvas = Canvas(Self.layout)
+            _ = try Self.drawn(hat, makeFace(at: Point(160, 20), scale: Self.scale), on: &canvas)
+            if face.head.origin.y > 100 { _ = try Self.drawn(hat, Self.face(), on: &canvas) }
+            let seen = try Self.drawn(hat, face, light: light, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let distance = Self.distance(seen, try Self.drawn(hat, face, light: light, on: &fresh))
+            #expect(distance.worst == 0, "\(face.head) \(light.gain): off by \(distance)")
+        }
+        // What was a little beyond the edge is there already.
+        for y in [35, 50] as [Float] {
+            let near = makeFace(at: Point(160, y), scale: Self.scale)
+            var canvas = Canvas(Self.layout)
+            _ = try Self.drawn(hat, makeFace(at: Point(160, 20), scale: Self.scale), on: &canvas)
+            let seen = try Self.drawn(hat, near, on: &canvas)
+            var fresh = Canvas(Self.layout)
+            let distance = Self.distance(seen, try Self.drawn(hat, near, on: &fresh))
+            #expect(distance.worst <= 8, "come in to \(y): off by \(distance)")
+        }
+    }
+
+    @Test func `what moves fast is drawn anew less often than what turns, and at rest it is right`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
+        func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {
+            var canvas = Canvas(Self.layout)
+            var (anew, worst, last) = (0, 0.0, 0.0)
+            // The last frames are at rest.
+            for i in (0..<20).map({ min($0, 16) }) {
+                let head = makeFace(
+                    at: Point(70 + step * Float(i), 160), scale: 60, roll: 0.3 * Float(i), yaw: 0.4 * Float(i))
+                let seen = try Self.drawn(hat, head, on: &canvas)
+                var fresh = Canvas(Self.layout)
+                let off = Self.distance(seen, try Self.drawn(hat, head, on: &fresh))
+                if off.worst == 0 { anew += 1 }
+                worst = max(worst, off.mean)
+                last = off.mean
+            }
+            return (anew, worst, last)
+        }
+        let (still, moving) = (try wear(step: 0), try wear(step: 10))
+        impostor("turning in its place, and moving: \(still), \(moving)")
+        #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
+    }
+
+    @Test func `a frame that must not wait shows a picture that is a little old, and the next one a new one`() throws {
+        let hat = try Self.solid(Self.crown, #""place": "hat","#)
+        func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }
+        var lagging: [Float] = []
+        for yaw in [0.2, 1, 1.5, 2, 3, 4, 6, 20] as [Float] {
+            var prompt = Canvas(Self.layout)
+            var patient = Canvas(Self.layout)
+            var fresh = Canvas(Self.layout)
+            prompt.mayLag = true
+            _ = try Self.drawn(hat, face(yaw: 0), on: &prompt)
+            _ = try Self.drawn(hat, face(yaw: 0), on: &patient)
+            let anew = try Self.drawn(hat, face(yaw: yaw), on: &fresh)
+            let isDue = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &patient), anew).worst == 0
+            let off = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
+            impostor("turned by \(yaw): off by \(off)")
+            guard isDue, off.worst > 0 else { continue }
+            lagging.append(yaw)
+            #expect(off.mean < 6)
+            prompt.catchUp()
+            let next = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
+            #expect(next.worst <= 1, "off by \(next) in the frame after")
+        }
+        #expect(!lagging.isEmpty && !lagging.contains(20), "\(lagging)")
+    }
+
+    @Test func `each head and each solid keeps its own picture`() throws {
+        let masks = [
+            try Self.solid(Self.crown, #""place": "hat","#),
+            try Self.solid(#"{"shape": "ball", "material": "red", "radius": 0.4}"#),
+        ]
+        var canvas = Canvas(Self.layout)
+        for _ in 0..<2 {
+            for id in 1...12 {
+                for mask in masks {
+                    var face = makeFace(at: Point(100 + 10 * Float(id), 120), scale: 20 + Float(id))
+                    face.id = id
+                    let seen = try Self.drawn(mask, face, on: &canvas)
+                    var fresh = Canvas(Self.layout)
+                    #expect(Self.distance(seen, try Self.drawn(mask, face, on: &fresh)).worst <= 1)
+                }
+            }
+        }
+    }
+}

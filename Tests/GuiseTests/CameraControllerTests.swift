@@ -1,0 +1,269 @@
+import Capture
+import Foundation
+import Frames
+import TestSupport
+import Testing
+
+@testable import guise
+
+/// Cameras are opened and closed beside the loop, and tried again by a clock that runs by itself.
+@Suite(.ownThread) struct CameraControllerTests {
+    private static let wanted = CameraController.CameraRequest(source: "camera", camera: Configuration.Picture())
+    private static let unplugged = Problem(.gone, "it was unplugged")
+    private static let busy = Problem(.busy, "another program has it")
+
+    private let clock: TestClock
+    private let cameras: Cameras
+    /// Rung when there is something to take, or nothing can be had.
+    private let wake: WakeEvent
+
+    init() throws {
+        clock = try TestClock()
+        cameras = Cameras(clock)
+        wake = try WakeEvent()
+    }
+
+    private func cameraController() throws -> CameraController {
+        let cameras = cameras
+        return try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+            try cameras.open(wanted)
+        } closing: {
+            cameras.noteClosing()
+        } failed: { problem in
+            cameras.note(problem)
+        }
+    }
+
+    private func camera() -> Script {
+        let script = Script(clock, [], isLive: true)
+        cameras.add(script)
+        return script
+    }
+
+    /// Waits until the keeper's thread has nothing to do.
+    private func settle() { waits { clock.isAsleep } }
+
+    /// Waits for what was opened.
+    private func take(_ cameraController: CameraController) -> any FrameSource & ~Copyable {
+        while true {
+            if let source = cameraController.take() { return source }
+            _ = PollClock.system.waits(for: wake.descriptor, milliseconds: -1)
+            wake.hear()
+        }
+    }
+
+    @Test func `what nobody wanted for a while is opened again at once`() throws {
+        let scripts = (0..<4).map { _ in camera() }
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        for script in scripts {
+            settle()
+            cameraController.want(Self.wanted)
+            let source = take(cameraController)
+            #expect(script.seen == Script.Seen(opened: 1, asked: 0, closed: 0))
+            cameraController.giveBack(source, nil)
+            cameraController.want(nil)
+            settle()
+            #expect(script.seen.closed == 1)
+        }
+        #expect(clock.pauses.isEmpty && cameras.failures.isEmpty)
+        #expect(cameras.closings == 4 && cameras.wanted == Array(repeating: Self.wanted, count: 4))
+        #expect(cameraController.problem == nil)
+    }
+
+    @Test func `what fails to open is tried again after longer and longer pauses`() throws {
+        for _ in 0..<8 { cameras.add(Self.busy) }
+        _ = camera()
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        let source = take(cameraController)
+        #expect(clock.pauses == [500, 500, 1000, 2000, 4000, 4000, 4000, 4000])
+        #expect(cameras.times == [0, 0.5, 1, 2, 4, 8, 12, 16, 20])
+        settle()
+        #expect(cameraController.problem == nil)
+        cameraController.giveBack(source, nil)
+    }
+
+    @Test func `what ended by itself is opened again after a pause, a short one where it had lasted`() throws {
+        for _ in 0..<3 { cameras.add(Self.busy) }
+        for _ in 0..<4 { _ = camera() }
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        var first = 0
+        func pausesSince() -> [CInt] {
+            let all = clock.pauses
+            defer { first = all.count }
+            return Array(all[first...])
+        }
+        settle()
+        cameraController.want(Self.wanted)
+        var source = take(cameraController)
+        let failed = pausesSince()
+        #expect(failed == [500, 500, 1000])
+        // It ends at once: that is one more failure.
+        settle()
+        cameraController.giveBack(source, Self.unplugged)
+        source = take(cameraController)
+        let atOnce = pausesSince()
+        #expect(atOnce == [2000])
+        settle()
+        clock.pass(seconds: 9)
+        cameraController.giveBack(source, Self.unplugged)
+        source = take(cameraController)
+        let after9 = pausesSince()
+        #expect(after9 == [4000])
+        settle()
+        clock.pass(seconds: 11)
+        cameraController.giveBack(source, Self.unplugged)
+        source = take(cameraController)
+        let after11 = pausesSince()
+        #expect(after11 == [500])
+        settle()
+        cameraController.giveBack(source, nil)
+        #expect(cameras.closings >= 3)
+    }
+
+    @Test func `another wish begins with short pauses again`() throws {
+        for _ in 0..<4 { cameras.add(Self.busy) }
+        _ = camera()
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        cameraController.giveBack(take(cameraController), nil)
+        cameraController.want(nil)
+        settle()
+        #expect(clock.pauses == [500, 500, 1000, 2000])
+        for _ in 0..<2 { cameras.add(Self.busy) }
+        _ = camera()
+        cameraController.want(CameraController.CameraRequest(source: "/dev/video7", camera: Configuration.Picture()))
+        cameraController.giveBack(take(cameraController), nil)
+        #expect(clock.pauses == [500, 500, 1000, 2000, 500, 500])
+    }
+
+    @Test func `a source that was opened for a wish that has changed meanwhile is closed`() throws {
+        let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (first, second) = (camera(), camera())
+        let cameras = cameras
+        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+            entered.signal()
+            mayGo.wait()
+            return try cameras.open(wanted)
+        } closing: {
+            cameras.noteClosing()
+        } failed: { problem in
+            cameras.note(problem)
+        }
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        entered.wait()
+        let other = CameraController.CameraRequest(source: "/dev/video7", camera: Configuration.Picture())
+        cameraController.want(other)
+        mayGo.signal()
+        entered.wait()
+        // The one for the old wish never comes to the loop.
+        #expect(first.seen == Script.Seen(opened: 1, asked: 0, closed: 1))
+        let isReady = isThere(cameraController)
+        #expect(!isReady)
+        mayGo.signal()
+        let source = take(cameraController)
+        #expect(cameras.wanted == [Self.wanted, other])
+        #expect(second.seen == Script.Seen(opened: 1, asked: 0, closed: 0))
+        cameraController.giveBack(source, nil)
+        settle()
+        #expect(second.seen.closed == 1 && cameras.failures.isEmpty && clock.pauses.isEmpty)
+    }
+
+    private func isThere(_ cameraController: CameraController) -> Bool {
+        if let source = cameraController.take() {
+            cameraController.giveBack(source, nil)
+            return true
+        }
+        return false
+    }
+
+    @Test func `what is ready and not taken is closed when nobody wants it any more`() throws {
+        let script = camera()
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        waits { script.seen.opened == 1 && clock.isAsleep }
+        cameraController.want(nil)
+        let isReady = isThere(cameraController)
+        #expect(!isReady)
+        settle()
+        #expect(script.seen.closed == 1 && cameras.closings == 1)
+    }
+
+    @Test func `each new reason is told once, and again for another wish`() throws {
+        for problem in [Self.busy, Self.busy, Cameras.absence, Cameras.absence, Self.busy] { cameras.add(problem) }
+        _ = camera()
+        let cameraController = try cameraController()
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        let source = take(cameraController)
+        let reasons = [Self.busy, Cameras.absence, Self.busy]
+        #expect(cameras.failures == reasons)
+        settle()
+        for problem in [Self.busy, Self.busy] { cameras.add(problem) }
+        _ = camera()
+        cameraController.giveBack(source, Self.unplugged)
+        let next = take(cameraController)
+        #expect(cameras.failures == reasons + [Self.unplugged, Self.busy])
+        settle()
+        cameraController.giveBack(next, nil)
+        cameraController.want(nil)
+        settle()
+        cameras.add(Self.busy)
+        _ = camera()
+        cameraController.want(Self.wanted)
+        cameraController.giveBack(take(cameraController), nil)
+        #expect(cameras.failures == reasons + [Self.unplugged, Self.busy, Self.busy])
+    }
+
+    @Test func `the loop is told why there is no source until there is one`() throws {
+        let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        cameras.add(Self.busy)
+        _ = camera()
+        let cameras = cameras
+        let cameraController = try CameraController(wake: wake, clock: clock.pollClock) { wanted in
+            entered.signal()
+            mayGo.wait()
+            return try cameras.open(wanted)
+        } closing: {
+        } failed: { _ in
+        }
+        defer { cameraController.close() }
+        settle()
+        cameraController.want(Self.wanted)
+        entered.wait()
+        #expect(cameraController.problem == nil)
+        mayGo.signal()
+        entered.wait()
+        #expect(cameraController.problem == Self.busy)
+        mayGo.signal()
+        let source = take(cameraController)
+        settle()
+        #expect(cameraController.problem == nil)
+        cameraController.giveBack(source, Self.unplugged)
+        #expect(waitForProblem(cameraController) == Self.unplugged)
+        // The thread asks once more before it ends.
+        cameraController.want(nil)
+        mayGo.signal()
+    }
+
+    /// The desk may be in use just then.
+    private func waitForProblem(_ cameraController: CameraController) -> Problem? {
+        var problem: Problem?
+        waits {
+            problem = cameraController.problem
+            return problem != nil
+        }
+        return problem
+    }
+}
