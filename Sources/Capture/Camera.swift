@@ -90,9 +90,9 @@ public struct Camera: FrameSource, ~Copyable {
             guard now - lastSign < Self.patience else { throw stalled }
             return .nothing
         }
-        giveBackLast()
+        requeueLastBuffer()
         guard try decoder.decode(ring.bytes(of: filled), into: &decoded) else {
-            ring.giveBack(filled)
+            ring.requeue(filled)
             undecodable += 1
             // A camera whose every frame is damaged is as good as stalled.
             guard now - lastSign < Self.patience else { throw stalled }
@@ -104,7 +104,7 @@ public struct Camera: FrameSource, ~Copyable {
         if !isNative { layout = decoded.layout }
         last = (filled, time)
         // What was decoded is a copy.
-        defer { if !isNative || ring.count < Self.spareBuffers { giveBackLast() } }
+        defer { if !isNative || ring.count < Self.spareBuffers { requeueLastBuffer() } }
         try lend(filled, time, to: body)
         return .frame
     }
@@ -128,8 +128,8 @@ public struct Camera: FrameSource, ~Copyable {
         }
     }
 
-    private mutating func giveBackLast() {
-        if let last { ring.giveBack(last.filled) }
+    private mutating func requeueLastBuffer() {
+        if let last { ring.requeue(last.filled) }
         last = nil
     }
 

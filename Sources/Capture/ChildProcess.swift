@@ -53,7 +53,7 @@ import Synchronization
     private static let running = Mutex(Running())
 
     /// Kills all children and lets none start any more: for a program that must end though they do not.
-    public static func endAll() {
+    public static func killAll() {
         running.withLock { running in
             running.isOver = true
             for pid in running.processes { Glibc.kill(pid, SIGKILL) }
@@ -157,7 +157,7 @@ import Synchronization
     }
 
     /// Takes over what the child has said so far, so that it is never held up by a full pipe. Does not block.
-    public mutating func listen() {
+    public mutating func drainErrors() {
         var block = [4096 of UInt8](repeating: 0)
         while true {
             var span = block.mutableSpan
@@ -185,7 +185,7 @@ import Synchronization
         if pipeIsOpen { close(pipe) }
         pipeIsOpen = false
         let code = Int(reap())
-        listen()
+        drainErrors()
         let exit: Exit = code >= 256 ? .signal(code - 256) : .status(code)
         self.exit = exit
         return exit

@@ -73,7 +73,7 @@ public struct Clip: FrameSource, ~Copyable {
         guard decoder != nil else {
             // A photo stays in `frame`.
             guard loop, file.isPhoto, number > 0 else { return .end }
-            try give(body)
+            try deliverFrame(body)
             return .frame
         }
         while filled < layout.byteCount {
@@ -83,11 +83,11 @@ public struct Clip: FrameSource, ~Copyable {
             case .end: return try endRun()
             }
         }
-        decoder?.listen()
+        decoder?.drainErrors()
         filled = 0
         if file.isPhoto { _ = finishDecoder() }
-        prepare()
-        try give(body)
+        startNextDecoder()
+        try deliverFrame(body)
         return .frame
     }
 
@@ -108,7 +108,7 @@ public struct Clip: FrameSource, ~Copyable {
         FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
     }
 
-    private mutating func give(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
+    private mutating func deliverFrame(_ body: (borrowing FrameView, FrameTime) throws -> Void) throws {
         number += 1
         numberInRun += 1
         try body(frame.view, time(of: number - 1))
@@ -116,7 +116,7 @@ public struct Clip: FrameSource, ~Copyable {
 
     /// Starts the next run's decoder a second before it is wanted: until its first picture it takes a part of that. What
     /// keeps it from starting is told at the run's end, if it still does.
-    private mutating func prepare() {
+    private mutating func startNextDecoder() {
         guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
         upcoming = try? file.decode()
     }

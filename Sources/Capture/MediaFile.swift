@@ -139,7 +139,7 @@ struct MediaFile: ~Copyable {
             expected = Int(seconds * rate)
         }
         try checkSize()
-        settle(
+        applyOrientation(
             orientation: facts["TAG:Orientation"].flatMap { Int($0.trimmed) } ?? 1,
             rotation: facts["rotation"].flatMap { Double($0) } ?? 0, matrix: facts["color_space"] ?? "")
     }
@@ -157,7 +157,7 @@ struct MediaFile: ~Copyable {
     }
 
     /// Works out the upright size and the filters that give it.
-    private mutating func settle(orientation: Int, rotation: Double, matrix: Substring) {
+    private mutating func applyOrientation(orientation: Int, rotation: Double, matrix: Substring) {
         var chain: [String] = []
         if isPhoto {
             // The eight values of EXIF's tag 0x0112: how to turn what is stored into what was seen.

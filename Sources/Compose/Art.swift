@@ -30,16 +30,16 @@ public struct Art: Sendable {
         file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
         touch: (inout RGBAImage) -> Void = { _ in }
     ) throws {
-        let path = try Self.inside(folder, name)
+        let path = try Self.resolvePath(folder, name)
         self.init(try ArtReader.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
     }
 
     /// The pictures of an APNG; nil for art that does not move.
     /// - Throws: `Problem` that names the file.
-    static func film(
+    static func loadAnimation(
         file name: String, folder: String, range: ColorRange, touch: (inout RGBAImage) -> Void
     ) throws -> (pictures: [Art], milliseconds: [Double], plays: Int)? {
-        guard let film = try ArtReader.film(path: try inside(folder, name)) else { return nil }
+        guard let film = try ArtReader.loadAnimation(path: try resolvePath(folder, name)) else { return nil }
         let pictures = film.pictures.map { Art($0.raster, range: range, touch: touch) }
         return (pictures, film.pictures.map(\.milliseconds), film.plays)
     }
@@ -48,7 +48,8 @@ public struct Art: Sendable {
     /// - Throws: `Problem` where it cannot be drawn.
     init(svg: String, density: Float, range: ColorRange, touch: (inout RGBAImage) -> Void = { _ in }) throws {
         self.init(
-            try ArtReader.drawing(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch)
+            try ArtReader.renderSVG(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch
+        )
     }
 
     /// From a picture that was read already.
@@ -62,7 +63,7 @@ public struct Art: Sendable {
 
     /// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder, by links either.
     /// - Throws: `invalid` where it would.
-    static func inside(_ folder: String, _ name: String) throws -> String {
+    static func resolvePath(_ folder: String, _ name: String) throws -> String {
         let outside = Problem(
             .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
             cure: "name a file inside it")

@@ -89,9 +89,9 @@ public enum ArtReader {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, largestSide))
         let isPNG = bytes.starts(with: PNG.signature)
-        try ArtBudget.current?.check(path)
+        try ArtBudget.current?.checkTime(path)
         let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
-        try ArtBudget.current?.enter(raster.width * raster.height, path)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, path)
         return raster
     }
 
@@ -99,20 +99,20 @@ public enum ArtReader {
     /// - Parameter path: of that file, for messages.
     /// - Throws: `unusable` where it is broken or too large.
     static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
-        try ArtBudget.current?.check(path)
+        try ArtBudget.current?.checkTime(path)
         let raster = try png(bytes, path, min(maxDimension, largestSide), .infinity)
-        try ArtBudget.current?.enter(raster.width * raster.height, path)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, path)
         return raster
     }
 
     /// Draws an SVG of our own making, as `load` does one from a file.
     /// - Throws: `unusable` where it is not sound; `name` says which it is.
-    static func drawing(
+    static func renderSVG(
         _ svg: String, named name: String, density: Float, limit: Int = largestArt
     ) throws(Problem) -> RGBAImage {
-        try ArtBudget.current?.check(name)
+        try ArtBudget.current?.checkTime(name)
         let raster = try self.svg(Array(svg.utf8), name, limit, density)
-        try ArtBudget.current?.enter(raster.width * raster.height, name)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, name)
         return raster
     }
 
@@ -128,7 +128,7 @@ public enum ArtReader {
     }
 
     /// Lets go of what drawing needs beside memory, until the next time.
-    public static func rest() { SVGRenderer.rest() }
+    public static func shutDownRenderer() { SVGRenderer.shutDownRenderer() }
 
     private static func png(
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
@@ -153,15 +153,15 @@ public enum ArtReader {
 
     /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
     /// - Throws: `missing`, `forbidden` or `unusable`.
-    static func film(
+    static func loadAnimation(
         path: String
     ) throws(Problem) -> (pictures: [(raster: RGBAImage, milliseconds: Double)], plays: Int)? {
         let bytes = try read(path)
         do {
             guard let film = try AnimatedPNG(bytes) else { return nil }
             let pictures = try film.pictures { (png, width, height) throws(Problem) in
-                try ArtBudget.current?.check(path)
-                try ArtBudget.current?.enter(film.width * film.height, path)
+                try ArtBudget.current?.checkTime(path)
+                try ArtBudget.current?.countPixels(film.width * film.height, path)
                 return try Self.png(png, path, max(width, height), 1).bytes
             }
             return (pictures, film.plays)
@@ -228,14 +228,14 @@ final class ArtBudget: Sendable {
     private let began = monotonicTime()
 
     /// - Throws: `unusable` where the mask has had its time.
-    func check(_ path: String) throws(Problem) {
+    func checkTime(_ path: String) throws(Problem) {
         guard monotonicTime() - began < Self.mostTime else {
             throw ArtReader.broken(path, "the mask's pictures together take more than 30 s")
         }
     }
 
     /// - Throws: `unusable` where the mask has too much already.
-    func enter(_ more: Int, _ path: String) throws(Problem) {
+    func countPixels(_ more: Int, _ path: String) throws(Problem) {
         guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
             throw ArtReader.broken(
                 path, "the mask's pictures together have more than \(Self.mostPixels >> 20) million pixels")

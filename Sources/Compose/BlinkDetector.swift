@@ -12,14 +12,14 @@ struct BlinkDetector: Sendable {
     ///   - face: tracked, its lids as the trees have them.
     ///   - pixels: of the frame that it was measured on, before anything is drawn.
     ///   - elapsed: seconds since its last frame.
-    mutating func shut(_ face: inout Face, _ pixels: borrowing PixelReader, elapsed: Float) {
+    mutating func closeLids(_ face: inout Face, _ pixels: borrowing PixelReader, elapsed: Float) {
         guard let right = right.openness(face, pixels, elapsed: elapsed),
             let left = left.openness(face, pixels, elapsed: elapsed)
         else { return }
         // Eyes mostly blink together: the surer one speaks for the other.
         let both = (right + left) / 2
-        self.right.shut(&face, min(right, both))
-        self.left.shut(&face, min(left, both))
+        self.right.closeLids(&face, min(right, both))
+        self.left.closeLids(&face, min(left, both))
     }
 }
 
@@ -49,13 +49,13 @@ private struct Eyelid: Sendable {
     /// What is seen of the open eye, as a share of what is usual. Nil where the eye leaves the frame.
     mutating func openness(_ face: borrowing Face, _ pixels: borrowing PixelReader, elapsed: Float) -> Float? {
         guard let seen = measure(face, pixels) else { return nil }
-        let contrast = self.contrast.share(of: seen.contrast, elapsed: elapsed)
-        let color = self.color.share(of: seen.color, elapsed: elapsed)
+        let contrast = self.contrast.normalize(of: seen.contrast, elapsed: elapsed)
+        let color = self.color.normalize(of: seen.color, elapsed: elapsed)
         return self.color.value < Self.faintest ? contrast : (contrast + color) / 2
     }
 
     /// Lets the upper lid down.
-    func shut(_ face: inout Face, _ openness: Float) {
+    func closeLids(_ face: inout Face, _ openness: Float) {
         guard openness < Self.isOpen else { return }
         let gap = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
         for i in 1...2 {
@@ -122,7 +122,7 @@ private struct Baseline: Sendable {
     private static let (rise, fall): (Float, Float) = (0.3, 8)
 
     /// What is seen now, as a share of what is usual.
-    mutating func share(of seen: Float, elapsed: Float) -> Float {
+    mutating func normalize(of seen: Float, elapsed: Float) -> Float {
         if value < 0 { value = seen }
         value += (seen - value) * (1 - exp(-elapsed / (seen > value ? Self.rise : Self.fall)))
         return seen / max(value, 1e-6)

@@ -12,7 +12,7 @@ public struct Compositor: ~Copyable {
     private var states: [LayerState]
     private var time: Double?
     /// What was last seen of the room's light, and when.
-    private var ambient: (look: AmbientEstimate, time: Double)?
+    private var ambient: (estimate: AmbientEstimate, time: Double)?
     /// Who is taken for the largest.
     private var largest: Int?
     private var arrivals = 0
@@ -47,13 +47,13 @@ public struct Compositor: ~Copyable {
 
     /// Changes what is worn, between two frames.
     /// - Returns: what was worn until now, for somebody with time to let go of.
-    public mutating func change(into masks: consuming [Mask]) -> [Mask] {
+    public mutating func replaceMasks(with masks: consuming [Mask]) -> [Mask] {
         swap(&masks, &self.masks)
         // What layers that stay were doing they go on doing.
         var states = Self.states(for: self.masks)
         var first = 0
         for mask in self.masks {
-            if let before = Self.place(of: mask, in: masks) {
+            if let before = Self.firstState(of: mask, in: masks) {
                 for i in 0..<mask.layers.count * Self.slots { states[first + i] = self.states[before + i] }
             }
             first += mask.layers.count * Self.slots
@@ -67,7 +67,7 @@ public struct Compositor: ~Copyable {
     }
 
     /// Where the states of the very same mask begin; nil where it is not among those.
-    private static func place(of mask: Mask, in masks: [Mask]) -> Int? {
+    private static func firstState(of mask: Mask, in masks: [Mask]) -> Int? {
         var first = 0
         for other in masks {
             if mask.edition > 0 && other.edition == mask.edition { return first }
@@ -81,15 +81,17 @@ public struct Compositor: ~Copyable {
     ///   - faces: in the pixels of the frame that was searched.
     ///   - placement: from those to the canvas's.
     ///   - time: seconds, by the source's clock.
-    public mutating func dress(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
+    public mutating func compose(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
         scene.trackedFaces.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Tracker.mostFaces) { scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement))) }
+        for face in faces.prefix(Tracker.mostFaces) {
+            scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement)))
+        }
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
         // A clock that went back, or far ahead, tells no time.
         let elapsed = self.time.map { time - $0 } ?? 0
         self.time = time
-        look(at: canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
+        measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
         var index = 0
         for mask in masks {
             for layer in mask.layers {
@@ -102,14 +104,14 @@ public struct Compositor: ~Copyable {
     }
 
     /// Measures light and doing of all, before anything is drawn on the frame.
-    private mutating func look(at canvas: borrowing Canvas, _ placement: Affine, elapsed: Float) {
+    private mutating func measure(_ canvas: borrowing Canvas, _ placement: Affine, elapsed: Float) {
         guard !scene.trackedFaces.isEmpty else { return }
         let back = placement.inverse ?? .identity
         for i in scene.trackedFaces.indices { scene.trackedFaces[i].slot = slot(of: scene.trackedFaces[i].face.id) }
         let pixels = PixelReader(canvas.frame.view)
         let ambient: AmbientEstimate
         if let seen = self.ambient, (0..<Self.roomInterval).contains(scene.time - seen.time) {
-            ambient = seen.look
+            ambient = seen.estimate
         } else {
             ambient = AmbientEstimate(pixels, leavingOut: scene.trackedFaces)
             self.ambient = (ambient, scene.time)
@@ -119,11 +121,11 @@ public struct Compositor: ~Copyable {
             let slot = scene.trackedFaces[i].slot
             // How the head moved is seen in the source's frame: a zoom moves nobody.
             let head = scene.trackedFaces[i].face.head.moved(by: back)
-            people[slot].look(scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
+            people[slot].measure(scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
             if scene.trackedFaces[i].face.state == .tracked {
-                people[slot].blinkDetector.shut(&scene.trackedFaces[i].face, pixels, elapsed: elapsed)
+                people[slot].blinkDetector.closeLids(&scene.trackedFaces[i].face, pixels, elapsed: elapsed)
             }
-            scene.trackedFaces[i].face.head = people[slot].steady(head, elapsed: elapsed).moved(by: placement)
+            scene.trackedFaces[i].face.head = people[slot].stabilizedHead(head, elapsed: elapsed).moved(by: placement)
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
             scene.trackedFaces[i].skin = people[slot].lightEstimator.skin
         }
@@ -162,7 +164,8 @@ public struct Compositor: ~Copyable {
     ///   - opacity: of the whole mask, 0...1.
     ///   - personSlot: whose mask it is.
     private mutating func draw(
-        _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, personSlot: PersonSlot?, elapsed: Float
+        _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, personSlot: PersonSlot?,
+        elapsed: Float
     ) {
         switch layer.content {
         case .face(let content):
@@ -170,17 +173,17 @@ public struct Compositor: ~Copyable {
                 let slot = scene.trackedFaces[i].slot
                 let isDoing = layer.style.when.map { people[slot].expression[$0.doing] } ?? true
                 let isOwn = personSlot.map { (people[slot].arrival - 1) % $0.of == $0.number } ?? true
-                let isWorn = isOwn && chooses(layer.style.on, i)
+                let isWorn = isOwn && isSelected(layer.style.on, i)
                 let state = index * Self.slots + slot
-                var look = states[state].look(
+                var appearance = states[state].appearance(
                     layer.style, isWorn: isWorn, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
-                look.opacity *= opacity
+                appearance.opacity *= opacity
                 if let swing = layer.style.motion.swing {
                     let person = people[slot]
                     states[state].pendulum.step(swing, speed: person.speed, lean: person.lean, elapsed: elapsed)
-                    look.swing = states[state].pendulum.degrees
+                    appearance.swing = states[state].pendulum.degrees
                 }
-                if look.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], look) }
+                if appearance.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], appearance) }
             }
         case .picture(let content):
             let doer = scene.trackedFaces.first { $0.face.id == largest }
@@ -188,14 +191,14 @@ public struct Compositor: ~Copyable {
                 layer.style.when.map { when in
                     doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
                 } ?? true
-            var look = states[index * Self.slots + Self.slots - 1].look(
+            var appearance = states[index * Self.slots + Self.slots - 1].appearance(
                 layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
-            look.opacity *= opacity
-            if look.opacity > 0 { content.draw(on: &canvas, scene, look) }
+            appearance.opacity *= opacity
+            if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }
         }
     }
 
-    private func chooses(_ choice: FaceSelector, _ tracked: Int) -> Bool {
+    private func isSelected(_ choice: FaceSelector, _ tracked: Int) -> Bool {
         let person = people[scene.trackedFaces[tracked].slot]
         switch choice {
         case .every: return true
@@ -234,10 +237,10 @@ private struct PersonState: Sendable {
     }
 
     /// How the head lies for what it wears. Called for each frame.
-    mutating func steady(_ seen: HeadPlacement, elapsed: Float) -> HeadPlacement {
+    mutating func stabilizedHead(_ seen: HeadPlacement, elapsed: Float) -> HeadPlacement {
         var head = self.head ?? HeadPoseFilter(seen)
         defer { self.head = head }
-        return head.follow(seen, elapsed: elapsed)
+        return head.update(seen, elapsed: elapsed)
     }
 
     /// Where what dangles mostly hangs: above the forehead, so that tilts move it too. Head space.
@@ -247,8 +250,9 @@ private struct PersonState: Sendable {
     /// Landmarks shake: the speed is taken with this time constant, seconds.
     private static let inertia: Float = 0.06
 
-    mutating func look(
-        _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ ambient: AmbientEstimate, height: Float,
+    mutating func appearance(
+        _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ ambient: AmbientEstimate,
+        height: Float,
         elapsed: Float
     ) {
         if face.state == .tracked { lightEstimator.update(FaceIllumination(pixels, face, ambient), elapsed: elapsed) }
@@ -279,9 +283,9 @@ private struct LayerState: Sendable {
     var pendulum = Pendulum()
 
     /// How the layer is drawn now.
-    mutating func look(
+    mutating func appearance(
         _ style: LayerStyle, isWorn: Bool, isDoing: Bool, at time: Double, elapsed: Float, _ fade: Float
-    ) -> Look {
+    ) -> Appearance {
         let then = style.when?.then ?? .show
         let isShown: Bool
         switch then {
@@ -307,11 +311,11 @@ private struct LayerState: Sendable {
         }
         // Rounding must not leave a hint of what has gone.
         if shown < 1e-3 && !isShown { shown = 0 }
-        var look = Look()
-        look.opacity = style.opacity * shown
-        look.blend = style.blend
-        look.light = style.light
-        look.time = began.map { max(0, time - $0) * 1000 } ?? 0
-        return look
+        var appearance = Appearance()
+        appearance.opacity = style.opacity * shown
+        appearance.blend = style.blend
+        appearance.light = style.light
+        appearance.time = began.map { max(0, time - $0) * 1000 } ?? 0
+        return appearance
     }
 }

@@ -102,10 +102,10 @@ public struct FaceCover: ~Copyable {
         if last == nil { lastDoubt = time }
         last = time
         share = 0
-        follow(faces, refuted, at: time)
-        let isMoving = mark(at: time)
+        updateMissing(faces, refuted, at: time)
+        let isMoving = markMotion(at: time)
         if isMoving || !missing.isEmpty || !candidateHeads.isEmpty {
-            lay(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
+            compositeLayer(candidateHeads, isMoving: isMoving, onto: &canvas, placement, at: time)
         }
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
         guard hasSearchedAll else { return false }
@@ -121,11 +121,11 @@ public struct FaceCover: ~Copyable {
     public mutating func cover(photo canvas: inout Canvas, candidateHeads: [Rect], placement: Affine) {
         reset()
         share = 0
-        if !candidateHeads.isEmpty { lay(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
+        if !candidateHeads.isEmpty { compositeLayer(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
     }
 
     /// Looks for what moves in the frame that was searched: masks move too, and a zoom moves everything.
-    public mutating func look(_ luma: borrowing LumaView, faces: [Face]) {
+    public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
         if size != (luma.width, luma.height) { reset() }
         size = (luma.width, luma.height)
         if motion == nil {
@@ -135,18 +135,18 @@ public struct FaceCover: ~Copyable {
         }
         boxes.removeAll(keepingCapacity: true)
         for face in faces.prefix(Self.most) { boxes.append(face.box) }
-        Self.look(&motion, luma, boxes)
+        Self.measureMotion(&motion, luma, boxes)
     }
 
     // Parts of one value are lent apart from each other only as arguments.
-    private static func look(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: [Rect]) {
-        motion?.look(luma, known: known.span)
+    private static func measureMotion(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: [Rect]) {
+        motion?.update(luma, known: known.span)
     }
 
     private static func side(_ width: Int, _ height: Int) -> Int { max(8, Int(Float(max(width, height)) * cell) & ~1) }
 
     /// Who was lost, and who is back.
-    private mutating func follow(_ faces: [Face], _ refuted: [Int], at time: Double) {
+    private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
         for before in known where missing.count < Self.most {
             var isThere = false
             for face in faces where face.id == before.id { isThere = true }
@@ -187,7 +187,7 @@ public struct FaceCover: ~Copyable {
 
     /// Notes which cells move that lie at a lost face's place, or beside others that were noted before: there it went.
     /// - Returns: whether any has of late.
-    private mutating func mark(at time: Double) -> Bool {
+    private mutating func markMotion(at time: Double) -> Bool {
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         var isAny = false
@@ -210,7 +210,7 @@ public struct FaceCover: ~Copyable {
     }
 
     /// - Parameter isMoving: some cells moved of late.
-    private mutating func lay(
+    private mutating func compositeLayer(
         _ candidateHeads: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
     ) {
         guard let back = placement.inverse else { return }
@@ -219,7 +219,7 @@ public struct FaceCover: ~Copyable {
         canvas.effects.pixelation.measure(
             canvas.frame, origin: .zero, side: Float(layer), columns: layout.width / layer + 1,
             rows: layout.height / layer + 1)
-        canvas.effects.pixelation.quantise()
+        canvas.effects.pixelation.quantize()
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
         let (moved, missing) = (moved, missing)

@@ -62,7 +62,7 @@ public struct FaceZoom: Sendable {
     /// - Parameters:
     ///   - faces: of the frame.
     ///   - time: seconds, by the source's clock.
-    public mutating func follow(_ faces: borrowing [Face], at time: Double) -> Rect {
+    public mutating func update(_ faces: borrowing [Face], at time: Double) -> Rect {
         let elapsed = Float(self.time.map { max(0, min(time - $0, Self.longest)) } ?? 0)
         self.time = time
         if let head = largest(faces) {

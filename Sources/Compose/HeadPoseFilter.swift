@@ -31,7 +31,7 @@ struct HeadPoseFilter: Sendable {
     /// - Parameters:
     ///   - head: as the tracker saw it.
     ///   - elapsed: seconds since the last frame; 0: it is taken as it is.
-    mutating func follow(_ head: HeadPlacement, elapsed: Float) -> HeadPlacement {
+    mutating func update(_ head: HeadPlacement, elapsed: Float) -> HeadPlacement {
         guard elapsed > 0 else {
             self = HeadPoseFilter(head)
             return head

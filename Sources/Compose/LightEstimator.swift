@@ -70,7 +70,7 @@ struct AmbientEstimate: Sendable {
                 weight += light * light
             }
         }
-        highlight = Float(levels.share(0.95)) / 255
+        highlight = Float(levels.percentile(0.95)) / 255
         // Where little is near grey, there is little to go by.
         let mean = sum / (weight + 0.05 * Float(max(levels.count, 1))) * Self.belief
         // Lamps and sky go from amber to blue: U falls as V rises. What is green or purple is a wall, or a camera that errs.
@@ -121,15 +121,16 @@ struct FaceIllumination: Sendable {
                 }
             }
         }
-        highlight = Float(all.share(0.97)) / 255
-        median = Float(skin.share(0.5)) / 255
-        self.skin = pixels.sample(ofLevel: Float(skin.share(0.5)))
+        highlight = Float(all.percentile(0.97)) / 255
+        median = Float(skin.percentile(0.5)) / 255
+        self.skin = pixels.sample(ofLevel: Float(skin.percentile(0.5)))
         var light = FaceLight()
         if all.count > 20 {
             light.gain = Self.gain(face: highlight, ambient: ambient.highlight)
             light.cast = ambient.cast
             light.direction = Self.direction(
-                right: right.share(0.5), left: left.share(0.5), upper: upper.share(0.5), lower: lower.share(0.5),
+                right: right.percentile(0.5), left: left.percentile(0.5), upper: upper.percentile(0.5),
+                lower: lower.percentile(0.5),
                 face)
         }
         self.light = light
@@ -176,7 +177,7 @@ private struct Levels {
     }
 
     /// The level below which such a share of all lies.
-    func share(_ share: Float) -> Int {
+    func percentile(_ share: Float) -> Int {
         let wanted = Int(share * Float(count))
         var sum = 0
         for i in 0..<64 {

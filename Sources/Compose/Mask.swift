@@ -94,7 +94,7 @@ public struct MaskLibrary: Sendable {
                     ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
-        let text = try contents(of: try Art.inside(folder, "mask.json"), limit: Self.largestDescription)
+        let text = try contents(of: try Art.resolvePath(folder, "mask.json"), limit: Self.largestDescription)
         var fields = try Fields(try JSON(text, file: file), file: file)
         // For editors, which find the keys by it.
         _ = try fields.string("$schema", default: "")
@@ -139,7 +139,7 @@ public struct MaskLibrary: Sendable {
 
     /// A mask's name with those of all that it includes, as far as its description can be read: what an edit of this
     /// mask may touch.
-    func family(of name: String) -> [String] {
+    func includeClosure(of name: String) -> [String] {
         var names = [name]
         var next = 0
         while next < names.count, names.count <= Self.mostIncludes {
@@ -155,7 +155,7 @@ public struct MaskLibrary: Sendable {
 
     /// `mask.json` as it stands; nil where it cannot be read.
     func description(of name: String) -> JSON? {
-        guard let folder = folder(of: name), let path = try? Art.inside(folder, "mask.json"),
+        guard let folder = folder(of: name), let path = try? Art.resolvePath(folder, "mask.json"),
             let text = try? contents(of: path, limit: Self.largestDescription)
         else { return nil }
         return try? JSON(text, file: path)
@@ -163,7 +163,7 @@ public struct MaskLibrary: Sendable {
 
     /// Tells whether a mask, or one that it includes, was edited.
     public func fileVersions(of name: String) -> [FileVersion] {
-        family(of: name).flatMap { folder(of: $0).map { fileVersions(in: $0) } ?? [] }
+        includeClosure(of: name).flatMap { folder(of: $0).map { fileVersions(in: $0) } ?? [] }
     }
 }
 

@@ -34,7 +34,7 @@ public final class MaskLoader: Sendable {
         var isOpen = true
     }
 
-    private let tell: @Sendable (String) -> Void
+    private let log: @Sendable (String) -> Void
     private let wakeEvent: WakeEvent
     private let state: Mutex<State>
     /// Counts what was put on the shelf.
@@ -48,17 +48,17 @@ public final class MaskLoader: Sendable {
     /// Loads all that is wished for, and returns when it is there.
     /// - Parameters:
     ///   - searchPaths: folders of mask folders; where two hold the same name, the first has it.
-    ///   - tell: says one line to the user; called by the room's thread too.
+    ///   - log: says one line to the user; called by the room's thread too.
     /// - Throws: `Problem` if one of the masks can't be loaded.
     public init(
-        searchPaths: [String], target: ArtTarget, selections: [MaskSelection], tell: @escaping @Sendable (String) -> Void
+        searchPaths: [String], target: ArtTarget, selections: [MaskSelection], log: @escaping @Sendable (String) -> Void
     ) throws {
-        self.tell = tell
+        self.log = log
         wakeEvent = try WakeEvent()
         var loaded = LoadedMasks(searchPaths: searchPaths, target: target)
-        let lines = loaded.fulfil(selections)
+        let lines = loaded.load(selections)
         if let problem = loaded.loadError { throw problem }
-        lines.forEach(tell)
+        lines.forEach(log)
         state = Mutex(State(selections: selections, fresh: loaded.masks))
         self.loaded = Mutex(loaded)
     }
@@ -67,9 +67,9 @@ public final class MaskLoader: Sendable {
 
     /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded. If
     /// one of them can't be loaded, that is reported, and `selections` returns to the current masks.
-    public func wear(_ selections: [MaskSelection]) {
+    public func select(_ selections: [MaskSelection]) {
         state.withLock { $0.selections = selections }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     /// What was asked for last.
@@ -78,11 +78,11 @@ public final class MaskLoader: Sendable {
     // MARK: - for the frame loop
 
     /// True where `news` has something.
-    public func hasNews(since seen: Int) -> Bool { generation.load(ordering: .acquiring) != seen }
+    public func hasUpdate(since seen: Int) -> Bool { generation.load(ordering: .acquiring) != seen }
 
     /// What is to be worn now, if that has changed.
     /// - Parameter seen: the caller's count of changes; 0 at first.
-    public func news(since seen: inout Int) -> [Mask]? {
+    public func update(since seen: inout Int) -> [Mask]? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
         seen = now
@@ -93,22 +93,22 @@ public final class MaskLoader: Sendable {
     public var masks: [Mask] { state.withLock { $0.fresh } }
 
     /// Takes what is no longer worn, to free it beside the loop.
-    public func giveBack(_ masks: consuming [Mask]) {
+    public func recycle(_ masks: consuming [Mask]) {
         // Moved onto the shelf: no reference stays here, that might be the last one.
         var giving: [Mask]? = consume masks
         state.withLock { state in
             if let given = giving.take() { state.spent.append(given) }
         }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     // MARK: - the thread
 
     /// Begins to listen to wishes, and to watch the folders of what is worn.
     /// - Parameter wake: rung when there is news.
-    public func open(waking wake: WakeEvent? = nil) {
+    public func start(signaling wake: WakeEvent? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
-        let thread = Thread { [self] in work(loaded, wake) }
+        let thread = Thread { [self] in run(loaded, wake) }
         thread.name = "dressing room"
         // As a main thread's: what reads strangers' files goes some levels deep.
         thread.stackSize = 8 << 20
@@ -118,11 +118,11 @@ public final class MaskLoader: Sendable {
     /// Ends the thread.
     public func close() {
         state.withLock { $0.isOpen = false }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
-    private func work(_ loaded: consuming LoadedMasks, _ wake: WakeEvent?) {
-        giveWay()
+    private func run(_ loaded: consuming LoadedMasks, _ wake: WakeEvent?) {
+        lowerThreadPriority()
         var loaded = loaded
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         while true {
@@ -144,11 +144,11 @@ public final class MaskLoader: Sendable {
             let before = loaded.masks
             // On a copy: the current masks stay if one can't be loaded.
             var fresh = loaded
-            let lines = fresh.fulfil(selections)
+            let lines = fresh.load(selections)
             if let problem = fresh.loadError {
                 let worn = loaded.selections
                 state.withLock { if $0.selections == selections { $0.selections = worn } }
-                tell("\(problem) (what is worn stays on)")
+                log("\(problem) (what is worn stays on)")
                 continue
             }
             loaded = fresh
@@ -163,11 +163,11 @@ public final class MaskLoader: Sendable {
                 }
                 _ = consume last
                 generation.add(1, ordering: .releasing)
-                wake?.ring()
+                wake?.signal()
             }
-            lines.forEach(tell)
+            lines.forEach(log)
             // What may be wished for next is made ready meanwhile, piece by piece: a wish goes first.
-            while state.withLock({ $0.selections == selections && $0.isOpen }), loaded.prepare() {}
+            while state.withLock({ $0.selections == selections && $0.isOpen }), loaded.preloadNext() {}
             guard state.withLock({ $0.selections == selections && $0.isOpen }) else { continue }
             watch.wait(quiet: Self.quiet)
         }
@@ -210,7 +210,7 @@ struct LoadedMasks: Sendable {
 
     /// Loads what is wished for, and not there or no longer as it was.
     /// - Returns: what the user should know, and has not been told.
-    mutating func fulfil(_ selections: [MaskSelection]) -> [String] {
+    mutating func load(_ selections: [MaskSelection]) -> [String] {
         let library = MaskLibrary(searchPaths: searchPaths)
         var lines: [String] = []
         var now: [LoadedMask] = []
@@ -218,7 +218,7 @@ struct LoadedMasks: Sendable {
             let fileVersions = library.fileVersions(of: selection.mask)
             let same = loaded.firstIndex { $0.selection.mask == selection.mask }
             // Each rail is taken once: the same mask may be worn twice.
-            let before = same.map { loaded.remove(at: $0) } ?? rested(selection, fileVersions)
+            let before = same.map { loaded.remove(at: $0) } ?? takeCached(selection, fileVersions)
             if var kept = before, kept.fileVersions == fileVersions, kept.selection.choices == selection.choices {
                 kept.selection = selection
                 kept.mask?.opacity = selection.opacity
@@ -228,16 +228,16 @@ struct LoadedMasks: Sendable {
             }
             now.append(load(selection, fileVersions, library, before: before, &lines))
         }
-        for loadedMask in loaded { rest(loadedMask) }
+        for loadedMask in loaded { cache(loadedMask) }
         loaded = now
-        ArtReader.rest()
+        ArtReader.shutDownRenderer()
         return lines
     }
 
     /// Loads one of the masks beside the one that was put on last, by name, where it is not at hand: `next` and
     /// `previous` lead there.
     /// - Returns: true where there may be more to do.
-    mutating func prepare() -> Bool {
+    mutating func preloadNext() -> Bool {
         guard let last = loaded.last?.selection.mask else { return false }
         let library = MaskLibrary(searchPaths: searchPaths)
         let names = library.names
@@ -251,14 +251,14 @@ struct LoadedMasks: Sendable {
             var lines: [String] = []
             let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, &lines)
             // Told when somebody wants to wear it.
-            if loadedMask.problem == nil { rest(loadedMask) } else { failedPreloads[name] = fileVersions }
-            ArtReader.rest()
+            if loadedMask.problem == nil { cache(loadedMask) } else { failedPreloads[name] = fileVersions }
+            ArtReader.shutDownRenderer()
             return true
         }
         return false
     }
 
-    private mutating func rest(_ loadedMask: LoadedMask) {
+    private mutating func cache(_ loadedMask: LoadedMask) {
         guard loadedMask.problem == nil, loadedMask.mask != nil else { return }
         cached.removeAll { $0.selection.mask == loadedMask.selection.mask }
         cached.append(loadedMask)
@@ -266,14 +266,16 @@ struct LoadedMasks: Sendable {
     }
 
     /// What was kept of a mask, if it is what is wished for.
-    private mutating func rested(_ selection: MaskSelection, _ fileVersions: [FileVersion]) -> LoadedMask? {
+    private mutating func takeCached(_ selection: MaskSelection, _ fileVersions: [FileVersion]) -> LoadedMask? {
         guard let place = cached.firstIndex(where: { $0.selection.mask == selection.mask }) else { return nil }
         let loadedMask = cached.remove(at: place)
-        return loadedMask.fileVersions == fileVersions && loadedMask.selection.choices == selection.choices ? loadedMask : nil
+        return loadedMask.fileVersions == fileVersions && loadedMask.selection.choices == selection.choices
+            ? loadedMask : nil
     }
 
     private mutating func load(
-        _ selection: MaskSelection, _ fileVersions: [FileVersion], _ library: MaskLibrary, before: LoadedMask?, _ lines: inout [String]
+        _ selection: MaskSelection, _ fileVersions: [FileVersion], _ library: MaskLibrary, before: LoadedMask?,
+        _ lines: inout [String]
     ) -> LoadedMask {
         do {
             var target = target
@@ -281,7 +283,9 @@ struct LoadedMasks: Sendable {
             var mask = try library.load(selection.mask, for: target)
             editions += 1
             (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
-            if let before, before.fileVersions != fileVersions { lines.append("the mask '\(selection.mask)' is worn as it is now") }
+            if let before, before.fileVersions != fileVersions {
+                lines.append("the mask '\(selection.mask)' is worn as it is now")
+            }
             return LoadedMask(selection: selection, fileVersions: fileVersions, mask: mask, problem: nil)
         } catch {
             let words = "\(error)"
@@ -299,16 +303,16 @@ struct LoadedMasks: Sendable {
     /// are or would be, and those in which they would be found.
     func folders(for selections: [MaskSelection]) -> (files: [String], names: [String]) {
         let library = MaskLibrary(searchPaths: searchPaths)
-        let family = Set(selections.flatMap { library.family(of: $0.mask) })
+        let family = Set(selections.flatMap { library.includeClosure(of: $0.mask) })
             .filter { !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("/") }.sorted()
         let files = family.flatMap { name in
             searchPaths.flatMap { fileVersions(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
         }
-        return (files, searchPaths.compactMap(Self.standing))
+        return (files, searchPaths.compactMap(Self.nearestExisting))
     }
 
     /// The folder itself, or the nearest one above it that is there.
-    private static func standing(_ folder: String) -> String? {
+    private static func nearestExisting(_ folder: String) -> String? {
         var folder = folder[...]
         while !folder.isEmpty, !isFolder(String(folder)) {
             folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]

@@ -66,7 +66,7 @@ extension MaskLibrary {
     public func summary(of name: String) -> MaskSummary? {
         guard let json = description(of: name) else { return nil }
         var found = OptionCollector()
-        for member in family(of: name) {
+        for member in includeClosure(of: name) {
             if let description = description(of: member) { found.collect(from: description) }
         }
         return MaskSummary(
@@ -86,7 +86,9 @@ extension MaskLibrary {
         private static let wide = ["swap", "effect", "frame", "particles"]
 
         mutating func collect(from description: JSON) {
-            if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue { (isPersonal, isHiding) = (false, true) }
+            if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
+                (isPersonal, isHiding) = (false, true)
+            }
             for layer in description["layers"]?.elements ?? [] {
                 let kind = layer["kind"]?.string ?? ""
                 if let name = layer["tint"]?["name"]?.string {

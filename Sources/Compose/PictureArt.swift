@@ -76,7 +76,7 @@ struct PictureArt {
         file: String, folder: String, target: ArtTarget, fit: PictureFit, border: SIMD4<Float> = .zero,
         place: PicturePlace = .center, size: Float? = nil, margin: Float = 0
     ) throws {
-        let path = try Art.inside(folder, file)
+        let path = try Art.resolvePath(folder, file)
         let picture = Point(Float(target.width), Float(target.height))
         // The art's shape is known once it is read: first at a size that suits art as high as the picture.
         let draft = try ArtReader.load(path: path, maxDimension: 64)
@@ -122,7 +122,7 @@ struct PictureArt {
     }
 
     /// - Parameter backdrop: what shines through where the art is not opaque; nil: the frame.
-    func sheet(over backdrop: Color? = nil) -> FrameOverlay {
+    func overlay(over backdrop: Color? = nil) -> FrameOverlay {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
         for y in 0..<target.height {

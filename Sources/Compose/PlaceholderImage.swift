@@ -21,7 +21,7 @@ public enum PlaceholderImage {
     ///   - text: one or two sentences; may be empty.
     /// - Throws: `Problem` where it cannot be drawn; the frame is plain then.
     public static func draw(title: String, text: String, into frame: inout Frame) throws {
-        frame.fillAsCard()
+        frame.fillPlaceholderBackground()
         let layout = frame.layout
         let art = try Art(svg: svg(title, lines(of: text), layout), density: 1, range: layout.range)
         // The first pixel's centre is a whole number, its edge half a pixel before.

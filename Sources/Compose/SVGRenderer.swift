@@ -30,7 +30,9 @@ enum SVGRenderer {
                 let artist: Child
                 if let child { artist = child } else { artist = try Child.start() }
                 child = artist
-                if let answer = artist.ask(svg, limit: limit, density: density, patience: patience) { return answer }
+                if let answer = artist.request(svg, limit: limit, density: density, patience: patience) {
+                    return answer
+                }
                 child = nil
                 throw ArtReader.broken(path, "drawing it \(artist.end())")
             }
@@ -40,7 +42,7 @@ enum SVGRenderer {
     }
 
     /// Ends the child, if there is one.
-    static func rest() {
+    static func shutDownRenderer() {
         working.withLock { child in
             _ = child?.end()
             child = nil
@@ -98,7 +100,7 @@ private struct Child: Sendable {
     }
 
     /// - Returns: nil where the child has ended, or gives no answer.
-    func ask(
+    func request(
         _ svg: [UInt8], limit: Int, density: Float, patience: CInt
     ) -> (cart_reply, [UInt8])? {
         var request = cart_request()

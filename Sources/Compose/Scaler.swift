@@ -32,7 +32,7 @@ public struct Scaler: ~Copyable {
     /// Prepares for frames of these layouts, whatever they are.
     /// - Parameters:
     ///   - part: what of the input is shown, begun on even pixels; nil: all.
-    ///   - canMove: `show` will be called.
+    ///   - canMove: `setVisibleRect` will be called.
     public init(from input: FrameLayout, to output: FrameLayout, part: PixelRect? = nil, canMove: Bool = false) {
         let all = PixelRect(x: 0, y: 0, width: input.width, height: input.height)
         let part = part ?? all
@@ -52,7 +52,7 @@ public struct Scaler: ~Copyable {
     /// Shows a place within `part`, of its shape, from the next frame on. One between even pixels costs a third. Of one
     /// that moves, fewer pixels than a half as many across are not averaged: they are taken from between their neighbours.
     /// - Precondition: the fitter was made for it.
-    public mutating func show(_ place: Rect) {
+    public mutating func setVisibleRect(_ place: Rect) {
         precondition(canMove, "the fitter was made to move")
         guard place != shown else { return }
         shown = place

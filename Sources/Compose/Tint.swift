@@ -26,7 +26,7 @@ struct Tint: Sendable {
 
     /// Dyes a picture: what is as light as its mean becomes the colour, what is darker goes towards black, what is lighter
     /// towards white. So art of any colour, or of none, may be tinted.
-    func dye(_ raster: inout RGBAImage) {
+    func apply(_ raster: inout RGBAImage) {
         var (sum, weight): (Float, Float) = (0, 0)
         for i in stride(from: 0, to: raster.bytes.count, by: 4) {
             sum += Self.luma(raster.bytes, i)

@@ -34,7 +34,7 @@ public struct Scene: Sendable {
 }
 
 /// What changes from frame to frame in how a layer is drawn.
-public struct Look: Sendable {
+public struct Appearance: Sendable {
     /// 0...1.
     public var opacity: Float = 1
     /// What becomes of what is under the layer.
@@ -51,13 +51,13 @@ public struct Look: Sendable {
     public var paint: Paint { Paint(blend, opacity: opacity) }
 
     /// As much of a face's light as the layer takes.
-    public func taken(of light: FaceLight) -> FaceLight {
+    public func lightApplied(of light: FaceLight) -> FaceLight {
         FaceLight(gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light, direction: light.direction)
     }
 
     /// For art as it was drawn, under a face's light.
     public func paint(under light: FaceLight) -> Paint {
-        let light = taken(of: light)
+        let light = lightApplied(of: light)
         return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast)
     }
 }

@@ -29,7 +29,7 @@ public struct ControlClient: ~Copyable {
     /// Asks for one thing, and waits for its answer.
     /// - Parameter seconds: how long.
     /// - Throws: `RequestError` where the daemon said no, `Problem` where it said nothing.
-    public mutating func ask(_ request: JSON, within seconds: Int = 20) throws -> JSON {
+    public mutating func perform(_ request: JSON, within seconds: Int = 20) throws -> JSON {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {

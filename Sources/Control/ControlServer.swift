@@ -23,9 +23,9 @@ public enum ControlLimits {
 public protocol RequestResponder: Sendable {
     /// Does what a verb asks for. Called by the server's thread, which must not wait: what takes its time is done
     /// elsewhere, and answered when it is done, from any thread, once.
-    func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
+    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
     /// What subscribers should hear of since the last call. Called ten times a second while there are subscribers.
-    func news() -> [(topic: Topic, event: JSON)]
+    func pendingEvents() -> [(topic: Topic, event: JSON)]
 }
 
 /// Speaks with clients on a thread of its own: one JSON object a line, each way. Whatever a client does costs it its own
@@ -84,14 +84,14 @@ public final class ControlServer: Sendable {
             Glibc.close(theirs)
             throw Problem(.gone, "guise is ending")
         }
-        wakeEvent.ring()
+        wakeEvent.signal()
         return theirs
     }
 
     /// Sends what waits, and ends; returns when the socket is gone.
     public func close() {
         outbox.withLock { $0.isOpen = false }
-        wakeEvent.ring()
+        wakeEvent.signal()
         ended.wait()
     }
 
@@ -101,7 +101,7 @@ public final class ControlServer: Sendable {
             case .some(let listener): listener.descriptor
             case .none: CInt(-1)
             }
-        giveWay()
+        lowerThreadPriority()
         var clients: [Client] = []
         var polled: [pollfd] = []
         var count = 0
@@ -112,9 +112,9 @@ public final class ControlServer: Sendable {
             for client in clients { polled.append(client.wanted) }
             let listened = clients.contains { !$0.topics.isEmpty }
             let isBusy = clients.contains(where: \.hasLine)
-            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isLeaving) ? eventInterval : -1
+            let timeout = isBusy ? 0 : listened || clients.contains(where: \.isClosing) ? eventInterval : -1
             guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
-            if polled[0].revents != 0 { wakeEvent.hear() }
+            if polled[0].revents != 0 { wakeEvent.drain() }
 
             let (pending, isOpen) = outbox.withLock { outbox in
                 let taken = outbox
@@ -122,32 +122,32 @@ public final class ControlServer: Sendable {
                 outbox.newClients.removeAll()
                 return (taken, outbox.isOpen)
             }
-            for (topic, event) in listened ? daemon.news() : [] {
+            for (topic, event) in listened ? daemon.pendingEvents() : [] {
                 let line = event.text
-                for i in clients.indices where clients[i].topics.contains(topic) { clients[i].say(line) }
+                for i in clients.indices where clients[i].topics.contains(topic) { clients[i].enqueue(line) }
             }
             for (number, line) in pending.answers {
-                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].take(answer: line) }
+                if let i = clients.firstIndex(where: { $0.number == number }) { clients[i].completeRequest(with: line) }
             }
 
             for i in clients.indices {
                 if polled[i + 2].revents != 0 { clients[i].receive() }
-                answer(&clients[i], daemon)
+                handle(&clients[i], daemon)
                 clients[i].send()
-                if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].loseOther() }
+                if polled[i + 2].revents & Int16(POLLHUP) != 0 { clients[i].handleHangup() }
             }
-            for client in clients where client.isGone { client.hangUp() }
-            clients.removeAll(where: \.isGone)
-            if polled[1].revents != 0 { welcome(&clients, &count, listening) }
-            for descriptor in pending.newClients { receive(descriptor, &clients, &count) }
+            for client in clients where client.isClosed { client.closeSocket() }
+            clients.removeAll(where: \.isClosed)
+            if polled[1].revents != 0 { acceptClients(&clients, &count, listening) }
+            for descriptor in pending.newClients { addClient(descriptor, &clients, &count) }
             if !isOpen {
-                for client in clients { client.hangUp() }
+                for client in clients { client.closeSocket() }
                 return
             }
         }
     }
 
-    private func welcome(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
+    private func acceptClients(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
         while true {
             let descriptor = clinux_local_accept(listener)
             // Who waits at the door without a descriptor for him is heard again and again.
@@ -158,26 +158,28 @@ public final class ControlServer: Sendable {
                 Glibc.close(descriptor)
                 continue
             }
-            receive(descriptor, &clients, &count)
+            addClient(descriptor, &clients, &count)
         }
     }
 
-    private func receive(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
+    private func addClient(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
         count += 1
         var client = Client(descriptor, number: count)
         if clients.count >= ControlLimits.mostClients {
-            client.refuse(nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are connected already"))
-            client.leave()
+            client.enqueueError(
+                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are connected already"))
+            client.closeAfterFlush()
         }
-        if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.hangUp() }
+        if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.closeSocket() }
     }
 
-    private func answer(_ client: inout Client, _ daemon: any RequestResponder) {
+    private func handle(_ client: inout Client, _ daemon: any RequestResponder) {
         for _ in 0..<ControlLimits.linesAtOnce {
             switch client.nextLine() {
             case nil: return
             case .tooLong:
-                client.refuse(nil, RequestError(.badLine, "a line of more than \(ControlLimits.longestLine) bytes"))
+                client.enqueueError(
+                    nil, RequestError(.badLine, "a line of more than \(ControlLimits.longestLine) bytes"))
             case .line(let bytes):
                 var id: JSON?
                 do throws(RequestError) {
@@ -189,34 +191,34 @@ public final class ControlServer: Sendable {
                     let request = try Request(id: id, json)
                     if case .subscribe(let topics) = request.command {
                         client.topics = Set(topics)
-                        client.say(Self.done(id, JSON(["events": JSON(topics.map(\.rawValue))])))
+                        client.enqueue(Self.successLine(id, JSON(["events": JSON(topics.map(\.rawValue))])))
                     } else {
                         let (number, id) = (client.number, id)
                         client.pendingReplies += 1
-                        daemon.answer(request.command) { [weak self] result in self?.deliver(result, to: number, id) }
+                        daemon.handle(request.command) { [weak self] result in self?.postReply(result, to: number, id) }
                     }
                 } catch {
-                    client.refuse(id, error)
+                    client.enqueueError(id, error)
                 }
             }
         }
     }
 
-    private func deliver(_ result: Result<JSON, any Error>, to number: Int, _ id: JSON?) {
+    private func postReply(_ result: Result<JSON, any Error>, to number: Int, _ id: JSON?) {
         let line =
             switch result {
-            case .success(let json): Self.done(id, json)
-            case .failure(let error): Self.refused(id, RequestError(error))
+            case .success(let json): Self.successLine(id, json)
+            case .failure(let error): Self.errorLine(id, RequestError(error))
             }
         outbox.withLock { $0.answers.append((number, line)) }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
-    fileprivate static func done(_ id: JSON?, _ json: JSON) -> String {
+    fileprivate static func successLine(_ id: JSON?, _ json: JSON) -> String {
         JSON.object(id: id).with("ok", json).text
     }
 
-    fileprivate static func refused(_ id: JSON?, _ requestError: RequestError) -> String {
+    fileprivate static func errorLine(_ id: JSON?, _ requestError: RequestError) -> String {
         JSON.object(id: id).with("error", requestError.json).text
     }
 }
@@ -238,7 +240,7 @@ private struct Client {
     let descriptor: CInt
     var topics: Set<Topic> = []
     /// Nothing more will be read from it or said to it.
-    private(set) var isGone = false
+    private(set) var isClosed = false
     private var received: [UInt8] = []
     /// Bytes of `received` that hold no end of a line.
     private var searched = 0
@@ -248,24 +250,24 @@ private struct Client {
     var pendingReplies = 0
     private var waiting: [UInt8] = []
     private var sent = 0
-    private var leavesBy: UInt64?
+    private var closeDeadline: UInt64?
 
     init(_ descriptor: CInt, number: Int) { (self.descriptor, self.number) = (descriptor, number) }
 
-    var isLeaving: Bool { leavesBy != nil }
+    var isClosing: Bool { closeDeadline != nil }
 
     var wanted: pollfd {
         // Who has said much and reads nothing is not listened to.
-        let listens = !isLeaving && !hasEnded && received.count <= ControlLimits.longestLine
+        let listens = !isClosing && !hasEnded && received.count <= ControlLimits.longestLine
         let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)
         return pollfd(fd: descriptor, events: Int16(events), revents: 0)
     }
 
     /// True where an answer can be made without hearing more.
-    var hasLine: Bool { !isLeaving && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
+    var hasLine: Bool { !isClosing && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
 
     mutating func receive() {
-        guard !isLeaving, !hasEnded, received.count <= ControlLimits.longestLine else { return }
+        guard !isClosing, !hasEnded, received.count <= ControlLimits.longestLine else { return }
         let chunk = 16 << 10
         let before = received.count
         received.append(contentsOf: repeatElement(0, count: chunk))
@@ -276,13 +278,13 @@ private struct Client {
         switch count {
         case 0: hasEnded = true
         case -Int(EAGAIN): break
-        case ..<0: isGone = true
+        case ..<0: isClosed = true
         default: break
         }
     }
 
     mutating func nextLine() -> Input? {
-        guard !isLeaving else { return nil }
+        guard !isClosing else { return nil }
         guard let end = received[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = received.count
             if isSkipping || searched > ControlLimits.longestLine {
@@ -307,43 +309,45 @@ private struct Client {
     }
 
     /// Takes what its request came to.
-    mutating func take(answer line: String) {
+    mutating func completeRequest(with line: String) {
         pendingReplies -= 1
-        say(line)
+        enqueue(line)
     }
 
-    mutating func say(_ line: String) {
-        guard !isLeaving, !isGone else { return }
+    mutating func enqueue(_ line: String) {
+        guard !isClosing, !isClosed else { return }
         waiting += Array(line.utf8)
         waiting.append(UInt8(ascii: "\n"))
         guard waiting.count - sent > ControlLimits.mostWaiting else { return }
         send()
-        guard waiting.count - sent > ControlLimits.mostWaiting, !isGone else { return }
+        guard waiting.count - sent > ControlLimits.mostWaiting, !isClosed else { return }
         // The line that is half sent is finished; the rest is not.
         let end = waiting[sent...].firstIndex(of: UInt8(ascii: "\n")) ?? waiting.endIndex - 1
         waiting.removeSubrange((end + 1)...)
         let requestError = RequestError(.tooSlow, "dropped: \(ControlLimits.mostWaiting >> 10) KiB were not read")
         let farewell: JSON = JSON(["event": "dropped", "error": requestError.json])
         waiting += Array(farewell.text.utf8) + [UInt8(ascii: "\n")]
-        leave()
+        closeAfterFlush()
     }
 
-    mutating func refuse(_ id: JSON?, _ requestError: RequestError) { say(ControlServer.refused(id, requestError)) }
+    mutating func enqueueError(_ id: JSON?, _ requestError: RequestError) {
+        enqueue(ControlServer.errorLine(id, requestError))
+    }
 
     /// Goes when it has read what waits, or has not for long.
-    mutating func leave() { leavesBy = monotonicTime() + ControlLimits.farewell * 1_000_000_000 }
+    mutating func closeAfterFlush() { closeDeadline = monotonicTime() + ControlLimits.farewell * 1_000_000_000 }
 
     /// Nobody is at the other end any more: what was said is done, and not answered.
-    mutating func loseOther() { if hasEnded, !hasLine { isGone = true } }
+    mutating func handleHangup() { if hasEnded, !hasLine { isClosed = true } }
 
     mutating func send() {
-        while sent < waiting.count, !isGone {
+        while sent < waiting.count, !isClosed {
             let count = unsafe waiting.withUnsafeBufferPointer {
                 unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
             }
             if count == -Int(EAGAIN) { break }
             guard count > 0 else {
-                isGone = true
+                isClosed = true
                 return
             }
             sent += count
@@ -352,13 +356,13 @@ private struct Client {
             waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.mostWaiting)
             sent = 0
             // Who says no more may wait for answers; what it had half said was nothing.
-            if isLeaving || hasEnded && pendingReplies == 0 && !hasLine { isGone = true }
+            if isClosing || hasEnded && pendingReplies == 0 && !hasLine { isClosed = true }
         } else if sent > 1 << 16 {
             waiting.removeSubrange(..<sent)
             sent = 0
         }
-        if let leavesBy, monotonicTime() > leavesBy { isGone = true }
+        if let closeDeadline, monotonicTime() > closeDeadline { isClosed = true }
     }
 
-    func hangUp() { close(descriptor) }
+    func closeSocket() { close(descriptor) }
 }

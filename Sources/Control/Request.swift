@@ -105,7 +105,9 @@ public struct Request: Equatable, Sendable {
         case "previous": return .previous
         case "clear": return .clear
         case "wear":
-            guard fields.has("masks") else { throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks") }
+            guard fields.has("masks") else {
+                throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks")
+            }
             return .wear(try fields.strings("masks", default: []))
         case "random": return .random
         case "surprise": return .surprise

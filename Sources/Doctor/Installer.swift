@@ -27,17 +27,17 @@ public struct Installer {
 
     /// The user at the terminal.
     public struct Console {
-        let say: (String) -> Void
+        let print: (String) -> Void
         /// A question that y or n answers; nil where nobody can be asked.
-        let ask: ((String) -> Bool)?
+        let confirm: ((String) -> Bool)?
         /// Runs a program in the terminal and returns its exit status.
         let runInTerminal: ([String]) -> Int
 
         /// How lines are shown, questions asked, and programs run that ask themselves.
         public init(
-            say: @escaping (String) -> Void, ask: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
+            print: @escaping (String) -> Void, confirm: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
         ) {
-            (self.say, self.ask, self.runInTerminal) = (say, ask, runInTerminal)
+            (self.print, self.query, self.runInTerminal) = (print, confirm, runInTerminal)
         }
     }
 
@@ -65,10 +65,10 @@ public struct Installer {
     /// Puts all into place. What is there already stays; running it again is harmless.
     /// - Throws: `Problem` where a file cannot be written.
     public func install() throws(Problem) {
-        for file in try files() { try put(file) }
+        for file in try files() { try write(file) }
         startUnits()
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
-            user.say("zsh finds its completions with this line in ~/.zshrc, before compinit: fpath+=(\(folder))")
+            user.print("zsh finds its completions with this line in ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
         if choices.hasModule { try installModule() }
     }
@@ -98,7 +98,7 @@ public struct Installer {
                 let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
                 text = lines.filter { line in !Self.namespaced.contains { line.hasPrefix("\($0)=") } }
                     .joined(separator: "\n")
-                user.say("this system lets no user have namespaces: guise.service goes without what needs one")
+                user.print("this system lets no user have namespaces: guise.service goes without what needs one")
             }
             files.append(InstalledFile(path: "\(units)/\(name)", body: text))
         }
@@ -124,13 +124,13 @@ public struct Installer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func put(_ file: InstalledFile) throws(Problem) {
+    private func write(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
-        guard there != file.text else { return user.say("is there: \(file.path)") }
+        guard there != file.text else { return user.print("is there: \(file.path)") }
         if InstalledFile.state(of: there) == .edited, !choices.hasEdited {
-            return user.say("kept, for it was edited (--force replaces it): \(file.path)")
+            return user.print("kept, for it was edited (--force replaces it): \(file.path)")
         }
-        user.say("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
+        user.print("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
         guard !choices.isDry else { return }
         let path = system.root + file.path
         do {
@@ -144,15 +144,15 @@ public struct Installer {
 
     private func startUnits() {
         let commands = [["daemon-reload"], ["enable", "--now", "guise.socket"]].map { ["systemctl", "--user"] + $0 }
-        if choices.isDry { return commands.forEach { user.say("would run: \($0.joined(separator: " "))") } }
+        if choices.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
         // Without a user manager, as in a container or after su, the units wait for the next login.
         for command in commands where system.run(command).text == nil {
-            return user.say(
+            return user.print(
                 "no systemd of this user answered; in your session, run: "
                     + commands.map { $0.joined(separator: " ") }.joined(separator: " && "))
         }
-        user.say("guise now starts with its first command (guise.socket)")
-        user.say(
+        user.print("guise now starts with its first command (guise.socket)")
+        user.print(
             "to have it from each login on, before programs look for cameras: systemctl --user enable guise.service")
     }
 
@@ -167,23 +167,23 @@ public struct Installer {
         for (name, path) in Self.moduleFiles {
             let text = try shipped(name)
             guard system.text(path) != text else { continue }
-            user.say(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
-            for line in text.split(separator: "\n") { user.say("    \(line)") }
+            user.print(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
+            for line in text.split(separator: "\n") { user.print("    \(line)") }
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
         guard !commands.isEmpty else {
-            return user.say("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
+            return user.print("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
         }
         for path in otherOptions {
-            user.say("\(path) has options for v4l2loopback too; those of both files hold together")
+            user.print("\(path) has options for v4l2loopback too; those of both files hold together")
         }
         if system.moduleIsLoaded {
-            user.say(
+            user.print(
                 "v4l2loopback is loaded with what it has; these options hold after a restart, or: \(system.reload)")
         } else if system.moduleIsBuilt {
             commands.append(["modprobe", Module.name])
         } else {
-            user.say("v4l2loopback is not installed: sudo apt install v4l2loopback-dkms")
+            user.print("v4l2loopback is not installed: sudo apt install v4l2loopback-dkms")
         }
         runAsRoot(commands)
     }
@@ -200,20 +200,20 @@ public struct Installer {
     /// Shows commands, asks, and runs them as root.
     private func runAsRoot(_ commands: [[String]]) {
         let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
-        user.say("this needs root:")
+        user.print("this needs root:")
         for command in commands {
-            user.say("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
+            user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
         }
         guard !choices.isDry else { return }
-        guard let helper, let ask = user.ask else {
-            return user.say(
+        guard let helper, let confirm = user.confirm else {
+            return user.print(
                 helper == nil ? "there is no sudo: run it as root" : "nobody can be asked here: run it yourself")
         }
-        guard ask("run it now? [y/N] ") else { return user.say("left out") }
+        guard confirm("run it now? [y/N] ") else { return user.print("left out") }
         for command in commands {
             let status = user.runInTerminal([helper] + command)
             guard status == 0 else {
-                return user.say("`\(command.joined(separator: " "))` ended with \(status); the rest was left out")
+                return user.print("`\(command.joined(separator: " "))` ended with \(status); the rest was left out")
             }
         }
     }
@@ -229,7 +229,7 @@ public struct Installer {
         for path in paths {
             switch InstalledFile.state(of: system.text(path)) {
             case .absent: break
-            case .edited where !choices.hasEdited: user.say("kept, for it was edited (--force removes it): \(path)")
+            case .edited where !choices.hasEdited: user.print("kept, for it was edited (--force removes it): \(path)")
             case .ours, .edited: try remove(path)
             }
         }
@@ -243,14 +243,14 @@ public struct Installer {
         if let cache = system.base("XDG_CACHE_HOME", ".cache") { try remove("\(cache)/guise") }
         if let socket = system.socket {
             // A daemon that was started by hand still uses them.
-            if case .line = system.ask(socket, "{\"request\": \"status\"}") {
-                user.say("kept while a guise runs: \(socket.parent)")
+            if case .line = system.query(socket, "{\"request\": \"status\"}") {
+                user.print("kept while a guise runs: \(socket.parent)")
             } else {
                 try remove(socket.parent)
             }
         }
         if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
-            user.say("kept, for it is yours: \(own)")
+            user.print("kept, for it is yours: \(own)")
         }
         if choices.hasModule { uninstallModule() }
     }
@@ -258,8 +258,8 @@ public struct Installer {
     private func stopUnits() {
         let command = ["systemctl", "--user", "disable", "--now", "guise.socket", "guise.service"]
         guard system.has("\(system.unitFolder ?? "")/guise.socket") else { return }
-        if choices.isDry { return user.say("would run: \(command.joined(separator: " "))") }
-        if system.run(command).text != nil { user.say("stopped guise.socket and guise.service") }
+        if choices.isDry { return user.print("would run: \(command.joined(separator: " "))") }
+        if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
     /// Removes a file or folder, and the folders above it that are empty then, up to the user's own.
@@ -267,7 +267,7 @@ public struct Installer {
         let files = FileManager.default
         // A link to nothing is there too.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
-        user.say("\(choices.isDry ? "would remove" : "removed"): \(path)")
+        user.print("\(choices.isDry ? "would remove" : "removed"): \(path)")
         guard !choices.isDry else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", cure: "remove it by hand")
@@ -285,11 +285,11 @@ public struct Installer {
         let there = Self.moduleFiles.filter { system.has($0.1) }
         guard !there.isEmpty else { return }
         for (name, path) in there where system.text(path) != (try? shipped(name)) {
-            user.say("\(path) was edited")
+            user.print("\(path) was edited")
         }
         runAsRoot([["rm", "-f"] + there.map(\.1)])
         if system.moduleIsLoaded {
-            user.say("v4l2loopback stays loaded until the next start, or: sudo modprobe -r \(Module.name)")
+            user.print("v4l2loopback stays loaded until the next start, or: sudo modprobe -r \(Module.name)")
         }
     }
 }

@@ -47,7 +47,7 @@ extension Check {
         if let service, !service.isActive, let socket = system.unit("guise.socket"), socket.isActive {
             return .ok("systemd listens at \(path)")
         }
-        switch system.ask(path, "{\"request\": \"status\"}") {
+        switch system.query(path, "{\"request\": \"status\"}") {
         case .refused: return .warning("\(path) was left by a daemon that has ended", cure: restart)
         case .silent: return .error("the daemon at \(path) does not answer", cure: restart)
         case .line(let line):

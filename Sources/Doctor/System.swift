@@ -20,7 +20,7 @@ public struct System: Sendable {
     /// Runs a program and returns what it printed.
     public var run: @Sendable (_ arguments: [String]) -> Output
     /// Sends a line to a Unix socket and returns the line that comes back.
-    public var ask: @Sendable (_ socket: String, _ line: String) -> Answer
+    public var query: @Sendable (_ socket: String, _ line: String) -> Answer
 
     /// What `config.json` says, as far as a camera's readers see it.
     public enum Setting: Equatable, Sendable {
@@ -59,17 +59,17 @@ public struct System: Sendable {
         shared: String? = nil, setting: Setting = .read(file: nil, width: 1280, height: 720),
         isTaken: @escaping @Sendable (String) -> Bool = { _ in false },
         run: @escaping @Sendable ([String]) -> Output = { _ in .absent },
-        ask: @escaping @Sendable (String, String) -> Answer = { _, _ in .refused }
+        query: @escaping @Sendable (String, String) -> Answer = { _, _ in .refused }
     ) {
         (self.root, self.environment, self.user, self.devices) = (root, environment, user, devices)
-        (self.shared, self.setting, self.isTaken, self.run, self.ask) = (shared, setting, isTaken, run, ask)
+        (self.shared, self.setting, self.isTaken, self.run, self.query) = (shared, setting, isTaken, run, query)
     }
 
     /// This machine.
     public static func here(shared: String?, setting: Setting) -> System {
         System(
             environment: ProcessInfo.processInfo.environment, user: getuid(), devices: listDevices(), shared: shared,
-            setting: setting, isTaken: cameraIsTaken, run: { runProgram($0) }, ask: { askSocket($0, $1) })
+            setting: setting, isTaken: cameraIsTaken, run: { runProgram($0) }, query: { querySocket($0, $1) })
     }
 }
 

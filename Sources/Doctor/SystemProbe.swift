@@ -29,7 +29,7 @@ func runProgram(_ arguments: [String], patience: Double = ourPatience) -> System
             case .end:
                 return child.finish() == .status(0) ? .text(String(decoding: text, as: UTF8.self)) : .failed
             }
-            child.listen()
+            child.drainErrors()
         }
         return .failed
     } catch {
@@ -50,7 +50,7 @@ func cameraIsTaken(_ path: String) -> Bool {
 }
 
 /// Sends a line to a Unix socket, and waits for one.
-func askSocket(_ path: String, _ line: String, patience: Double = ourPatience) -> System.Answer {
+func querySocket(_ path: String, _ line: String, patience: Double = ourPatience) -> System.Answer {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { return .refused }
     defer { close(descriptor) }

@@ -36,4 +36,6 @@ private func nanoseconds(_ clock: clockid_t) -> UInt64 {
 
 /// Lets this thread go behind others: frames go first where cores are few.
 /// - Parameter nice: added to its nice value, 0 to 19.
-public func giveWay(by nice: CInt = 5) { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice) }
+public func lowerThreadPriority(by nice: CInt = 5) {
+    _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice)
+}

@@ -119,7 +119,7 @@ public struct FileVersion: Equatable, Sendable {
 /// - Parameter overwrites: a file that exists is replaced.
 /// - Throws: `system` if the folder cannot be written, or the file exists and must not be replaced.
 public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = false) throws(Problem) {
-    let part = path + "." + unguessable() + ".part"
+    let part = path + "." + randomFileName() + ".part"
     func problem() -> Problem {
         Problem(
             .system, "cannot write \(path): \(message(of: errno))",
@@ -155,7 +155,7 @@ public func renameToNew(_ file: String, _ name: String) -> Bool {
 }
 
 /// 16 hexadecimal digits of the system's random numbers, for names that nobody can guess.
-public func unguessable() -> String {
+public func randomFileName() -> String {
     let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
 }

@@ -51,9 +51,9 @@ public struct FolderWatch: ~Copyable {
     @discardableResult
     public func wait(quiet: CInt) -> WaitResult {
         var result = WaitResult()
-        while result.isEmpty { result = listen(for: -1) }
+        while result.isEmpty { result = pollEvents(for: -1) }
         for _ in 0..<5 where !result.contains(.wakeEvent) {
-            let more = listen(for: quiet)
+            let more = pollEvents(for: quiet)
             if more.isEmpty { break }
             result.formUnion(more)
         }
@@ -74,9 +74,10 @@ public struct FolderWatch: ~Copyable {
     }
 
     /// Hears what is there, or comes within so many milliseconds.
-    private func listen(for timeout: CInt) -> WaitResult {
+    private func pollEvents(for timeout: CInt) -> WaitResult {
         var polled: [2 of pollfd] = [
-            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0), pollfd(fd: wakeEvent, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeEvent, events: Int16(POLLIN), revents: 0),
         ]
         var span = polled.mutableSpan
         let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }

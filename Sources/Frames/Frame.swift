@@ -41,7 +41,7 @@
     }
 
     /// Paints the ground of all cards: a dark blue-grey, by BT.601.
-    public mutating func fillAsCard() { fill(y: 48, u: 138, v: 124) }
+    public mutating func fillPlaceholderBackground() { fill(y: 48, u: 138, v: 124) }
 
     /// Paints the whole frame in one colour, in the frame's own range.
     public mutating func fill(y: UInt8, u: UInt8, v: UInt8) {

@@ -15,10 +15,10 @@ public final class WakeEvent: Sendable {
     deinit { close(descriptor) }
 
     /// Never waits.
-    public func ring() { eventfd_write(descriptor, 1) }
+    public func signal() { eventfd_write(descriptor, 1) }
 
     /// Silences it, after it was heard.
-    public func hear() {
+    public func drain() {
         var count = eventfd_t()
         unsafe eventfd_read(descriptor, &count)
     }

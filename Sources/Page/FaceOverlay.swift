@@ -70,7 +70,8 @@ public struct FaceOverlay: Sendable {
     }
 
     /// Fills a rectangle, as much of it as is in the picture.
-    private static func fill(_ frame: inout Frame, _ x: Int, _ y: Int, _ width: Int, _ height: Int, _ color: LineColor) {
+    private static func fill(_ frame: inout Frame, _ x: Int, _ y: Int, _ width: Int, _ height: Int, _ color: LineColor)
+    {
         let layout = frame.layout
         let left = max(0, x)
         let top = max(0, y)

@@ -47,7 +47,7 @@ final class HandshakeHandler: ChannelInboundHandler {
             let json = try? JSON(Array(frame.unmaskedData.readableBytesView), file: "handshake")
             guard let nonce = json?["nonce"]?.string, let shown = json?["proof"]?.string,
                 let proof = handshake.serverProof(for: shown, clientNonce: nonce)
-            else { return refuse(context) }
+            else { return reject(context) }
             let token = router.sessions.begin(handshake.secret, on: context.eventLoop)
             state = .proven(token: token)
             timer.authenticated()
@@ -65,7 +65,7 @@ final class HandshakeHandler: ChannelInboundHandler {
     }
 
     /// A wrong proof is answered after a pause, so that secrets are not tried at full speed.
-    private func refuse(_ context: ChannelHandlerContext) {
+    private func reject(_ context: ChannelHandlerContext) {
         state = .refused
         let bound = context.loopBound
         context.eventLoop.assumeIsolated().scheduleTask(in: router.limits.refusalPause) { [self] in

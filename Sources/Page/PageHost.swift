@@ -7,11 +7,11 @@ public protocol PageHost: Sendable {
     /// A mask on a face, as a small JPEG.
     func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8]
     /// Keeps the present undressed picture as the user's own face. Returns how many faces it shows.
-    func keepFace() async throws -> Int
+    func storeFace() async throws -> Int
     /// A photo's bytes, its faces dressed with what is worn now.
-    func dress(photo: [UInt8]) async throws -> MaskedPhoto
+    func mask(photo: [UInt8]) async throws -> MaskedPhoto
     /// Where that snapshot or recording lies, if this daemon made it.
-    func path(inAlbum name: String) -> String?
+    func capturePath(named name: String) -> String?
     /// A connection to the control server.
     func connect() throws -> CInt
 }
@@ -20,7 +20,7 @@ public protocol PageHost: Sendable {
 public enum PageFace: String, Sendable {
     /// The sample's portrait.
     case sample
-    /// The one that was kept by `keepFace`.
+    /// The one that was kept by `storeFace`.
     case mine
 }
 

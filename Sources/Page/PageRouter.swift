@@ -43,14 +43,14 @@ final class PageRouter: Sendable {
     /// - Throws: if the connection is gone.
     func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
-        case .forbidden(let why): return try await forbid(why, writer)
-        case .unauthorized: return try await refuse(Self.unauthorized, writer)
+        case .forbidden(let why): return try await sendForbidden(why, writer)
+        case .unauthorized: return try await sendError(Self.unauthorized, writer)
         case .open, .authorized: break
         }
         let response: Response
         do {
             response = try await respond(to: request)
-        } catch { return try await refuse(PageError(error), writer) }
+        } catch { return try await sendError(PageError(error), writer) }
         switch response {
         case .whole(let headers, let bytes): try await writer.send(.ok, headers, bytes)
         case .stream(let headers, let stream):
@@ -70,18 +70,18 @@ final class PageRouter: Sendable {
     private func respond(to request: PageRequest) async throws -> Response {
         switch (request.method, request.path) {
         case (.GET, "/stream"):
-            let look = try PictureStream.look(request)
+            let look = try PictureStream.options(request)
             return .stream(headers(PictureStream.type), PictureStream(preview: preview, look: look))
         case (.GET, "/thumbnail"): return try await thumbnail(request)
         case (.POST, "/face"):
-            return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.keepFace())]).text.utf8))
+            return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.storeFace())]).text.utf8))
         case (.POST, "/photo"):
-            let dressed = try await host.dress(photo: request.body)
+            let dressed = try await host.mask(photo: request.body)
             var headers = headers("image/jpeg")
             headers.add(name: "X-Guise-Faces", value: "\(dressed.faces)")
             headers.add(name: "X-Guise-Covered", value: "\(dressed.coveredCandidates)")
             return .whole(headers, dressed.jpeg)
-        case (.GET, let path) where path.hasPrefix("/album/"): return try album(request)
+        case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this is for web sockets (RFC 6455)")
         case (.GET, let path):
             guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not here") }
@@ -110,7 +110,7 @@ final class PageRouter: Sendable {
 
     /// Sends an error as JSON.
     /// - Throws: if the connection is gone.
-    func refuse(_ requestError: PageError, _ writer: ResponseWriter) async throws {
+    func sendError(_ requestError: PageError, _ writer: ResponseWriter) async throws {
         let body: JSON = JSON(["error": JSON(["code": JSON(requestError.code), "message": JSON(requestError.message)])])
         let status = HTTPResponseStatus(statusCode: requestError.status)
         var headers = headers(Self.jsonType)
@@ -121,7 +121,7 @@ final class PageRouter: Sendable {
     private static let unauthorized = PageError(
         401, "unauthorized", "no session has that token; run `guise page` in a terminal")
 
-    private func forbid(_ why: String, _ writer: ResponseWriter) async throws {
+    private func sendForbidden(_ why: String, _ writer: ResponseWriter) async throws {
         let page = """
             <!doctype html>
             <html lang="en">
@@ -151,9 +151,9 @@ final class PageRouter: Sendable {
         return .whole(headers, jpeg)
     }
 
-    private func album(_ request: PageRequest) throws -> Response {
+    private func capture(_ request: PageRequest) throws -> Response {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
-            let path = host.path(inAlbum: name), let file = CaptureFile(path)
+            let path = host.capturePath(named: name), let file = CaptureFile(path)
         else {
             throw PageError(404, "not-found", "no picture or recording of that name was made since guise began")
         }

@@ -34,14 +34,14 @@ public final class Preview: Sendable {
     public let layout: FrameLayout
     private let after = FrameSlot()
     private let before = FrameSlot()
-    private let came: @Sendable () -> Void
+    private let onViewer: @Sendable () -> Void
     private let encodings = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - layout: of all frames to come.
-    ///   - came: somebody began to look.
-    public init(layout: FrameLayout, came: @escaping @Sendable () -> Void) {
-        (self.layout, self.came) = (layout, came)
+    ///   - onViewer: somebody began to look.
+    public init(layout: FrameLayout, onViewer: @escaping @Sendable () -> Void) {
+        (self.layout, self.onViewer) = (layout, onViewer)
     }
 
     private func slot(_ picture: Picture) -> FrameSlot { picture == .after ? after : before }
@@ -55,7 +55,7 @@ public final class Preview: Sendable {
 
     /// Somebody looks at that, and what was handed over last is old enough.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    public func wants(_ picture: Picture, at now: UInt64) -> Bool {
+    public func needsFrame(_ picture: Picture, at now: UInt64) -> Bool {
         let slot = slot(picture)
         guard slot.viewers.load(ordering: .relaxed) > 0 else { return false }
         return now >= slot.taken.load(ordering: .relaxed) &+ slot.gap.load(ordering: .relaxed)
@@ -63,23 +63,24 @@ public final class Preview: Sendable {
 
     /// Copies what others see. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    public func put(_ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay], at now: UInt64) {
+    public func update(_ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay], at now: UInt64) {
         // Only the picture before masks is kept as a portrait, which a placeholder must not be.
-        put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: now)
+        update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
-    /// Copies the picture as it was before masks, as `put`. The user alone sees it, on the page, to compare.
-    public func putUncovered(_ view: borrowing FrameView, overlay: borrowing [FaceOverlay], at now: UInt64) {
-        put(.before, view, overlay: overlay, isPlaceholder: false, at: now)
+    /// Copies the picture as it was before masks, as `update`. The user alone sees it, on the page, to compare.
+    public func updateUnmasked(_ view: borrowing FrameView, overlay: borrowing [FaceOverlay], at now: UInt64) {
+        update(.before, view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
-    /// Copies what is shown for the picture before masks while there is none, as `put`.
-    public func putPlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
-        put(.before, frame.view, overlay: [], isPlaceholder: true, at: now)
+    /// Copies what is shown for the picture before masks while there is none, as `update`.
+    public func updatePlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
+        update(.before, frame.view, overlay: [], isPlaceholder: true, at: now)
     }
 
-    func put(
-        _ picture: Picture, _ view: borrowing FrameView, overlay: borrowing [FaceOverlay], isPlaceholder: Bool, at now: UInt64
+    func update(
+        _ picture: Picture, _ view: borrowing FrameView, overlay: borrowing [FaceOverlay], isPlaceholder: Bool,
+        at now: UInt64
     ) {
         precondition(view.layout == layout, "a frame has the preview's layout")
         let slot = slot(picture)
@@ -109,11 +110,11 @@ public final class Preview: Sendable {
 
         init(_ preview: Preview, _ options: StreamOptions) {
             (self.preview, self.options) = (preview, options)
-            preview.slot(options.picture).come(options, preview.layout)
-            preview.came()
+            preview.slot(options.picture).addViewer(options, preview.layout)
+            preview.onViewer()
         }
 
-        deinit { preview.slot(options.picture).go(options) }
+        deinit { preview.slot(options.picture).removeViewer(options) }
 
         /// The next picture as a JPEG that is another than that of `number`, which it becomes.
         func next(after number: inout Int) async throws -> [UInt8] {
@@ -215,7 +216,7 @@ private final class FrameSlot: Sendable {
 
         /// The encoder for those who look alike.
         mutating func cache(_ options: Preview.StreamOptions, _ layout: FrameLayout) throws -> JPEGCache {
-            if let known = caches.first(where: { $0.makes(options) }) { return known }
+            if let known = caches.first(where: { $0.matches(options) }) { return known }
             let cache = try JPEGCache(options, layout)
             caches.append(cache)
             return cache
@@ -226,7 +227,7 @@ private final class FrameSlot: Sendable {
             frame = Frame(.onePixel)
         }
 
-        mutating func close(_ options: Preview.StreamOptions) { caches.removeAll { $0.makes(options) } }
+        mutating func close(_ options: Preview.StreamOptions) { caches.removeAll { $0.matches(options) } }
     }
 
     let newest = Mutex(Newest())
@@ -243,10 +244,10 @@ private final class FrameSlot: Sendable {
     /// Room for so many is there from the beginning; more are seldom.
     private static let mostFaces = 8
 
-    func come(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
+    func addViewer(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
         viewerOptions.withLock { viewerOptions in
             viewerOptions.append(options)
-            settle(viewerOptions)
+            updateRate(viewerOptions)
             newest.withLock { newest in
                 guard !newest.isThere else { return }
                 newest.frame = Frame(layout)
@@ -256,10 +257,10 @@ private final class FrameSlot: Sendable {
         }
     }
 
-    func go(_ options: Preview.StreamOptions) {
+    func removeViewer(_ options: Preview.StreamOptions) {
         viewerOptions.withLock { viewerOptions in
             if let place = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: place) }
-            settle(viewerOptions)
+            updateRate(viewerOptions)
             let isLast = viewerOptions.isEmpty
             if !viewerOptions.contains(where: { ($0.width, $0.hasOverlay) == (options.width, options.hasOverlay) }) {
                 shown.withLock { shown in
@@ -271,7 +272,7 @@ private final class FrameSlot: Sendable {
         }
     }
 
-    private func settle(_ viewerOptions: [Preview.StreamOptions]) {
+    private func updateRate(_ viewerOptions: [Preview.StreamOptions]) {
         // With room for an uneven loop: at 15 a second each second frame of 30 is taken.
         let rate = viewerOptions.map(\.rate).max() ?? 1
         gap.store(UInt64(0.9e9 / rate), ordering: .relaxed)
@@ -291,5 +292,7 @@ private final class JPEGCache {
         encoder = try JPEGEncoder(layout: layout, maxWidth: options.width)
     }
 
-    func makes(_ other: Preview.StreamOptions) -> Bool { (options.width, options.hasOverlay) == (other.width, other.hasOverlay) }
+    func matches(_ other: Preview.StreamOptions) -> Bool {
+        (options.width, options.hasOverlay) == (other.width, other.hasOverlay)
+    }
 }

@@ -42,7 +42,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             guard let request, !hasAnswered else { return }
             self.request = nil
             if let requestError = bodyCount > bodyLimit ? tooLarge : nil {
-                answer(context) { try await $0.refuse(requestError, $1) }
+                answer(context) { try await $0.sendError(requestError, $1) }
             } else {
                 answer(context) { try await $0.answer(request, $1) }
             }
@@ -62,7 +62,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
         if announced > mostRead {
-            answer(context) { [tooLarge] in try await $0.refuse(tooLarge, $1) }
+            answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if announced > 0, announced <= bodyLimit {
             self.request?.body.reserveCapacity(announced)
         }
@@ -72,7 +72,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard !hasAnswered else { return }
         bodyCount += bytes.readableBytes
         if bodyCount > mostRead {
-            answer(context) { [tooLarge] in try await $0.refuse(tooLarge, $1) }
+            answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if bodyCount <= bodyLimit {
             request?.body.append(contentsOf: bytes.readableBytesView)
         } else {
@@ -120,7 +120,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             requestError = PageError(400, "bad-request", "that is no HTTP request")
         }
         isKept = false
-        answer(context) { try await $0.refuse(requestError, $1) }
+        answer(context) { try await $0.sendError(requestError, $1) }
     }
 
     // MARK: - responses

@@ -72,7 +72,9 @@ public struct PrivacyGate: ~Copyable {
     public mutating func reset() { cover.reset() }
 
     /// Looks for what moves in the frame that was searched, before it is composed; for video that hides faces.
-    public mutating func look(_ luma: borrowing LumaView, faces: [Face]) { cover.look(luma, faces: faces) }
+    public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
+        cover.measureMotion(luma, faces: faces)
+    }
 
     /// Covers on the picture what masks do not, and decides about it.
     /// - Parameters:
@@ -102,5 +104,5 @@ public struct PrivacyGate: ~Copyable {
     }
 
     /// Draws what is a little old for the next frame. Nothing of it shows in this picture.
-    public mutating func catchUp() { composed.catchUp() }
+    public mutating func drawDeferred() { composed.drawDeferred() }
 }

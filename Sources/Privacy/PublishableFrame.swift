@@ -55,7 +55,7 @@ public struct Placeholder: ~Copyable, Sendable {
     /// Without words.
     public init(plain layout: FrameLayout) {
         var frame = Frame(layout)
-        frame.fillAsCard()
+        frame.fillPlaceholderBackground()
         storage = frame
     }
 

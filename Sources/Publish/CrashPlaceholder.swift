@@ -34,7 +34,7 @@ import V4L2
 
     /// What it would leave.
     /// - Precondition: the frame is the device's layout.
-    func keep(_ card: borrowing PublishableFrame) {
+    func update(_ card: borrowing PublishableFrame) {
         let size = unsafe handle.size
         precondition(card.view.bytes.count >= size, "a card has its device's layout")
         unsafe card.view.bytes.withUnsafeBufferPointer { bytes in

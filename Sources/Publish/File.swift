@@ -103,7 +103,7 @@ public struct FileSink: FrameSink, ~Copyable {
                 guard try encoder.write(frame.view.bytes.extracting(start..<start + size)) else { throw failure() }
             }
         }
-        encoder.listen()
+        encoder.drainErrors()
         frames += 1
     }
 
@@ -115,23 +115,23 @@ public struct FileSink: FrameSink, ~Copyable {
         let exit = encoder.finish()
         guard exit == .status(0) else {
             let problem = failure()
-            throw isRecording ? salvage(problem) : problem
+            throw isRecording ? recover(problem) : problem
         }
-        if let problem = place() { throw problem }
+        if let problem = moveIntoPlace() { throw problem }
         // Pieces play, too: whatever ends this before its time, the recording is there.
-        if isRecording, kind.comesInPieces { seal(path) }
+        if isRecording, kind.comesInPieces { remux(path) }
     }
 
     /// Keeps what was written of a recording whose encoder has ended before its time.
     /// - Parameter problem: what `publish` threw.
     /// - Returns: the same, with what became of the file.
-    public consuming func salvage(_ problem: Problem) -> Problem {
+    public consuming func recover(_ problem: Problem) -> Problem {
         _ = encoder.finish()
         // A program that must end leaves it as it is.
-        guard seal(part) || Self.plays(part) || ChildProcess.isOver else {
+        guard remux(part) || Self.hasPicture(part) || ChildProcess.isOver else {
             return Problem(problem.kind, "\(problem.what); nothing of it can be kept", cure: problem.cure)
         }
-        if let another = place() {
+        if let another = moveIntoPlace() {
             return Problem(problem.kind, "\(problem.what); \(another.what)", cure: another.cure)
         }
         return Problem(problem.kind, "\(problem.what); what was written until then is kept", cure: problem.cure)
@@ -139,7 +139,7 @@ public struct FileSink: FrameSink, ~Copyable {
 
     /// Gives the whole file its name.
     /// - Returns: why it could not have that name, and where it is; nil: it has it.
-    private mutating func place() -> Problem? {
+    private mutating func moveIntoPlace() -> Problem? {
         if overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) {
             isFinished = true
             return nil
@@ -155,7 +155,7 @@ public struct FileSink: FrameSink, ~Copyable {
     /// Puts a file's pieces together, so that players find their way in it.
     /// - Returns: false where that could not be done, for want of room mostly; the file is as it was.
     @discardableResult
-    private func seal(_ file: String) -> Bool {
+    private func remux(_ file: String) -> Bool {
         let whole = kind.beside(path, "whole")
         // ffmpeg would follow a link.
         guard (try? Self.make(whole, for: path, mode)) != nil else { return false }
@@ -163,7 +163,7 @@ public struct FileSink: FrameSink, ~Copyable {
             ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
             + ["-map", "0:v", "-c", "copy"]
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
-        guard Self.runs(arguments), unsafe rename(whole, file) == 0 else {
+        guard Self.runSucceeds(arguments), unsafe rename(whole, file) == 0 else {
             _ = unsafe unlink(whole)
             return false
         }
@@ -171,13 +171,13 @@ public struct FileSink: FrameSink, ~Copyable {
     }
 
     /// Whether there is a picture in a file.
-    private static func plays(_ file: String) -> Bool {
-        runs(
+    private static func hasPicture(_ file: String) -> Bool {
+        runSucceeds(
             ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(file)"]
                 + ["-frames:v", "1", "-f", "null", "-"])
     }
 
-    private static func runs(_ arguments: [String]) -> Bool {
+    private static func runSucceeds(_ arguments: [String]) -> Bool {
         guard var child = try? ChildProcess(arguments, .reading) else { return false }
         return child.finish() == .status(0)
     }
@@ -253,7 +253,7 @@ private enum Kind: String, CaseIterable {
 
     /// A new name beside a file: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
     func beside(_ path: String, _ what: String) -> String {
-        "\(path.dropLast(rawValue.count))\(unguessable()).\(what).\(rawValue)"
+        "\(path.dropLast(rawValue.count))\(randomFileName()).\(what).\(rawValue)"
     }
 
     /// Cannot be read before its end is written, unless it is written in pieces.

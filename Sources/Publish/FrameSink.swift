@@ -20,7 +20,7 @@ public protocol FrameSink: ~Copyable {
     var keepsFrames: Bool { get }
 
     /// What is left on a device should this process die before `finish`.
-    mutating func keep(placeholder: borrowing PublishableFrame)
+    mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame)
 
     /// Takes one frame. Must not block for longer than a copy takes.
     /// - Throws: `Problem` of kind `gone` when nobody can take frames any more.
@@ -36,7 +36,7 @@ extension FrameSink where Self: ~Copyable {
     /// Only the newest frame counts.
     public var keepsFrames: Bool { false }
     /// Nothing is left anywhere.
-    public mutating func keep(placeholder: borrowing PublishableFrame) {}
+    public mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {}
     /// Not known.
     public mutating func isWatched(at now: UInt64) -> Bool? { nil }
 }

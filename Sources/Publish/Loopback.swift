@@ -77,8 +77,9 @@ public struct Loopback: FrameSink, ~Copyable {
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
         // Before the guard, which has the node open too.
         let readers = ReaderWatch(device)
-        let crashPlaceholder = try CrashPlaceholder(device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
-        crashPlaceholder.keep(plain.frame)
+        let crashPlaceholder = try CrashPlaceholder(
+            device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
+        crashPlaceholder.update(plain.frame)
         (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
         self.readers = readers
         self.crashPlaceholder = crashPlaceholder
@@ -89,7 +90,9 @@ public struct Loopback: FrameSink, ~Copyable {
     deinit { device.stop(.output) }
 
     /// For the guard.
-    public mutating func keep(placeholder: borrowing PublishableFrame) { crashPlaceholder.keep(placeholder) }
+    public mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
+        crashPlaceholder.update(placeholder)
+    }
 
     /// When readers come and go.
     public var readerEvents: ReaderEvents? { readers.events }

@@ -59,7 +59,7 @@ public final class Recorder: Sendable {
         sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
         queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
         let thread = Thread { [self] in
-            work(layout)
+            run(layout)
             ended.signal()
         }
         thread.name = "recorder"
@@ -70,7 +70,7 @@ public final class Recorder: Sendable {
     public var progress: Progress { state.withLock { $0 } }
 
     /// Takes a copy of a published frame; for the frame loop. Never waits for the encoder.
-    public func offer(_ frame: borrowing PublishableFrame) {
+    public func enqueue(_ frame: borrowing PublishableFrame) {
         let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
@@ -105,13 +105,13 @@ public final class Recorder: Sendable {
         if let problem = progress.problem { throw problem }
     }
 
-    private func work(_ layout: FrameLayout) {
+    private func run(_ layout: FrameLayout) {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = PublishableCopy(layout)
         if let problem = write(&file, &spare) {
             // Told before the file is put in order, which may last.
             end(with: problem)
-            let outcome = file.salvage(problem)
+            let outcome = file.recover(problem)
             state.withLock { $0.problem = outcome }
             failed(outcome)
             return

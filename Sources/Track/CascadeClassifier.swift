@@ -47,11 +47,12 @@ struct CascadeClassifier: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
         let side = ScanScheduler.side
-        let map = cut(luma, region, side: side, .slice)
+        let map = extractPatch(luma, region, side: side, .slice)
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         var scan = CascadeSearch.Scan(
-            smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound), factor: ScanScheduler.step,
+            smallest: Float(ScanScheduler.sizes.lowerBound), largest: Float(ScanScheduler.sizes.upperBound),
+            factor: ScanScheduler.step,
             step: 2, stage: stages - Self.hintStages)
         coarse?.scan(patch, side: side, &scan)
         let hints = coarse?.groups.finds.count ?? 0
@@ -69,7 +70,7 @@ struct CascadeClassifier: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
         let side = ScanScheduler.side
-        let map = cut(luma, region, side: side, .slice)
+        let map = extractPatch(luma, region, side: side, .slice)
         var scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
         search.scan(patch, side: side, &scan)
         finds.removeAll(keepingCapacity: true)
@@ -82,7 +83,7 @@ struct CascadeClassifier: ~Copyable {
     ///   - reach: how far the window may be off, in the window's own pixels.
     ///   - agree: windows that end the look.
     /// - Returns: the strongest find and how many windows passed in all; nil where none did.
-    mutating func look(
+    mutating func verify(
         _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float], stage: Int, agree: Int
     ) -> (detection: Detection, votes: Int)? {
         // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
@@ -93,7 +94,7 @@ struct CascadeClassifier: ~Copyable {
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
         let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
         let region = PatchTransform(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
-        let map = cut(luma, region, side: side, .look)
+        let map = extractPatch(luma, region, side: side, .look)
         let corner = Float(side - window) / 2
         let near = CascadeSearch.Near(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
@@ -110,7 +111,9 @@ struct CascadeClassifier: ~Copyable {
             votes: find.count)
     }
 
-    private mutating func cut(_ luma: borrowing LumaView, _ region: PatchTransform, side: Int, _ light: ContrastStretch) -> Affine {
+    private mutating func extractPatch(
+        _ luma: borrowing LumaView, _ region: PatchTransform, side: Int, _ light: ContrastStretch
+    ) -> Affine {
         let (map, isLit) = (region.map(side: side), isLit)
         var samples = patch.mutableSpan
         resample(luma, by: map, into: &samples, width: side, height: side)

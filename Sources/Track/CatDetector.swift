@@ -22,7 +22,9 @@ public struct CatDetector: ~Copyable {
     static let turn: Float = 12
 
     /// Sides of the windows looked for in a slice, pixels of its patch.
-    private static let sizes = [1, ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map { Float(ScanScheduler.sizes.lowerBound) * $0 }
+    private static let sizes = [1, ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map {
+        Float(ScanScheduler.sizes.lowerBound) * $0
+    }
 
     private var classifier: CascadeClassifier
     private var second: CascadeClassifier
@@ -68,8 +70,10 @@ public struct CatDetector: ~Copyable {
         while i < tracks.count {
             var track = tracks[i]
             track.isSeen = false
-            if let detection = detection(luma, at: track.guess(at: seconds), reach: 5), detection.votes >= Self.keptVotes {
-                track.take(detection, at: seconds)
+            if let detection = verify(luma, at: track.predictedPlace(at: seconds), reach: 5),
+                detection.votes >= Self.keptVotes
+            {
+                track.update(detection, at: seconds)
             }
             tracks[i] = track
             let isGone = !track.isSeen && (!track.isConfirmed || seconds - track.lastSeen > hold)
@@ -113,7 +117,7 @@ public struct CatDetector: ~Copyable {
     }
 
     /// Adds the cats to the faces that are given out, but those where a human face is.
-    func show(in faces: inout [Face]) {
+    func appendFaces(to faces: inout [Face]) {
         let people = faces.count
         for track in tracks where track.isConfirmed {
             let face = track.face
@@ -132,17 +136,20 @@ public struct CatDetector: ~Copyable {
     }
 
     private mutating func search(
-        _ luma: borrowing LumaView, _ region: PatchTransform, _ size: Float, besides people: [Track], atLeast needed: Float,
+        _ luma: borrowing LumaView, _ region: PatchTransform, _ size: Float, besides people: [Track],
+        atLeast needed: Float,
         at seconds: Double, _ nextID: inout Int
     ) {
         let map = classifier.scan(luma, region, size: size)
         found.removeAll(keepingCapacity: true)
         for find in classifier.finds { found.append(classifier.detection(find, region, map)) }
         for detection in found {
-            guard let rough = detection(luma, at: detection, reach: 5), let detection = detection(luma, at: rough.detection, reach: 4)
+            guard let rough = verify(luma, at: detection, reach: 5),
+                let detection = verify(luma, at: rough.detection, reach: 4)
             else { continue }
             let eyes = detection.detection.eyes
-            guard detection.votes >= needed, detection.first > 0, detection.second > 0, nose(luma, detection.detection) > Self.dogsNose,
+            guard detection.votes >= needed, detection.first > 0, detection.second > 0,
+                nose(luma, detection.detection) > Self.dogsNose,
                 eyes.x >= 0, eyes.y >= 0, eyes.x < Float(luma.width), eyes.y < Float(luma.height),
                 !people.contains(where: { $0.covers(detection.detection) })
             else { continue }
@@ -160,14 +167,14 @@ public struct CatDetector: ~Copyable {
     /// Both cascades at one place under three tilts: the strongest tilt's windows say how sure it is, all windows where
     /// and how the face lies.
     /// - Parameter reach: how far the place may be off, twenty-fourths of the face.
-    private mutating func detection(_ luma: borrowing LumaView, at place: Detection, reach: Int) -> CatDetection? {
+    private mutating func verify(_ luma: borrowing LumaView, at place: Detection, reach: Int) -> CatDetection? {
         let sizes: [3 of Float] = [1, 1.15, 0.87]
         var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
         for step in -1...1 {
             var eyes = place.pair
             eyes.roll += Float(step) * Self.turn
-            let a = classifier.detection(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: .max)
-            let b = second.detection(luma, at: eyes, reach: reach, sizes: sizes, stage: second.stages, agree: .max)
+            let a = classifier.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: .max)
+            let b = second.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: second.stages, agree: .max)
             for detection in [a, b] {
                 guard let s = detection?.detection else { continue }
                 let w = Float(s.votes)
@@ -247,13 +254,13 @@ struct CatTrack: Sendable {
     var isRefuted: Bool { scoredFrames >= Self.needed && votes < Self.refuted * CatDetector.shownVotes }
 
     /// Where it should be now, if it went on as it moved.
-    func guess(at seconds: Double) -> Detection {
+    func predictedPlace(at seconds: Double) -> Detection {
         var guess = place
         guess.eyes += velocity * Float(min(seconds - lastSeen, 0.1))
         return guess
     }
 
-    mutating func take(_ detection: CatDetection, at seconds: Double) {
+    mutating func update(_ detection: CatDetection, at seconds: Double) {
         let elapsed = Float(seconds - lastSeen)
         // The cascade's place shakes, so one frame's way says little: half of it counts.
         if elapsed > 0 { velocity += ((detection.detection.eyes - place.eyes) / elapsed - velocity) / 2 }

@@ -28,7 +28,7 @@ struct ContrastStretch {
     private static let shown = 100...155
 
     /// How a square patch should be stretched; nil: not at all.
-    func stretch(of samples: Span<UInt8>, side: Int) -> (gain: Float, from: Int, to: Int)? {
+    func adjustLevels(of samples: Span<UInt8>, side: Int) -> (gain: Float, from: Int, to: Int)? {
         let (x, y) = (Int(margin.x * Float(side)), Int(margin.y * Float(side)))
         let rect = PixelRect(x: x, y: y, width: side - 2 * x, height: side - 2 * y)
         let range = GrayRange(of: samples, rowStride: side, in: rect, leaving: share)
@@ -39,7 +39,7 @@ struct ContrastStretch {
 
     /// Stretches a square patch where it needs it.
     func apply(to samples: inout MutableSpan<UInt8>, side: Int) {
-        guard let stretch = stretch(of: samples.span, side: side) else { return }
-        Frames.stretch(&samples, count: side * side, gain: stretch.gain, from: stretch.from, to: stretch.to)
+        guard let stretch = adjustLevels(of: samples.span, side: side) else { return }
+        Frames.adjustLevels(&samples, count: side * side, gain: stretch.gain, from: stretch.from, to: stretch.to)
     }
 }

@@ -14,8 +14,8 @@ struct EyeDetector: ~Copyable {
 
     /// - Parameter eyes: where they should be.
     mutating func fit(_ luma: borrowing LumaView, at eyes: EyePair) -> Fit {
-        let right = look(luma, at: eyes.right, eyes)
-        let left = look(luma, at: eyes.left, eyes)
+        let right = locate(luma, at: eyes.right, eyes)
+        let left = locate(luma, at: eyes.left, eyes)
         let seen = (right == nil ? 0 : 1) + (left == nil ? 0 : 1)
         let (r, l) = (right ?? eyes.right, left ?? eyes.left)
         let x = l - r
@@ -24,10 +24,10 @@ struct EyeDetector: ~Copyable {
     }
 
     /// One eye's centre, when it is no farther from its place than a fifth of the eyes' distance.
-    private mutating func look(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
+    private mutating func locate(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
         var near = eyes
         near.middle = place
-        let found = eye.look(luma, at: near, reach: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, agree: 4)
+        let found = eye.verify(luma, at: near, reach: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, agree: 4)
         guard let found, (found.detection.eyes - place).length < 0.2 * eyes.distance else { return nil }
         return found.detection.eyes
     }

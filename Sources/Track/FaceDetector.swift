@@ -132,10 +132,10 @@ public struct FaceDetector: ~Copyable {
     }
 
     /// Makes room for the looks of faces that are followed at once, each in a slot.
-    mutating func makeRoom(faces: Int) { patchTracker = PatchTracker(slots: faces) }
+    mutating func reserveSlots(faces: Int) { patchTracker = PatchTracker(slots: faces) }
 
-    /// Looks at one slice of the frame; what is there is in `detections`.
-    mutating func detections(_ luma: borrowing LumaView, in region: PatchTransform) {
+    /// Looks at one slice of the frame; what is there is in `detect`.
+    mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform) {
         detections.removeAll(keepingCapacity: true)
         let map = classifier.scan(luma, region)
         for i in classifier.finds.indices { detections.append(classifier.detection(classifier.finds[i], region, map)) }
@@ -144,13 +144,14 @@ public struct FaceDetector: ~Copyable {
     /// Looks round a place where a face should be; nil where none is seen.
     /// - Parameters:
     ///   - reach: how far the eyes may be off, in shares of the cascade's window of 20.
-    mutating func detection(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Detection? {
-        classifier.look(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: classifier.stages, agree: 3)?.detection
+    mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Detection? {
+        classifier.verify(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: classifier.stages, agree: 3)?
+            .detection
     }
 
     /// True where the cascade agrees that a face is where the landmarks say.
-    mutating func confirms(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
-        let look = classifier.look(
+    mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
+        let look = classifier.verify(
             luma, at: Self.eyes(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5, agree: 2)
         return (look?.votes ?? 0) >= 2
     }
@@ -182,10 +183,11 @@ public struct FaceDetector: ~Copyable {
     /// The logarithm of one more than the windows of a cascade that pass at a place.
     /// - Parameter most: windows beyond which more say no more.
     private static func votes(
-        _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float],
+        _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int,
+        sizes: [3 of Float],
         most: Int
     ) -> Float {
-        let look = classifier.look(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: most)
+        let look = classifier.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: most)
         return log(Float(1 + min(look?.votes ?? 0, most)))
     }
 
@@ -200,22 +202,22 @@ public struct FaceDetector: ~Copyable {
         let placed = Affine(
             a: map.a, b: map.b, c: map.c, d: map.d, tx: detection.eyes.x - middle.x, ty: detection.eyes.y - middle.y)
         // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
-        guard let rough = pair(luma, from: placed(mean), .above, .below),
-            let settled = pair(luma, from: rough.landmarks, .above, .below),
-            var resized = pair(luma, from: settled.landmarks, .smaller, .larger)
+        guard let rough = fitPair(luma, from: placed(mean), .above, .below),
+            let settled = fitPair(luma, from: rough.landmarks, .above, .below),
+            var resized = fitPair(luma, from: settled.landmarks, .smaller, .larger)
         else { return nil }
         resized.fitResidual = max(settled.fitResidual, resized.fitResidual)
         return resized
     }
 
     /// Cuts a face's patch and fits twice in it.
-    private mutating func pair(
+    private mutating func fitPair(
         _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ start: LandmarkFitter.Start,
         _ other: LandmarkFitter.Start
     ) -> Fit? {
         let begin = threadTime()
         defer { landmarkTime += threadTime() - begin }
-        guard scaler?.cut(luma, around: guess) == true else { return nil }
+        guard scaler?.extractPatch(luma, around: guess) == true else { return nil }
         return scaler?.fit(from: guess, start, and: other)
     }
 
@@ -225,21 +227,22 @@ public struct FaceDetector: ~Copyable {
     mutating func follow(_ luma: borrowing LumaView, _ track: borrowing Track, at seconds: Double) -> TrackUpdate? {
         let begin = threadTime()
         defer { landmarkTime += threadTime() - begin }
-        let guess = track.guess(at: seconds)
+        let guess = track.predictedLandmarks(at: seconds)
         if eyeDetector != nil {
-            return TrackUpdate(base: track.landmarks, last: track.fit, fit: eyeDetector?.fit(luma, at: Self.eyes(guess)))
+            return TrackUpdate(
+                base: track.landmarks, last: track.fit, fit: eyeDetector?.fit(luma, at: Self.eyes(guess)))
         }
-        guard scaler?.cut(luma, around: guess) == true else { return nil }
-        scaler?.show(to: &patchTracker)
+        guard scaler?.extractPatch(luma, around: guess) == true else { return nil }
+        scaler?.passPatch(to: &patchTracker)
         let motion = patchTracker.motion(
-            slot: track.slot, guess: track.shift(at: seconds), width: luma.width, height: luma.height)
+            slot: track.slot, guess: track.predictedShift(at: seconds), width: luma.width, height: luma.height)
         guard let motion, motion.correlation > Self.samePatchCorrelation else {
             return TrackUpdate(
                 base: track.landmarks, last: track.fit, fit: scaler?.fit(from: guess, .above, and: .below))
         }
         var update = TrackUpdate(base: track.landmarks, last: track.fit, correlation: motion.correlation, fit: nil)
         (update.base, update.last) = (motion.map(update.base), motion.map(update.last))
-        let visible = Self.visible(update.base, luma)
+        let visible = Self.visibleShare(update.base, luma)
         if visible < Self.wholeFace {
             // Trees know no face that the frame's edge cuts; its look goes on.
             update.isCut = true
@@ -267,7 +270,7 @@ public struct FaceDetector: ~Copyable {
     }
 
     /// The part of a face's landmarks that lies inside the frame.
-    private static func visible(_ landmarks: borrowing Face.Landmarks, _ luma: borrowing LumaView) -> Float {
+    private static func visibleShare(_ landmarks: borrowing Face.Landmarks, _ luma: borrowing LumaView) -> Float {
         let (width, height) = (Float(luma.width), Float(luma.height))
         var inside = 0
         for i in 0..<68 {
@@ -278,9 +281,9 @@ public struct FaceDetector: ~Copyable {
     }
 
     /// Keeps the look of the face that was followed or fitted last, for the next frame.
-    mutating func keep(slot: Int, isNew: Bool) {
-        if isNew { scaler?.show(to: &patchTracker) }
-        patchTracker.keep(slot: slot)
+    mutating func storePatch(slot: Int, isNew: Bool) {
+        if isNew { scaler?.passPatch(to: &patchTracker) }
+        patchTracker.storePatch(slot: slot)
     }
 
     /// Where a shape has its eyes.

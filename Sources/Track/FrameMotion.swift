@@ -34,7 +34,7 @@ public struct FrameMotion: ~Copyable {
 
     /// Compares a frame with the one that was seen before.
     /// - Parameter known: boxes of the faces that are known, pixels: where they and their shoulders move, nobody enters.
-    public mutating func look(_ luma: borrowing LumaView, known: Span<Rect>) {
+    public mutating func update(_ luma: borrowing LumaView, known: Span<Rect>) {
         let step = side / Self.samples
         let limit = Int32(Self.threshold * Self.samples * Self.samples)
         for row in 0..<rows {

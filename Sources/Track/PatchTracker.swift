@@ -43,7 +43,7 @@ struct PatchTracker: ~Copyable {
 
     /// A face's patch in this frame.
     /// - Parameter map: from its pixels to the frame's.
-    mutating func take(_ patch: borrowing [UInt8], map patchMap: Affine) {
+    mutating func setPatch(_ patch: borrowing [UInt8], map patchMap: Affine) {
         Self.halve(patch, side: PatchFitter.side, into: &current)
         Self.halve(current, side: Self.fine, into: &small)
         map = patchMap.after(Self.doubling)
@@ -77,14 +77,16 @@ struct PatchTracker: ~Copyable {
         let first = slot * Self.size
         let second = first + Self.fine * Self.fine
         var coarse = Self.align(
-            &imageAligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) }, from: low,
+            &imageAligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) },
+            from: low,
             rounds: Self.rounds.coarse, enough: Self.enough)
         if coarse?.correlation ?? 0 < Self.settled {
             let jump = Self.search(
                 &imageAligner, small, for: kept, second, visible: { inside(lowFrom($0)) }, from: low)
             let again = jump.flatMap {
                 Self.align(
-                    &imageAligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) },
+                    &imageAligner, small, to: kept, second, side: Self.coarse, step: 1,
+                    visible: { inside(lowFrom($0)) },
                     from: $0.map, rounds: Self.rounds.coarse, enough: Self.enough)
             }
             if let again, again.correlation > coarse?.correlation ?? 0 { coarse = again }
@@ -107,7 +109,8 @@ struct PatchTracker: ~Copyable {
     }
 
     private static func align(
-        _ imageAligner: inout ImageAligner, _ picture: borrowing [UInt8], to kept: borrowing [UInt8], _ first: Int, side: Int,
+        _ imageAligner: inout ImageAligner, _ picture: borrowing [UInt8], to kept: borrowing [UInt8], _ first: Int,
+        side: Int,
         step: Int, visible: (Point) -> Bool, from start: Affine, rounds: Int, enough: Float = 0
     ) -> Alignment? {
         imageAligner.align(
@@ -116,7 +119,7 @@ struct PatchTracker: ~Copyable {
     }
 
     /// Keeps this frame's patch as the slot's, for the next frame.
-    mutating func keep(slot: Int) {
+    mutating func storePatch(slot: Int) {
         keptMaps[slot] = map
         let first = slot * Self.size
         for i in current.indices { kept[first + i] = current[i] }

@@ -87,7 +87,9 @@ struct ScanScheduler: Sendable {
         searched = tiles.indices.map { tiles[$0].roll == 0 ? -10 * (tiles.count - $0) : 0 }
     }
 
-    private static func cover(_ width: Int, _ height: Int, scale: Float, roll: Float, into tiles: inout [PatchTransform]) {
+    private static func cover(
+        _ width: Int, _ height: Int, scale: Float, roll: Float, into tiles: inout [PatchTransform]
+    ) {
         // The frame's extent in the turned patch's own axes, and a stride that lets every window lie whole in a patch.
         let angle = radians(roll)
         let (c, s) = (abs(cos(angle)), abs(sin(angle)))
@@ -111,7 +113,7 @@ struct ScanScheduler: Sendable {
         }
     }
 
-    /// Whether every place and size was searched, upright at least, since the start and since `hurry` asked for it.
+    /// Whether every place and size was searched, upright at least, since the start and since `prioritize` asked for it.
     var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
 
     /// The most urgent slice.
@@ -150,7 +152,7 @@ struct ScanScheduler: Sendable {
     }
 
     /// Makes urgent what shows a place where a face was lost, pixels: it may come back at any size and tilt.
-    mutating func hurry(to place: Point) {
+    mutating func prioritize(around place: Point) {
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
             guard abs(rect.center.x - place.x) < rect.width / 2, abs(rect.center.y - place.y) < rect.height / 2 else {

@@ -23,7 +23,7 @@ struct SceneCut: ~Copyable {
 
     /// Takes the next frame.
     /// - Returns: whether it shows another scene than the one before; false for the first frame of a size.
-    mutating func take(_ luma: borrowing LumaView) -> Bool {
+    mutating func update(_ luma: borrowing LumaView) -> Bool {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return false }
         swap(&last, &fresh)
         measure(luma)

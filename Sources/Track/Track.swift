@@ -81,7 +81,7 @@ struct Track: Sendable {
     var placementQuality: Float { logOdds - log(max(fitResidual, 0.002)) }
 
     /// Another frame's certainty that this is a face.
-    mutating func judge(_ next: Float) {
+    mutating func updateLogOdds(_ next: Float) {
         scoredFrames = min(scoredFrames + 1, Self.memory)
         logOdds += (next - logOdds) / scoredFrames
         let isTiny = head.scale < FaceDetector.tinyEyes
@@ -102,7 +102,7 @@ struct Track: Sendable {
     var isRecentlyVerified: Bool { isSteady && framesSinceVerified < Self.verifyInterval }
 
     /// How far the face should have gone since, if it went on as it moved, pixels.
-    func shift(at seconds: Double) -> Affine {
+    func predictedShift(at seconds: Double) -> Affine {
         // A face that was lost comes to rest.
         let elapsed = max(0, Float(seconds - lastSeen))
         let way = velocity * Self.velocityDecay * (1 - exp(-elapsed / Self.velocityDecay))
@@ -110,10 +110,10 @@ struct Track: Sendable {
     }
 
     /// Where the landmarks should be now.
-    func guess(at seconds: Double) -> Face.Landmarks { shift(at: seconds)(landmarks) }
+    func predictedLandmarks(at seconds: Double) -> Face.Landmarks { predictedShift(at: seconds)(landmarks) }
 
     /// Goes on with the face's look alone.
-    mutating func rest(_ update: TrackUpdate, at seconds: Double) {
+    mutating func advanceWithoutFit(_ update: TrackUpdate, at seconds: Double) {
         skippedFits += 1
         smooth.move(to: update.base)
         fit = update.last
@@ -130,7 +130,7 @@ struct Track: Sendable {
     }
 
     /// - Parameter update: nil where the face was found anew.
-    mutating func take(_ fit: Fit, _ update: TrackUpdate?, at seconds: Double, verified: Bool) {
+    mutating func update(_ fit: Fit, _ update: TrackUpdate?, at seconds: Double, verified: Bool) {
         isMoved = update?.correlation != nil
         smooth.update(
             fit.landmarks, from: update?.base ?? landmarks, isMoved: isMoved, eyeDistance: head.scale, at: seconds)
@@ -168,7 +168,7 @@ struct Track: Sendable {
     }
 
     /// Takes the name of a shown track on the same face, and what is known of it.
-    mutating func inherit(_ older: Track) {
+    mutating func adoptIdentity(_ older: Track) {
         (id, isConfirmed, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
     }
 
@@ -185,9 +185,9 @@ struct Track: Sendable {
                 id: id, kind: .human, state: .tracked, box: box, landmarks: landmarks, head: head,
                 confidence: max(0, 1 - fitResidual / FaceDetector.keepResidual))
         }
-        let points = guess(at: seconds)
+        let points = predictedLandmarks(at: seconds)
         var moved = head
-        moved.origin = shift(at: seconds)(head.origin)
+        moved.origin = predictedShift(at: seconds)(head.origin)
         return Face(
             id: id, kind: .human, state: .predicted, box: Rect(around: points), landmarks: points, head: moved,
             confidence: 0)

@@ -68,7 +68,7 @@ public struct Tracker: ~Copyable {
     /// When something moved last that was no known face, seconds.
     private var lastEntrance = -10.0
     /// When something that may be a face was looked at last, seconds.
-    private var lastLookAgain = -10.0
+    private var lastExamination = -10.0
     /// Faces that were lost of late, to be known again.
     private var lost: [Track] = []
     /// nil: cats are not looked for.
@@ -116,12 +116,12 @@ public struct Tracker: ~Copyable {
     public static let mostFaces = Settings.allowed.upperBound + CatDetector.most
 
     /// Takes other settings from the next frame on; who is followed stays so, as far as there is room.
-    public mutating func change(_ new: Settings) {
+    public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
         if new.smallest != settings.smallest { scheduler = nil }
         if new.most != settings.most {
             tracks.removeAll { $0.slot >= new.most }
-            detector.makeRoom(faces: new.most)
+            detector.reserveSlots(faces: new.most)
         }
         settings = new
     }
@@ -145,9 +145,10 @@ public struct Tracker: ~Copyable {
 
     /// Begins without any face.
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
-    public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings()) {
+    public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings())
+    {
         detector = detector
-        detector.makeRoom(faces: settings.most)
+        detector.reserveSlots(faces: settings.most)
         self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
@@ -163,9 +164,9 @@ public struct Tracker: ~Copyable {
     /// Finds the faces of the next frame of a clip or camera; they are in `faces` then.
     /// - Parameters:
     ///   - seconds: the frame's time; must grow from frame to frame.
-    ///   - defersSearch: the search for more faces beside known ones is put off, for `searchOn`: known ones need not wait for it.
+    ///   - defersSearch: the search for more faces beside known ones is put off, for `searchDeferred`: known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
-        isCut = cut.take(luma)
+        isCut = cut.update(luma)
         if isCut { restart() }
         prepare(luma)
         for i in tracks.indices {
@@ -173,16 +174,16 @@ public struct Tracker: ~Copyable {
             follow(&track, luma, seconds)
             tracks[i] = track
         }
-        dropDoubles()
-        forget(at: seconds)
+        mergeDuplicates()
+        dropExpired(at: seconds)
         cats?.follow(luma, at: seconds, hold: settings.hold)
         deferredSearchTime = defersSearch && !isUrgent ? seconds : nil
         if deferredSearchTime == nil { search(luma, at: seconds) }
-        show(at: seconds)
+        publishFaces(at: seconds)
     }
 
     /// Searches the frame of the last `update` for more faces, where that was put off; they are in `faces` with the next.
-    public mutating func searchOn(_ luma: borrowing LumaView) {
+    public mutating func searchDeferred(_ luma: borrowing LumaView) {
         guard let seconds = deferredSearchTime else { return }
         deferredSearchTime = nil
         search(luma, at: seconds)
@@ -193,7 +194,7 @@ public struct Tracker: ~Copyable {
     ///   lower limit. Most of the time goes into the smallest sizes.
     public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float = 0) {
         prepare(luma)
-        forgetAll()
+        removeAllTracks()
         // A size that the full search looks for too, so that larger faces are found alike.
         var first = self.smallest(luma)
         while first * ScanScheduler.levelFactor <= smallest { first *= ScanScheduler.levelFactor }
@@ -201,10 +202,10 @@ public struct Tracker: ~Copyable {
             let all = ScanScheduler(
                 width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
             for region in all.tiles {
-                detector.detections(luma, in: region)
-                for detection in detector.detections {
-                    let logOdds = consider(luma, detection, atLeast: FaceDetector.photoLogOdds, 0)
-                    if isThorough, let logOdds, logOdds > FaceDetector.weakLogOdds { candidate(detection) }
+                detector.detect(luma, in: region)
+                for detection in detector.detect {
+                    let logOdds = evaluate(luma, detection, atLeast: FaceDetector.photoLogOdds, 0)
+                    if isThorough, let logOdds, logOdds > FaceDetector.weakLogOdds { addCandidate(detection) }
                 }
             }
         }
@@ -214,17 +215,17 @@ public struct Tracker: ~Copyable {
         for i in tracks.indices.reversed() where tracks[i].logOdds <= FaceDetector.catLogOdds {
             if cats?.isCat(tracks[i].box) == true { tracks.remove(at: i) }
         }
-        show(at: 0)
+        publishFaces(at: 0)
     }
 
     /// Drops what was lost for too long, and what turned out to be no face.
-    private mutating func forget(at seconds: Double) {
+    private mutating func dropExpired(at seconds: Double) {
         refuted.removeAll(keepingCapacity: true)
         var i = 0
         while i < tracks.count {
             let track = tracks[i]
             let isGone = track.isConfirmed && seconds - track.lastSeen > settings.hold
-            if isGone { lose(track) }
+            if isGone { rememberLost(track) }
             guard isGone || track.isRefuted || !(track.isConfirmed || track.seen) else {
                 i += 1
                 continue
@@ -233,23 +234,23 @@ public struct Tracker: ~Copyable {
             guard isThorough, !isGone else { continue }
             if track.isConfirmed { refuted.append(track.id) }
             // A track that is gone covers no sighting, so it can be a suspect again.
-            if track.isRefuted { clear(track.detection, at: seconds) } else { candidate(track.detection) }
+            if track.isRefuted { markRefuted(track.detection, at: seconds) } else { addCandidate(track.detection) }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
     }
 
     /// Remembers a face that is gone, which may come back.
-    private mutating func lose(_ track: Track) {
+    private mutating func rememberLost(_ track: Track) {
         if lost.count == settings.most { lost.removeFirst() }
         lost.append(track)
-        scheduler?.hurry(to: track.head.origin)
+        scheduler?.prioritize(around: track.head.origin)
     }
 
     /// Seconds since the frame before; nil for the first.
     private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
 
     /// Looks that this frame may spend beside its known faces.
-    private func looks(at seconds: Double) -> Int {
+    private func detectionBudget(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let (perSecond, most) =
             isThorough ? (Self.tilesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
@@ -306,14 +307,15 @@ public struct Tracker: ~Copyable {
         detector.landmarkTime = 0
         guard scheduler == nil || frameSize != (luma.width, luma.height) else { return }
         frameSize = (luma.width, luma.height)
-        scheduler = ScanScheduler(width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
+        scheduler = ScanScheduler(
+            width: luma.width, height: luma.height, smallest: smallest(luma), rolls: [0, 40, -40])
         motion = FrameMotion(width: luma.width, height: luma.height)
         cats?.restart(width: luma.width, height: luma.height)
-        forgetAll()
+        removeAllTracks()
     }
 
     /// Drops all that places in other frames say.
-    private mutating func forgetAll() {
+    private mutating func removeAllTracks() {
         refutedPlaces.removeAll(keepingCapacity: true)
         tracks.removeAll(keepingCapacity: true)
         pendingCandidates.removeAll(keepingCapacity: true)
@@ -328,41 +330,42 @@ public struct Tracker: ~Copyable {
         // Where its look broke off, landmarks may slide, and the cascade look, to whoever passes before it.
         if update?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
         if let update, update.isCut, let near {
-            track.take(near, update, at: seconds, verified: true)
-            detector.keep(slot: track.slot, isNew: false)
+            track.update(near, update, at: seconds, verified: true)
+            detector.storePatch(slot: track.slot, isNew: false)
             return
         }
         if let update, update.isStill {
-            track.rest(update, at: seconds)
-            detector.keep(slot: track.slot, isNew: false)
+            track.advanceWithoutFit(update, at: seconds)
+            detector.storePatch(slot: track.slot, isNew: false)
             return
         }
         // A look that broke off says nothing of this frame, however fresh the cascade's word is.
         let isFresh = update?.correlation != nil && track.isRecentlyVerified
-        let isVerified = isFresh || near.map { detector.confirms(luma, $0.landmarks) } ?? false
+        let isVerified = isFresh || near.map { detector.verifies(luma, $0.landmarks) } ?? false
         if let update, let near, isVerified, near.fitResidual < FaceDetector.doubtfulResidual {
-            track.take(near, update, at: seconds, verified: true)
-            detector.keep(slot: track.slot, isNew: false)
-            return judge(&track, luma)
+            track.update(near, update, at: seconds, verified: true)
+            detector.storePatch(slot: track.slot, isNew: false)
+            return rescore(&track, luma)
         }
         if update?.isCut != true,
-            let detection = detector.detection(
-                luma, near: FaceDetector.eyes(update?.base ?? track.guess(at: seconds)), reach: Self.lostReach),
+            let detection = detector.detect(
+                luma, near: FaceDetector.eyes(update?.base ?? track.predictedLandmarks(at: seconds)),
+                reach: Self.lostReach),
             let fit = detector.fit(luma, at: detection),
             fit.fitResidual < min(near?.fitResidual ?? FaceDetector.keepResidual, FaceDetector.foundResidual),
             !isOthers(fit, than: track)
         {
-            track.take(fit, nil, at: seconds, verified: true)
-            detector.keep(slot: track.slot, isNew: true)
+            track.update(fit, nil, at: seconds, verified: true)
+            detector.storePatch(slot: track.slot, isNew: true)
         } else if let update, let near,
             isVerified || (near.fitResidual < FaceDetector.keepResidual && track.mayGoUnverified)
         {
-            track.take(near, update, at: seconds, verified: isVerified)
-            detector.keep(slot: track.slot, isNew: false)
+            track.update(near, update, at: seconds, verified: isVerified)
+            detector.storePatch(slot: track.slot, isNew: false)
         } else {
             return
         }
-        judge(&track, luma)
+        rescore(&track, luma)
     }
 
     /// True where a fit lies on the face of another shown track.
@@ -372,14 +375,14 @@ public struct Tracker: ~Copyable {
     }
 
     /// A face that is not beyond doubt is asked about from time to time.
-    private mutating func judge(_ track: inout Track, _ luma: borrowing LumaView) {
+    private mutating func rescore(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isDueForScoring {
-            track.judge(detector.logOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
+            track.updateLogOdds(detector.logOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
         }
     }
 
     /// Two tracks on one face: the one that is shown stays, of two alike the older.
-    private mutating func dropDoubles() {
+    private mutating func mergeDuplicates() {
         var i = 0
         while i < tracks.count {
             var j = i + 1
@@ -389,12 +392,12 @@ public struct Tracker: ~Copyable {
                     // One that is only predicted gives way to one that is seen, and hands it its name: that is the same
                     // face, found again. What was never shown has no name to hand on.
                     if !tracks[i].seen && tracks[j].seen {
-                        if tracks[i].isConfirmed && !tracks[j].isConfirmed { tracks[j].inherit(tracks[i]) }
+                        if tracks[i].isConfirmed && !tracks[j].isConfirmed { tracks[j].adoptIdentity(tracks[i]) }
                         tracks.swapAt(i, j)
                     }
                     let double = tracks.remove(at: j)
                     // One that has a name of its own is somebody else, who passes before it.
-                    if double.isConfirmed && !double.seen && double.id != tracks[i].id { lose(double) }
+                    if double.isConfirmed && !double.seen && double.id != tracks[i].id { rememberLost(double) }
                 } else {
                     j += 1
                 }
@@ -406,12 +409,12 @@ public struct Tracker: ~Copyable {
     /// Spends a frame's looks: on slices of the sweep, and on what may be a face, in turn. A find is not looked into in
     /// the look that had the slice, for that would cost a frame twice as much.
     private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
-        var left = looks(at: seconds)
+        var left = detectionBudget(at: seconds)
         var tiles = min(tilesDue(at: seconds), left)
         if tiles > 0 {
             known.removeAll(keepingCapacity: true)
             for track in tracks where track.isConfirmed { known.append(track.box) }
-            Self.look(&motion, luma, known)
+            Self.updateMotion(&motion, luma, known)
             if motion?.share ?? 0 > Self.entrance { lastEntrance = seconds }
         }
         while left > 0 {
@@ -420,9 +423,9 @@ public struct Tracker: ~Copyable {
             // Until everything was searched once, what was looked at in vain can wait.
             let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.looks == 0)
             let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
-            if mayLookAgain(at: seconds), isItsTurn || tiles == 0 {
-                lastLookAgain = seconds
-                lookAgain(luma, seconds)
+            if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
+                lastExamination = seconds
+                examineNextCandidate(luma, seconds)
             } else if tiles > 0, tilesSinceCats >= Self.tilesPerCats, !isFirstPass {
                 tilesSinceCats = 0
                 tiles -= 1
@@ -430,23 +433,25 @@ public struct Tracker: ~Copyable {
             } else if tiles > 0, let region = Self.advance(&scheduler, motion, known) {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
-                detector.detections(luma, in: region)
-                for detection in detector.detections { candidate(detection) }
+                detector.detect(luma, in: region)
+                for detection in detector.detect { addCandidate(detection) }
             }
         }
-        if isThorough { lookAtCandidates(luma, seconds) }
+        if isThorough { examineCandidates(luma, seconds) }
         for i in tracks.indices where tracks[i].logOdds > Track.confirmAtOnceLogOdds { tracks[i].isConfirmed = true }
         lastTime = seconds
     }
 
     /// True where something may be a face, and it is time to look at that again.
-    private func mayLookAgain(at seconds: Double) -> Bool {
-        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest { return !pendingCandidates.isEmpty }
-        return seconds - lastLookAgain >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
+    private func mayExamineCandidate(at seconds: Double) -> Bool {
+        if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest {
+            return !pendingCandidates.isEmpty
+        }
+        return seconds - lastExamination >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
     }
 
     /// Notes a sighting where nothing is known yet.
-    private mutating func candidate(_ detection: Detection) {
+    private mutating func addCandidate(_ detection: Detection) {
         let isKnown =
             tracks.contains { $0.covers(detection) } || pendingCandidates.contains { $0.covers(detection) }
         if isKnown { return }
@@ -470,8 +475,10 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    private static func look(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]) {
-        motion?.look(luma, known: known.span)
+    private static func updateMotion(
+        _ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: borrowing [Rect]
+    ) {
+        motion?.update(luma, known: known.span)
     }
 
     private static func advance(
@@ -484,29 +491,31 @@ public struct Tracker: ~Copyable {
     }
 
     /// Looks into what may be a face; if it is not sure enough yet, again in frames to come, which may show it better.
-    private mutating func lookAgain(_ luma: borrowing LumaView, _ seconds: Double) {
-        if !pendingCandidates.isEmpty { look(at: pendingCandidates.removeFirst(), luma, seconds) }
+    private mutating func examineNextCandidate(_ luma: borrowing LumaView, _ seconds: Double) {
+        if !pendingCandidates.isEmpty { examine(pendingCandidates.removeFirst(), luma, seconds) }
     }
 
     /// Looks at each candidate that this frame has not looked at yet.
-    private mutating func lookAtCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
+    private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         var (next, left) = (0, Self.thoroughLooks)
         while left > 0, next < pendingCandidates.count {
-            if pendingCandidates[next].lookedAt < seconds, !isRefutedPlace(pendingCandidates[next].detection, at: seconds) {
+            if pendingCandidates[next].lookedAt < seconds,
+                !isRefutedPlace(pendingCandidates[next].detection, at: seconds)
+            {
                 left -= 1
-                look(at: pendingCandidates.remove(at: next), luma, seconds)
+                examine(pendingCandidates.remove(at: next), luma, seconds)
             } else {
                 next += 1
             }
         }
     }
 
-    private mutating func look(at candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
+    private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var candidate = candidate
         candidate.lookedAt = seconds
         candidate.looks += 1
-        if let seen = detector.detection(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
-            guard let logOdds = consider(luma, seen, atLeast: FaceDetector.detectionLogOdds, seconds) else { return }
+        if let seen = detector.detect(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
+            guard let logOdds = evaluate(luma, seen, atLeast: FaceDetector.detectionLogOdds, seconds) else { return }
             candidate.detection = seen
             if logOdds <= FaceDetector.candidateLogOdds {
                 guard isThorough else { return }
@@ -522,12 +531,12 @@ public struct Tracker: ~Copyable {
         if candidate.looks < Candidate.mostLooks, !(isThorough && candidate.rejections >= Candidate.mostRejections) {
             pendingCandidates.append(candidate)
         } else if isThorough {
-            clear(candidate.detection, at: seconds)
+            markRefuted(candidate.detection, at: seconds)
         }
     }
 
     /// Notes that what may have been a face is none.
-    private mutating func clear(_ detection: Detection, at seconds: Double) {
+    private mutating func markRefuted(_ detection: Detection, at seconds: Double) {
         refutedPlaces.removeAll { seconds - $0.time > Self.refutedDuration || $0.isAt(detection) }
         if refutedPlaces.count == Self.maxThoroughCandidates { refutedPlaces.removeFirst() }
         refutedPlaces.append(RefutedPlace(detection: detection, time: seconds))
@@ -539,7 +548,7 @@ public struct Tracker: ~Copyable {
 
     /// Takes a sighting for a face where it is sure enough. Of two finds on one new face the surer one stays.
     /// - Returns: its certainty where it was too low; nil where it is a face, or lies on one.
-    private mutating func consider(
+    private mutating func evaluate(
         _ luma: borrowing LumaView, _ detection: Detection, atLeast needed: Float, _ seconds: Double
     ) -> Float? {
         if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) }) { return nil }
@@ -549,9 +558,11 @@ public struct Tracker: ~Copyable {
         guard logOdds > needed + (isTiny ? FaceDetector.tinyPenalty : 0) else { return logOdds }
         var track = Track(id: nextID, slot: freeSlot, fit, logOdds: logOdds, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
-            guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else { return nil }
+            guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else {
+                return nil
+            }
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
-            detector.keep(slot: track.slot, isNew: true)
+            detector.storePatch(slot: track.slot, isNew: true)
             tracks[rival] = track
         } else if tracks.count < settings.most {
             if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
@@ -559,7 +570,7 @@ public struct Tracker: ~Copyable {
             } else {
                 nextID += 1
             }
-            detector.keep(slot: track.slot, isNew: true)
+            detector.storePatch(slot: track.slot, isNew: true)
             tracks.append(track)
         } else if isThorough {
             return logOdds
@@ -574,10 +585,10 @@ public struct Tracker: ~Copyable {
         return slot
     }
 
-    private mutating func show(at seconds: Double) {
+    private mutating func publishFaces(at seconds: Double) {
         faces.removeAll(keepingCapacity: true)
         for track in tracks where track.isConfirmed { faces.append(track.face(at: seconds)) }
-        cats?.show(in: &faces)
+        cats?.appendFaces(to: &faces)
         candidateHeads.removeAll(keepingCapacity: true)
         guard isThorough else { return }
         for track in tracks where !track.isConfirmed { candidateHeads.append(track.detection.head) }

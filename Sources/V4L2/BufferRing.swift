@@ -98,10 +98,10 @@ import Glibc
             guard let filled = try dequeue() else { break }
             if filled.isDamaged || filled.count < shortest {
                 damaged += 1
-                giveBack(filled)
+                requeue(filled)
                 continue
             }
-            if let older = newest { giveBack(older) }
+            if let older = newest { requeue(older) }
             newest = filled
         }
         return newest
@@ -116,7 +116,7 @@ import Glibc
     }
 
     /// Hands a buffer to the driver again. Should that fail, the next `dequeueNewest` says why.
-    public func giveBack(_ filled: DequeuedBuffer) { Self.queue(device.descriptor, filled) }
+    public func requeue(_ filled: DequeuedBuffer) { Self.queue(device.descriptor, filled) }
 }
 
 extension BufferRing {

@@ -72,7 +72,8 @@ public struct ReaderWatch: ~Copyable {
         switch mechanism {
         // An event makes the writer's descriptor "exceptional".
         case .event: ReaderEvents(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
-        case .opens(let inotify): ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
+        case .opens(let inotify):
+            ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
         case .none: nil
         }
     }

@@ -24,7 +24,7 @@ struct AppContext {
         let catalog = try CascadeCatalog(folder: paths.cascades)
         let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
         let detector = try FaceDetector(catalog: catalog, landmarks: landmarks, cache: paths.cache)
-        if let warning = detector.warning { tell("guise: \(warning)", .warning) }
+        if let warning = detector.warning { log("guise: \(warning)", .warning) }
         return Tracker(
             detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: configuration.faces)
     }
@@ -34,7 +34,7 @@ struct AppContext {
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
             searchPaths: paths.masks, target: ArtTarget(layout), selections: selections,
-            tell: { tell("guise: \($0)", .warning) })
+            log: { log("guise: \($0)", .warning) })
     }
 
     /// The same for commands that need no more than the masks.

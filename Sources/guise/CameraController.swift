@@ -56,7 +56,7 @@ final class CameraController: Sendable {
     ) throws {
         wakeEvent = try WakeEvent()
         (self.wake, self.clock, self.open, self.closing, self.failed) = (wake, clock, open, closing, failed)
-        let thread = Thread { [self] in work() }
+        let thread = Thread { [self] in run() }
         thread.name = "camera"
         thread.start()
     }
@@ -64,7 +64,7 @@ final class CameraController: Sendable {
     // MARK: - for the loop
 
     /// Changes what is to be open. What the loop has it gives back itself.
-    func want(_ wanted: CameraRequest?) {
+    func request(_ wanted: CameraRequest?) {
         state.withLock { state in
             state.wanted = wanted
             state.selection += 1
@@ -73,18 +73,18 @@ final class CameraController: Sendable {
             state.isServed = false
             isReady.store(false, ordering: .releasing)
         }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     /// The source that was opened, once.
-    func take() -> (any FrameSource & ~Copyable)? {
+    func takeSource() -> (any FrameSource & ~Copyable)? {
         guard isReady.exchange(false, ordering: .acquiring) else { return nil }
         return state.withLock { $0.ready.take() }
     }
 
     /// Takes a source that is done with, to close it beside the loop.
     /// - Parameter problem: why it ended; it is opened again then. Nil: it is no longer wanted.
-    func giveBack(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
+    func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
         var giving: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
             state.spent = giving.take()
@@ -94,7 +94,7 @@ final class CameraController: Sendable {
                 state.isServed = false
             }
         }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     /// Why there is no source; nil: it is being opened, or none is wanted.
@@ -102,12 +102,12 @@ final class CameraController: Sendable {
 
     func close() {
         state.withLock { $0.isOpen = false }
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     // MARK: - the thread
 
-    private func work() {
+    private func run() {
         var (tries, selection) = (0, 0)
         var opened: UInt64 = 0
         var lastReported: Problem?
@@ -149,13 +149,13 @@ final class CameraController: Sendable {
                 // Somebody wants another by now: this one is closed.
                 guard fresh == nil else { continue }
                 (opened, lastReported) = (clock.now(), nil)
-                wake.ring()
+                wake.signal()
             } catch {
                 let problem = error as? Problem ?? Problem(.system, "\(error)")
                 state.withLock { if $0.selection == selection { $0.problem = problem } }
                 if lastReported != problem { failed(problem) }
                 lastReported = problem
-                wake.ring()
+                wake.signal()
                 wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
                 tries += 1
             }
@@ -165,6 +165,6 @@ final class CameraController: Sendable {
     private static func close(_ source: consuming (any FrameSource & ~Copyable)?) {}
 
     private func wait(milliseconds: Int) {
-        if clock.waits(for: wakeEvent.descriptor, milliseconds: CInt(milliseconds)) { wakeEvent.hear() }
+        if clock.waits(for: wakeEvent.descriptor, milliseconds: CInt(milliseconds)) { wakeEvent.drain() }
     }
 }

@@ -30,7 +30,8 @@ final class CameraSettingsStore: Sendable {
             // Who wants any camera is given another one; who wants this one waits for it.
             guard identity.path != nil || path == nil else {
                 throw Problem(
-                    .missing, "\(identity.placeholder) is not there any more", cure: "plug it in; it is taken back by itself")
+                    .missing, "\(identity.placeholder) is not there any more",
+                    cure: "plug it in; it is taken back by itself")
             }
             path = identity.path ?? path
         }
@@ -40,13 +41,14 @@ final class CameraSettingsStore: Sendable {
         if let before, before.identity == camera.identity, before.nodeVersion != nodeVersion {
             camera.set(ControlSetting.lost(of: before.settings, now: camera.settings))
         }
-        let now = Known(identity: camera.identity, path: camera.path, nodeVersion: nodeVersion, settings: camera.settings)
+        let now = Known(
+            identity: camera.identity, path: camera.path, nodeVersion: nodeVersion, settings: camera.settings)
         known.withLock { $0[wanted.source] = now }
         return camera
     }
 
     /// A camera is about to be closed: how it is set may have been changed since it was opened.
-    func lookAgain() {
+    func saveSettings() {
         for (source, camera) in known.withLock({ $0 }) where camera.nodeVersion == FileVersion(camera.path) {
             // One that is gone for good, with its node still there, keeps what was seen before.
             guard let device = try? Device(path: camera.path) else { continue }

@@ -43,7 +43,7 @@ final class CaptureStore: Sendable {
     }
 
     /// Copies a frame for all who want it. The copy is the one thing that the loop does for a snapshot.
-    func fill(_ captureRequests: [CaptureRequest], _ frame: borrowing PublishableFrame) {
+    func capture(_ captureRequests: [CaptureRequest], _ frame: borrowing PublishableFrame) {
         for request in captureRequests {
             var copy = PublishableCopy(frame.layout)
             copy.copy(frame)

@@ -113,7 +113,7 @@ final class ContactSheet {
 
     private func draw(_ mask: Mask, _ index: Int, at corner: (x: Int, y: Int)) throws {
         poses.with(index) { pose in
-            pose.wearing([mask]) { frame in
+            pose.withMasks([mask]) { frame in
                 for y in 0..<cell {
                     for x in 0..<cell {
                         let i = ((corner.y + y) * sheet.width + corner.x + x) * 4

@@ -40,35 +40,37 @@ final class Daemon: RequestResponder {
     ) throws {
         self.pageService = pageService
         reloadEvent = try WakeEvent()
-        (self.context, self.mailbox, self.loader, self.outputs, self.canvas) = (context, mailbox, loader, outputs, canvas)
+        (self.context, self.mailbox, self.loader, self.outputs, self.canvas) = (
+            context, mailbox, loader, outputs, canvas
+        )
         self.configuration = Mutex(configuration)
         reported.withLock { $0.selections = loader.selections }
     }
 
     /// What the camera calls itself, or why there is none; told by the keeper's thread.
-    func note(camera description: String) { camera.withLock { $0 = description } }
+    func setCamera(_ description: String) { camera.withLock { $0 = description } }
 
     /// The same for one that was opened; told to the log where it is another than before.
-    func opened(_ description: String) {
-        note(camera: description)
+    func cameraOpened(_ description: String) {
+        setCamera(description)
         let isNew = lastOpened.withLock { last in
             defer { last = description }
             return last != description
         }
-        if isNew { tell("source: \(description)") }
+        if isNew { log("source: \(description)") }
     }
 
     private let lastOpened = Mutex("")
 
     /// Tells the log, and those who listen.
-    func say(_ line: String) {
-        tell("guise: \(line)", .warning)
+    func report(_ line: String) {
+        log("guise: \(line)", .warning)
         lines.withLock { if $0.count < 100 { $0.append(line) } }
     }
 
     // MARK: - requests
 
-    func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+    func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch command {
         case .snapshot(let path, let hasNote):
             do {
@@ -77,7 +79,8 @@ final class Daemon: RequestResponder {
                 }
                 mailbox.requestCapture(
                     CaptureStore.CaptureRequest(
-                        path: try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png"), texts: pictureTexts,
+                        path: try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png"),
+                        texts: pictureTexts,
                         note: hasNote ? note : nil, reply: reply))
             } catch { reply(.failure(error)) }
         case .stopRecording:
@@ -93,54 +96,55 @@ final class Daemon: RequestResponder {
                         return Self.json(recorder).with("album", JSON(pageService.captures.add(recorder.path)))
                     })
             }
-        case .devices: answerSlowly(reply) { Self.devices() }
-        case .use(let name): answerSlowly(reply) { [self] in try use(name) }
-        case .doctor: answerSlowly(reply) { [self] in doctor }
+        case .devices: handleInBackground(reply) { Self.devices() }
+        case .switchSource(let name): handleInBackground(reply) { [self] in try switchSource(name) }
+        case .doctor: handleInBackground(reply) { [self] in doctor }
         case .page:
-            answerSlowly(reply) { [self] in
+            handleInBackground(reply) { [self] in
                 let port = configuration.withLock { $0.value.port }
                 return JSON(["address": JSON(try pageService.open(port: port).link)])
             }
-        default: reply(Result { try answer(command) })
+        default: reply(Result { try handle(command) })
         }
     }
 
     /// Answers on a thread of its own, for what asks devices or other programs. Clients cannot start more than a few.
-    private func answerSlowly(
+    private func handleInBackground(
         _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void, _ body: @escaping @Sendable () throws -> JSON
     ) {
-        guard slowAnswers.add(1, ordering: .relaxed).newValue <= Self.mostSlowAnswers else {
-            slowAnswers.subtract(1, ordering: .relaxed)
+        guard backgroundRequests.add(1, ordering: .relaxed).newValue <= Self.maxBackgroundRequests else {
+            backgroundRequests.subtract(1, ordering: .relaxed)
             return reply(.failure(RequestError(.notNow, "too many requests are being answered; ask again in a moment")))
         }
         Thread.detachNewThread { [self] in
             let result = Result { try body() }
-            slowAnswers.subtract(1, ordering: .relaxed)
+            backgroundRequests.subtract(1, ordering: .relaxed)
             reply(result)
         }
     }
 
-    private let slowAnswers = Atomic<Int>(0)
-    private static let mostSlowAnswers = 8
+    private let backgroundRequests = Atomic<Int>(0)
+    private static let maxBackgroundRequests = 8
 
-    private func answer(_ command: Command) throws -> JSON {
+    private func handle(_ command: Command) throws -> JSON {
         switch command {
         case .status: return status
         case .masks: return masks
-        case .show(let name): return try wear(name) { $0.contains { $0.mask == name } ? $0 : $0 + [MaskSelection(name)] }
-        case .hide(let name): return try wear(name) { $0.filter { $0.mask != name } }
+        case .show(let name):
+            return try updateSelection(name) { $0.contains { $0.mask == name } ? $0 : $0 + [MaskSelection(name)] }
+        case .hide(let name): return try updateSelection(name) { $0.filter { $0.mask != name } }
         case .toggle(let name):
-            return try wear(name) { selections in
+            return try updateSelection(name) { selections in
                 let others = selections.filter { $0.mask != name }
                 return others.count < selections.count ? others : selections + [MaskSelection(name)]
             }
-        case .only(let name): return try change(to: [name])
-        case .next: return try step(1)
-        case .previous: return try step(-1)
-        case .clear: return try change(to: [] as [MaskSelection])
-        case .wear(let names): return try change(to: names)
-        case .random: return try wearByChance()
-        case .surprise: return try surprise()
+        case .only(let name): return try replaceSelection(with: [name])
+        case .next: return try selectNeighbor(1)
+        case .previous: return try selectNeighbor(-1)
+        case .clear: return try replaceSelection(with: [] as [MaskSelection])
+        case .updateSelection(let names): return try replaceSelection(with: names)
+        case .random: return try selectRandom()
+        case .surprise: return try assignRandom()
         case .set(let mask?, let key, let value): return try set(mask, key, value)
         case .set(nil, let key, let value):
             let notes = try adopt { try $0.setting(key, value) }
@@ -156,7 +160,7 @@ final class Daemon: RequestResponder {
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
             let recorder = try Recorder(path: path, layout: canvas, rate: rate) { [weak self] problem in
-                self?.say("the recording has ended: \(problem)")
+                self?.report("the recording has ended: \(problem)")
             }
             mailbox.change { $0.recorder = recorder }
             return Self.json(recorder)
@@ -188,11 +192,11 @@ final class Daemon: RequestResponder {
 
     // MARK: - masks
 
-    private func wear(_ name: String, _ body: ([MaskSelection]) -> [MaskSelection]) throws -> JSON {
+    private func updateSelection(_ name: String, _ body: ([MaskSelection]) -> [MaskSelection]) throws -> JSON {
         guard loader.selections.contains(where: { $0.mask == name }) || context.library.names.contains(name) else {
             throw unknown(name)
         }
-        return try put(on: body(loader.selections))
+        return try select(body(loader.selections))
     }
 
     private func unknown(_ name: String) -> RequestError {
@@ -209,28 +213,29 @@ final class Daemon: RequestResponder {
         let wearable = Set(loader.selections.map(\.mask) + summaries.map(\.name))
         for selection in selections where !wearable.contains(selection.mask) {
             guard context.library.names.contains(selection.mask) else { throw unknown(selection.mask) }
-            throw RequestError(.failed, "the mask '\(selection.mask)' cannot be read; `guise masks` says what is wrong with it")
+            throw RequestError(
+                .failed, "the mask '\(selection.mask)' cannot be read; `guise masks` says what is wrong with it")
         }
     }
 
-    private func put(on selections: [MaskSelection]) throws -> JSON {
+    private func select(_ selections: [MaskSelection]) throws -> JSON {
         try check(selections)
-        loader.wear(selections)
+        loader.select(selections)
         return JSON(["masks": JSON(selections.map(Self.json))])
     }
 
     /// Wears others. A mask that hides faces stays on until a request names it: nobody's face is to be shown by mistake.
     /// - Returns: what is worn, and the masks that were `kept`, if any.
-    private func change(to selections: [MaskSelection]) throws -> JSON {
+    private func replaceSelection(with selections: [MaskSelection]) throws -> JSON {
         let hiding = Set(summaries.filter(\.isHiding).map(\.name))
         let kept = loader.selections.filter { worn in
             hiding.contains(worn.mask) && !selections.contains { $0.mask == worn.mask }
         }
-        let answer = try put(on: kept + selections)
+        let answer = try select(kept + selections)
         return kept.isEmpty ? answer : answer.with("kept", JSON(kept.map(\.mask)))
     }
 
-    private func change(to names: [String]) throws -> JSON {
+    private func replaceSelection(with names: [String]) throws -> JSON {
         let worn = loader.selections
         var selections: [MaskSelection] = []
         for name in names where !selections.contains(where: { $0.mask == name }) {
@@ -239,27 +244,27 @@ final class Daemon: RequestResponder {
             shared.personSlot = nil
             selections.append(shared)
         }
-        return try change(to: selections)
+        return try replaceSelection(with: selections)
     }
 
-    private func wearByChance() throws -> JSON {
+    private func selectRandom() throws -> JSON {
         let worn = Set(loader.selections.map(\.mask))
         guard let name = summaries.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
             throw RequestError(.notNow, "there is no other mask; `guise masks` says where they would be")
         }
-        return try change(to: [MaskSelection(name)])
+        return try replaceSelection(with: [MaskSelection(name)])
     }
 
     /// People who come one after the other wear different masks; the next round begins with the first again.
-    private func surprise() throws -> JSON {
+    private func assignRandom() throws -> JSON {
         let worn = Set(loader.selections.map(\.mask))
         let personal = summaries.filter(\.isPersonal).map(\.name)
         // What is worn is no surprise; but few masks are better than none.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
         guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that one may wear alone") }
-        return try change(
-            to: names.enumerated().map { number, name in
+        return try replaceSelection(
+            with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)
                 selection.personSlot = PersonSlot(number, of: names.count)
                 return selection
@@ -271,12 +276,12 @@ final class Daemon: RequestResponder {
 
     /// Wears the mask beside the one that is worn; in the order of names, round and round. Masks that hide faces are put on
     /// and taken off by name alone.
-    private func step(_ way: Int) throws -> JSON {
+    private func selectNeighbor(_ way: Int) throws -> JSON {
         let names = summaries.filter { !$0.isHiding }.map(\.name)
         guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks at all; `guise masks` says where") }
         let last = loader.selections.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
-        return try change(to: [MaskSelection(names[next])])
+        return try replaceSelection(with: [MaskSelection(names[next])])
     }
 
     private func set(_ mask: String, _ key: String, _ value: JSON) throws -> JSON {
@@ -290,7 +295,7 @@ final class Daemon: RequestResponder {
                 throw RequestError(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
             }
             selections[place].opacity = Float(number)
-            return try put(on: selections)
+            return try select(selections)
         }
         let choices = summaries.first { $0.name == mask }?.choices ?? [:]
         guard let choice = choices[key] else {
@@ -305,7 +310,7 @@ final class Daemon: RequestResponder {
             throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
         selections[place].choices[key] = text
-        return try put(on: selections)
+        return try select(selections)
     }
 
     /// Of all masks. Read again where one of their files is another: clients may ask often.
@@ -321,7 +326,7 @@ final class Daemon: RequestResponder {
     private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
 
     private static func json(_ selection: MaskSelection) -> JSON {
-        // Whose it is after `surprise`: counted from 1.
+        // Whose it is after `assignRandom`: counted from 1.
         return selection.personSlot.map { selection.json.with("person", JSON($0.number + 1)) } ?? selection.json
     }
 
@@ -346,7 +351,8 @@ final class Daemon: RequestResponder {
             if case .palette(let names) = choice.value { own = own.with("allowed", JSON(names)) }
             return json.with(
                 choice.key,
-                own.with("now", JSON(selection?.choices[choice.key])).with("default", JSON(summary.defaults[choice.key])))
+                own.with("now", JSON(selection?.choices[choice.key])).with(
+                    "default", JSON(summary.defaults[choice.key])))
         }
     }
 
@@ -373,7 +379,7 @@ final class Daemon: RequestResponder {
     // MARK: - configuration and camera
 
     /// SIGHUP came: the watch looks.
-    func hangUp() { reloadEvent.ring() }
+    func requestReload() { reloadEvent.signal() }
 
     private let reloadEvent: WakeEvent
 
@@ -398,9 +404,9 @@ final class Daemon: RequestResponder {
                     // What `save` wrote holds already.
                     let isNew = configuration.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
-                        say((["the configuration was read again"] + notes).joined(separator: "; "))
+                        report((["the configuration was read again"] + notes).joined(separator: "; "))
                     }
-                } catch { say("the configuration stays as it was: \(error)") }
+                } catch { report("the configuration stays as it was: \(error)") }
             }
         }
         thread.name = "configuration"
@@ -420,7 +426,7 @@ final class Daemon: RequestResponder {
     /// Makes a configuration hold, as far as that can be while frames flow.
     /// - Returns: what the user should know.
     /// - Throws: what `change` throws, and what `check` does for its masks; nothing has changed then.
-    private func adopt(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
+    private func applyConfiguration(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
         let (old, new) = try configuration.withLock { text in
             let (old, fresh) = (text.value, try change(text))
             if fresh.value.masks != old.masks { try check(fresh.value.masks) }
@@ -428,9 +434,9 @@ final class Daemon: RequestResponder {
             return (old, fresh.value)
         }
         guard new != old else { return [] }
-        if new.masks != old.masks { loader.wear(new.masks) }
+        if new.masks != old.masks { loader.select(new.masks) }
         mailbox.change { settings in
-            settings.adopt(new)
+            settings.apply(new)
             if new.source != old.source, settings.isSourceKept {
                 settings.source = new.source == "auto" ? "camera" : new.source
             }
@@ -474,7 +480,7 @@ final class Daemon: RequestResponder {
                 cure: "look at that folder's owner, and at the room on its disk")
         }
         // It may be the first time that there is one to watch.
-        reloadEvent.ring()
+        reloadEvent.signal()
         return JSON(["path": JSON(path)])
     }
 
@@ -491,7 +497,7 @@ final class Daemon: RequestResponder {
         ])
     }
 
-    private func use(_ name: String) throws -> JSON {
+    private func switchSource(_ name: String) throws -> JSON {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }
         let found = cameras.first { $0.path == name || $0.capabilities?.placeholder == name || $0.name == name }
         guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
@@ -597,7 +603,7 @@ final class Daemon: RequestResponder {
 
     private static func call(_ loopStatus: LoopStatus) -> JSON { loopStatus.isRead.map { JSON($0) } ?? JSON(.null) }
 
-    func news() -> [(topic: Topic, event: JSON)] {
+    func pendingEvents() -> [(topic: Topic, event: JSON)] {
         var news: [(Topic, JSON)] = []
         let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
         for line in lines.withLock({ lines in
@@ -616,7 +622,9 @@ final class Daemon: RequestResponder {
             news.append((.masks, JSON(["event": "masks", "masks": JSON(selections.map(Self.json))])))
         }
         if (loopStatus.isWatched, loopStatus.isRead) != (before.loopStatus.isWatched, before.loopStatus.isRead) {
-            let watched: JSON = JSON(["event": "consumer", "watched": JSON(loopStatus.isWatched), "call": Self.call(loopStatus)])
+            let watched: JSON = JSON([
+                "event": "consumer", "watched": JSON(loopStatus.isWatched), "call": Self.call(loopStatus),
+            ])
             news.append((.consumer, watched))
         }
         if loopStatus.camera != before.loopStatus.camera {

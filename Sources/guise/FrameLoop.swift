@@ -46,13 +46,13 @@ struct FrameLoop: ~Copyable {
         let captures: CaptureStore
         let preview: Preview
         /// SIGHUP came.
-        let hangup: () -> Void
+        let requestReload: () -> Void
         /// Frames flow.
         let ready: () -> Void
         /// Tells the service manager that the loop is alive; called often.
-        let alive: () -> Void
+        let pingWatchdog: () -> Void
         /// Another state than before.
-        let say: (String) -> Void
+        let setStatus: (String) -> Void
     }
 
     private let signals: Signals
@@ -134,21 +134,21 @@ struct FrameLoop: ~Copyable {
         started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
-            if let news = dependencies.mailbox.news(since: &seen) {
+            if let news = dependencies.mailbox.update(since: &seen) {
                 settings = news
-                pipeline.tracker.change(settings.faces)
+                pipeline.tracker.apply(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
-                pipeline.change(settings.view)
+                pipeline.setView(settings.view)
             }
             let now = dependencies.clock.now()
-            look(at: now)
-            try choose(at: now, &pipeline)
+            pollReaders(at: now)
+            try updateCameraState(at: now, &pipeline)
             guard try wait(at: now) else { return .asked }
-            try redress(&pipeline)
-            switch try take(&pipeline) {
+            try recomposeLastFrame(&pipeline)
+            switch try dequeueFrame(&pipeline) {
             case .end: return .sourceEnded
             case .frame: continue
-            case .nothing: try fill(pipeline)
+            case .nothing: try publishPlaceholder(pipeline)
             }
         }
         return .asked
@@ -170,7 +170,7 @@ struct FrameLoop: ~Copyable {
     // MARK: - one turn
 
     /// Who watches; what the second was like.
-    private mutating func look(at now: UInt64) {
+    private mutating func pollReaders(at now: UInt64) {
         var isWatched = dependencies.preview.isWatched
         var isRead: Bool?
         for output in outputs {
@@ -186,16 +186,17 @@ struct FrameLoop: ~Copyable {
             loopStatus.rate = Double(loopStatus.frames - framesThen) / seconds
             loopStatus.load = loadThen > 0 ? Double(load - loadThen) / 1e6 / seconds : 0
             (lastSecond, framesThen, loadThen) = (now, loopStatus.frames, load)
-            giveGuardsTheirCard()
-            dependencies.mailbox.tell(metrics)
+            updateCrashPlaceholders()
+            dependencies.mailbox.update(metrics)
         }
-        dependencies.mailbox.tell(loopStatus)
-        dependencies.alive()
+        dependencies.mailbox.update(loopStatus)
+        dependencies.pingWatchdog()
         let state =
             settings.isPaused
             ? State.paused
-            : settings.isFrozen ? .frozen : loopStatus.camera == .lost ? .lost : loopStatus.camera == .open ? .open : .idle
-        if state != lastState { dependencies.say(state.rawValue) }
+            : settings.isFrozen
+                ? .frozen : loopStatus.camera == .lost ? .lost : loopStatus.camera == .open ? .open : .idle
+        if state != lastState { dependencies.setStatus(state.rawValue) }
         lastState = state
     }
 
@@ -209,7 +210,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Opens and closes the camera.
-    private mutating func choose(at now: UInt64, _ pipeline: inout Pipeline) throws {
+    private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isKept else { return }
         let isNeeded =
             settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
@@ -217,12 +218,12 @@ struct FrameLoop: ~Copyable {
             isNeeded && !settings.isPaused
             ? CameraController.CameraRequest(source: settings.source, camera: settings.camera) : nil
         if want != wanted {
-            giveBack(nil)
-            dependencies.cameraController.want(want)
+            returnSource(nil)
+            dependencies.cameraController.request(want)
             wanted = want
             loopStatus.camera = want == nil ? .closed : .opening
         }
-        if source == nil, let fresh = dependencies.cameraController.take() {
+        if source == nil, let fresh = dependencies.cameraController.takeSource() {
             // What stands for a camera goes at a camera's pace.
             (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
@@ -231,21 +232,23 @@ struct FrameLoop: ~Copyable {
             arrived = now
             loopStatus.camera = .open
         }
-        if source == nil, want != nil { loopStatus.camera = dependencies.cameraController.problem == nil ? .opening : .lost }
+        if source == nil, want != nil {
+            loopStatus.camera = dependencies.cameraController.problem == nil ? .opening : .lost
+        }
     }
 
-    private mutating func giveBack(_ problem: Problem?) {
+    private mutating func returnSource(_ problem: Problem?) {
         guard let ending = source.take() else { return }
         // It is of who sat there, with what was worn, before.
         if !settings.isFrozen { hasPicture = false }
-        dependencies.cameraController.giveBack(ending, problem)
+        dependencies.cameraController.returnSource(ending, problem)
         loopStatus.faces = 0
         if problem != nil { loopStatus.camera = .lost }
     }
 
     /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
-    private mutating func redress(_ pipeline: inout Pipeline) throws {
-        guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasNews,
+    private mutating func recomposeLastFrame(_ pipeline: inout Pipeline) throws {
+        guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasMaskUpdate,
             dependencies.clock.now() + Self.soon < arrived + interval, var taken = source.take()
         else { return }
         guard taken.isLive || isPaced else {
@@ -254,12 +257,12 @@ struct FrameLoop: ~Copyable {
         }
         var isToBeSeen = false
         do {
-            let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.redress(view, at: time) }
+            let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time) }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
                 // However lately they were given a picture.
                 if dependencies.preview.isWatched {
-                    dependencies.preview.put(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
+                    dependencies.preview.update(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
                 }
             }
         } catch {
@@ -294,7 +297,7 @@ struct FrameLoop: ~Copyable {
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
-        for output in outputs where place < polled.count {
+        for output in outputs where place < polled.recordCost {
             guard let news = output.readerEvents else { continue }
             if news.isUnsure { timeout = min(timeout, Self.unsure) }
             polled[place] = pollfd(fd: news.descriptor, events: news.events, revents: 0)
@@ -303,8 +306,8 @@ struct FrameLoop: ~Copyable {
         var span = polled.mutableSpan
         let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
         guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
-        if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.hear() }
-        return polled[0].revents == 0 || !isEnded()
+        if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.drain() }
+        return polled[0].revents == 0 || !receiveSignals()
     }
 
     /// True where the source's own picture is to be seen.
@@ -316,13 +319,15 @@ struct FrameLoop: ~Copyable {
     /// True where that is the last frame.
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// From what was published last to that, nanoseconds.
-    private var fillGap: UInt64 { isLate && isShowing ? Self.gap : loopStatus.isWatched ? Self.placeholderGap : Self.idleGap }
+    private var fillGap: UInt64 {
+        isLate && isShowing ? Self.gap : loopStatus.isWatched ? Self.placeholderGap : Self.idleGap
+    }
 
     /// Hears the signals that came.
-    private func isEnded() -> Bool {
+    private func receiveSignals() -> Bool {
         var ends = false
         while let signal = signals.next() {
-            if signal == SIGHUP { dependencies.hangup() } else { ends = true }
+            if signal == SIGHUP { dependencies.requestReload() } else { ends = true }
         }
         return ends
     }
@@ -331,15 +336,15 @@ struct FrameLoop: ~Copyable {
     private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.ahead >= next }
 
     /// Takes the source's next frame, dresses and publishes it.
-    private mutating func take(_ pipeline: inout Pipeline) throws -> Arrival {
+    private mutating func dequeueFrame(_ pipeline: inout Pipeline) throws -> Arrival {
         guard mayTake, isDue(at: dependencies.clock.now()), var taken = source.take() else { return .nothing }
         var isOver = false
         let arrival: Arrival
         do {
-            arrival = try publishNext(&taken, &pipeline, &isOver)
+            arrival = try processNext(&taken, &pipeline, &isOver)
         } catch let loss as SourceLoss {
             source = consume taken
-            giveBack(loss.problem)
+            returnSource(loss.problem)
             return .nothing
         } catch {
             source = consume taken
@@ -349,14 +354,14 @@ struct FrameLoop: ~Copyable {
             let problem = Problem(
                 .gone, "\(taken.description) has given no frame for \(Self.patience) s", cure: "plug it in again")
             source = consume taken
-            giveBack(problem)
+            returnSource(problem)
             return .nothing
         }
         source = consume taken
         return isOver ? .end : arrival
     }
 
-    private mutating func publishNext(
+    private mutating func processNext(
         _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
     ) throws -> Arrival {
         // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
@@ -378,7 +383,7 @@ struct FrameLoop: ~Copyable {
                         started += now - came
                         came = now
                     }
-                    guard pause(until: came) else {
+                    guard sleep(until: came) else {
                         isOver = true
                         return
                     }
@@ -386,7 +391,7 @@ struct FrameLoop: ~Copyable {
                 } else if let taken = time.taken {
                     came = min(now, UInt64(taken * 1e9))
                 }
-                try pipeline.dress(view, at: time, isInTime ? .prompt : .following)
+                try pipeline.process(view, at: time, isInTime ? .prompt : .following)
                 isComposed = true
             }
         } catch let problem as Problem where isKept {
@@ -402,12 +407,12 @@ struct FrameLoop: ~Copyable {
         let before = threadTime()
         switch pipeline.gate.outcome {
         case .publishable(let frame): try publish(frame, overlay: pipeline.overlay)
-        case .withheld: try dependencies.placeholders.with(.hidden) { try publish($0) }
+        case .withheld: try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that was long in the making does not make the next seem early.
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
-        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.catchUp(view) } }
+        if isInTime { _ = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1
         loopStatus.faces = pipeline.tracker.faces.count
@@ -415,11 +420,11 @@ struct FrameLoop: ~Copyable {
         for i in pipeline.tracker.faces.indices where pipeline.tracker.faces[i].state == .predicted {
             loopStatus.predicted += 1
         }
-        count(pipeline.cost, latency: end &- min(came, end), publish: publishing, all: threadTime() - cpu)
+        recordCost(pipeline.cost, latency: end &- min(came, end), publish: publishing, all: threadTime() - cpu)
         return .frame
     }
 
-    private mutating func count(_ cost: Pipeline.Cost, latency: UInt64, publish: UInt64, all: UInt64) {
+    private mutating func recordCost(_ cost: Pipeline.Cost, latency: UInt64, publish: UInt64, all: UInt64) {
         metrics.latency.add(nanoseconds: latency)
         metrics.frame.add(nanoseconds: all)
         metrics.search.add(nanoseconds: cost.search)
@@ -437,14 +442,14 @@ struct FrameLoop: ~Copyable {
             do { try output.publish(frame) } catch  where isKept && !output.isLive {
                 // A full disk ends a file, and no call.
                 output.drop()
-                tell("guise: \(error)", .error)
+                log("guise: \(error)", .error)
             }
         }
-        settings.recorder?.offer(frame)
-        if dependencies.preview.isWatched { show(frame, overlay, isPlaceholder) }
+        settings.recorder?.enqueue(frame)
+        if dependencies.preview.isWatched { updatePreview(frame, overlay, isPlaceholder) }
         guard dependencies.mailbox.hasCaptureRequests else { return }
         if !isPlaceholder {
-            dependencies.captures.fill(dependencies.mailbox.takeCaptureRequests(), frame)
+            dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
         } else if settings.isPaused || loopStatus.camera == .lost {
             let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
             for request in dependencies.mailbox.takeCaptureRequests() {
@@ -454,14 +459,16 @@ struct FrameLoop: ~Copyable {
     }
 
     /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
-    private func show(_ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool) {
+    private func updatePreview(
+        _ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool
+    ) {
         let (preview, now) = (dependencies.preview, dependencies.clock.now())
-        if preview.wants(.after, at: now) { preview.put(frame, overlay: overlay, at: now) }
-        if isPlaceholder, preview.wants(.before, at: now) { preview.putPlaceholder(frame, at: now) }
+        if preview.needsFrame(.after, at: now) { preview.update(frame, overlay: overlay, at: now) }
+        if isPlaceholder, preview.needsFrame(.before, at: now) { preview.updatePlaceholder(frame, at: now) }
     }
 
     /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
-    private mutating func fill(_ pipeline: borrowing Pipeline) throws {
+    private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
@@ -469,24 +476,24 @@ struct FrameLoop: ~Copyable {
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle
-            try dependencies.placeholders.with(kind) { try publish($0, isPlaceholder: true) }
+            try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isPlaceholder: true) }
         }
         loopStatus.filled += 1
         published = now
         if loopStatus.filled == 1 { dependencies.ready() }
     }
 
-    private mutating func giveGuardsTheirCard() {
+    private mutating func updateCrashPlaceholders() {
         let edition = dependencies.placeholders.edition
         guard edition != placeholderEdition else { return }
         placeholderEdition = edition
-        try? dependencies.placeholders.with(.stopped) { placeholder in
-            for output in outputs { output.keep(placeholder: placeholder) }
+        try? dependencies.placeholders.withPlaceholder(.stopped) { placeholder in
+            for output in outputs { output.setCrashPlaceholder(placeholder) }
         }
     }
 
     /// Sleeps until a moment of the monotonic clock. False: the end came first.
-    private func pause(until moment: UInt64) -> Bool {
+    private func sleep(until moment: UInt64) -> Bool {
         while true {
             let now = dependencies.clock.now()
             guard now < moment else { return true }
@@ -498,8 +505,8 @@ struct FrameLoop: ~Copyable {
             }
             let milliseconds = CInt(clamping: min(left / 1_000_000, 100))
             let isSignalled = dependencies.clock.waits(for: signals.descriptor, milliseconds: milliseconds)
-            if isSignalled && isEnded() || dependencies.mailbox.isEnding { return false }
-            dependencies.alive()
+            if isSignalled && receiveSignals() || dependencies.mailbox.isEnding { return false }
+            dependencies.pingWatchdog()
         }
     }
 }

@@ -25,13 +25,13 @@ struct Guise: ParsableCommand {
             var command = try parseAsRoot()
             try command.run()
         } catch let requestError as RequestError {
-            complain(requestError)
+            logError(requestError)
             exit(withError: ExitCode.failure)
         } catch let absence as NoDaemon {
-            complain(absence.problem)
+            logError(absence.problem)
             exit(withError: ExitCode(3))
         } catch let problem as Problem {
-            complain(problem)
+            logError(problem)
             exit(withError: ExitCode.failure)
         } catch {
             exit(withError: error)
@@ -40,7 +40,7 @@ struct Guise: ParsableCommand {
 }
 
 /// One line on standard error.
-func complain(_ what: any Error) { tell("guise: \(what)", .error) }
+func logError(_ what: any Error) { log("guise: \(what)", .error) }
 
 /// How much a line matters, as the journal counts it (sd-daemon(3)).
 enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
@@ -49,7 +49,7 @@ enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
 let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// One line on standard error, without a name before it.
-func tell(_ line: String, _ priority: LogLevel = .info) {
+func log(_ line: String, _ priority: LogLevel = .info) {
     let mark = isJournal ? "<\(priority.rawValue)>" : ""
     let bytes = Array("\(mark)\(plain(line))\n".utf8)
     // A full disk or a closed terminal is no reason to end.

@@ -27,7 +27,7 @@ struct Settings: Sendable {
     var recorder: Recorder?
 
     /// Takes over what a configuration says of them.
-    mutating func adopt(_ configuration: Configuration) {
+    mutating func apply(_ configuration: Configuration) {
         (when, camera, faces) = (configuration.when, configuration.camera, configuration.faces)
         (onLostFace, view) = (configuration.onLostFace, configuration.view)
     }
@@ -106,7 +106,7 @@ final class Mailbox: Sendable {
     func change<R: Sendable, E: Error>(_ body: (inout sending Settings) throws(E) -> sending R) throws(E) -> R {
         let result = try settings.withLock(body)
         generation.add(1, ordering: .releasing)
-        wakeEvent.ring()
+        wakeEvent.signal()
         return result
     }
 
@@ -118,19 +118,19 @@ final class Mailbox: Sendable {
     func requestCapture(_ request: CaptureStore.CaptureRequest) {
         captureRequests.withLock { $0.append(request) }
         hasPendingCaptures.store(true, ordering: .releasing)
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     /// Ends the loop in order.
     func end() {
         wantsEnd.store(true, ordering: .releasing)
-        wakeEvent.ring()
+        wakeEvent.signal()
     }
 
     // MARK: - for the loop
 
     /// - Parameter seen: the loop's count of changes; 0 at first.
-    func news(since seen: inout Int) -> Settings? {
+    func update(since seen: inout Int) -> Settings? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
         guard let settings = settings.withLockIfAvailable({ $0 }) else { return nil }
@@ -140,8 +140,8 @@ final class Mailbox: Sendable {
 
     var isEnding: Bool { wantsEnd.load(ordering: .acquiring) }
 
-    func tell(_ new: LoopStatus) { loopStatus.withLockIfAvailable { $0 = new } }
-    func tell(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
+    func update(_ new: LoopStatus) { loopStatus.withLockIfAvailable { $0 = new } }
+    func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
 
     var hasCaptureRequests: Bool { hasPendingCaptures.load(ordering: .acquiring) }
 

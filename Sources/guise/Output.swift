@@ -66,13 +66,13 @@ final class Output {
 
     /// What is left on a device should the program die.
     /// - Parameter placeholder: in the canvas's layout.
-    func keep(placeholder: borrowing PublishableFrame) {
+    func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
         if isDirect {
-            taken.keep(placeholder: placeholder)
+            taken.setCrashPlaceholder(placeholder)
         } else {
             try? scaler?.scale(placeholder, into: &scaled)
-            taken.keep(placeholder: scaled.frame)
+            taken.setCrashPlaceholder(scaled.frame)
         }
         sink = consume taken
     }

@@ -21,7 +21,8 @@ final class PageService: PageHost {
     /// The camera may have to be opened first.
     private static let patience = Duration.seconds(5)
 
-    init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore) {
+    init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore)
+    {
         (self.context, self.mailbox, self.loader) = (context, mailbox, loader)
         (self.preview, self.captures) = (preview, captures)
         thumbnails = Thumbnails(context)
@@ -29,7 +30,7 @@ final class PageService: PageHost {
     }
 
     /// Who answers what comes over the page's socket.
-    func answers(by server: ControlServer) { control.withLock { $0 = server } }
+    func setControlServer(_ server: ControlServer) { control.withLock { $0 = server } }
 
     /// Where the page is; begins it where it is not there yet.
     /// - Throws: `busy` where the port is taken.
@@ -58,18 +59,18 @@ final class PageService: PageHost {
         try await thumbnails.picture(of: mask, on: face)
     }
 
-    func keepFace() async throws -> Int {
+    func storeFace() async throws -> Int {
         guard let portrait = try await preview.portrait(within: Self.patience) else {
             throw RequestError(.notNow, "no face is seen now; look at the camera, and resume if it is paused")
         }
-        return try await thumbnails.keep(portrait)
+        return try await thumbnails.storeFace(portrait)
     }
 
-    func dress(photo: [UInt8]) async throws -> MaskedPhoto {
-        try await photoProcessor.dress(photo, loader.selections, mailbox.now.onLostFace)
+    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
+        try await photoProcessor.process(photo, loader.selections, mailbox.now.onLostFace)
     }
 
-    func path(inAlbum name: String) -> String? { captures.path(of: name) }
+    func capturePath(named name: String) -> String? { captures.path(of: name) }
 
     func connect() throws -> CInt {
         guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "guise is just beginning") }

@@ -11,7 +11,7 @@ import Track
 /// Dresses photos that come over the page, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
-    private let worker = Worker("photos", most: 4) { ArtReader.rest() }
+    private let worker = Worker("photos", most: 4) { ArtReader.shutDownRenderer() }
 
     /// Dressing so many takes half a gigabyte.
     private static let mostPixels = MediaLimits.received.pixels
@@ -22,7 +22,9 @@ final class PhotoProcessor: Sendable {
 
     /// - Parameter onLostFace: as `Pipeline` takes it.
     /// - Throws: `PageError` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
-    func dress(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws -> MaskedPhoto {
+    func process(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws
+        -> MaskedPhoto
+    {
         guard let header = PhotoHeader(photo) else {
             throw PageError(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
         }
@@ -39,7 +41,9 @@ final class PhotoProcessor: Sendable {
         return dressed
     }
 
-    private func draw(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) throws -> MaskedPhoto {
+    private func draw(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) throws
+        -> MaskedPhoto
+    {
         let descriptor = try Self.file(of: photo)
         defer { close(descriptor) }
         let path = "/proc/self/fd/\(descriptor)"
@@ -48,15 +52,16 @@ final class PhotoProcessor: Sendable {
             try Clip.firstPicture(of: path, within: .received) { view in
                 let layout = view.layout
                 let loader = try MaskLoader(
-                    searchPaths: context.paths.masks, target: ArtTarget(layout), selections: selections, tell: { _ in })
+                    searchPaths: context.paths.masks, target: ArtTarget(layout), selections: selections, log: { _ in })
                 var pipeline = Pipeline(tracker: try context.tracker(), masks: loader.masks, output: layout)
                 pipeline.onLostFace = onLostFace
-                try pipeline.dress(view, at: FrameTime(number: 0, seconds: 0), .whole)
+                try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 guard case .publishable(let frame) = pipeline.gate.outcome else {
                     throw PageError(422, "unusable", "no face that could be hidden was found in the photo")
                 }
                 drawn = try MaskedPhoto(
-                    frame, faces: pipeline.tracker.faces.count, coveredCandidates: pipeline.tracker.candidateHeads.count,
+                    frame, faces: pipeline.tracker.faces.count,
+                    coveredCandidates: pipeline.tracker.candidateHeads.count,
                     quality: Self.quality)
             }
             guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }

@@ -71,7 +71,7 @@ struct Pipeline: ~Copyable {
     }
 
     /// Shows the picture otherwise from the next frame on.
-    mutating func change(_ new: ViewTransform) {
+    mutating func setView(_ new: ViewTransform) {
         guard new != viewTransform else { return }
         if (new.rotation, new.isMirrored) != (viewTransform.rotation, viewTransform.isMirrored) {
             // Everybody is elsewhere then.
@@ -84,14 +84,14 @@ struct Pipeline: ~Copyable {
     }
 
     /// True where other masks are to be worn than in the last frame.
-    var hasNews: Bool { loader?.hasNews(since: seen) ?? false }
+    var hasMaskUpdate: Bool { loader?.hasUpdate(since: seen) ?? false }
 
     /// Dresses the last frame anew, as its faces were measured.
     /// - Returns: false where that is not to be seen.
-    mutating func redress(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
+    mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
         // What covers lost faces learns from each frame once.
         guard !isNew, !isCovering else { return false }
-        try dress(view, at: time, .again)
+        try process(view, at: time, .again)
         return !isCovering && gate.reason == nil
     }
 
@@ -99,7 +99,7 @@ struct Pipeline: ~Copyable {
     enum Search {
         /// Followed from frame to frame.
         case following
-        /// The same, but what the frame need not wait for is left to `catchUp`: the search for other faces than those
+        /// The same, but what the frame need not wait for is left to `drawDeferred`: the search for other faces than those
         /// that are known, and pictures of solids that are a little old.
         case prompt
         /// In the whole picture at once: for photos.
@@ -110,9 +110,9 @@ struct Pipeline: ~Copyable {
 
     /// Tracks the frame's faces and leaves the dressed frame in `gate`: each pose is drawn on the very frame that it
     /// was measured on.
-    mutating func dress(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
+    mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
         guard !viewTransform.isUpright else {
-            try dress(upright: view, at: time, search, turned: 0)
+            try process(upright: view, at: time, search, turned: 0)
             return
         }
         let start = threadTime()
@@ -123,7 +123,7 @@ struct Pipeline: ~Copyable {
         guard var taken = rotator.take() else { return }
         do {
             try taken.turn(view)
-            try dress(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
+            try process(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
             rotator = consume taken
             throw error
@@ -132,7 +132,7 @@ struct Pipeline: ~Copyable {
     }
 
     /// - Parameter turned: what turning the picture cost, nanoseconds.
-    private mutating func dress(
+    private mutating func process(
         upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
     ) throws {
         let start = threadTime()
@@ -154,17 +154,17 @@ struct Pipeline: ~Copyable {
             scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
             zoom = isZoomed ? FaceZoom(in: part, most: viewTransform.most) : nil
         }
-        if search != .again, let place = zoom?.follow(tracker.faces, at: time.seconds) { scaler?.show(place) }
+        if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
         try scaler?.fit(view, into: &gate.canvas.frame)
         let fitted = threadTime()
-        if let preview, preview.isWatched { show(preview) }
-        if let loader, let masks = loader.news(since: &seen) { loader.giveBack(compositor.change(into: masks)) }
+        if let preview, preview.isWatched { updatePreview(preview) }
+        if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }
         let placement = scaler?.map ?? .identity
         let isCovered = isCovering
         let kind: PrivacyGate.Kind = search == .whole ? .photo : .video
-        if isCovered, kind == .video { gate.look(view.luma, faces: tracker.faces) }
+        if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         gate.canvas.mayLag = search == .prompt && !isCovered
-        compositor.dress(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
+        compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
         gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
         // Of frames, not of what is done to one more than once.
         guard search != .again else { return }
@@ -176,28 +176,28 @@ struct Pipeline: ~Copyable {
 
     /// Does for the next frame what the last one did not wait for.
     /// - Parameter view: the frame that was dressed.
-    mutating func catchUp(_ view: borrowing FrameView) {
+    mutating func drawDeferred(_ view: borrowing FrameView) {
         let (start, landmarks) = (threadTime(), tracker.landmarkTime)
         switch rotator {
-        case .some(let rotator): tracker.searchOn(rotator.frame.view.luma)
-        case .none: tracker.searchOn(view.luma)
+        case .some(let rotator): tracker.searchDeferred(rotator.frame.view.luma)
+        case .none: tracker.searchDeferred(view.luma)
         }
         let onLandmarks = tracker.landmarkTime - landmarks
         let searched = threadTime()
-        gate.catchUp()
+        gate.drawDeferred()
         cost.landmarks += onLandmarks
         cost.search += searched - start - onLandmarks
         cost.compose += threadTime() - searched
     }
 
     /// Hands the fitted frame over, before it is dressed.
-    private mutating func show(_ preview: Preview) {
+    private mutating func updatePreview(_ preview: Preview) {
         let placement = scaler?.map ?? .identity
         overlay.removeAll(keepingCapacity: true)
         for i in tracker.faces.indices { overlay.append(FaceOverlay(tracker.faces[i], placement)) }
         let now = monotonicTime()
-        if preview.wants(.before, at: now) {
-            preview.putUncovered(gate.canvas.frame.view, overlay: overlay, at: now)
+        if preview.needsFrame(.before, at: now) {
+            preview.updateUnmasked(gate.canvas.frame.view, overlay: overlay, at: now)
         }
     }
 }

@@ -36,7 +36,7 @@ final class Placeholders: Sendable {
     }
 
     /// Lends a card. Not while it is just being replaced: then the next call does.
-    func with(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
+    func withPlaceholder(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
         let outcome: Result<Void, any Error>? = placeholders[kind.rawValue].withLockIfAvailable { placeholder in
             Result { try body(placeholder.frame) }
         }

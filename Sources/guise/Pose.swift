@@ -60,13 +60,13 @@ struct Pose: ~Copyable {
     }
 
     /// The picture with masks on, lent.
-    func wearing(_ masks: [Mask], _ body: (borrowing Frame) throws -> Void) rethrows {
+    func withMasks(_ masks: [Mask], _ body: (borrowing Frame) throws -> Void) rethrows {
         var canvas = Canvas(picture.layout)
         var compositor = Compositor(masks: masks)
         // A second goes by before the picture, in which what fades in or swings comes to rest.
         for before in [1, 0.75, 0.5, 0.25, 0] {
             convert(picture, into: &canvas.frame)
-            compositor.dress(&canvas, faces, placement: .identity, at: time + 1 - before)
+            compositor.compose(&canvas, faces, placement: .identity, at: time + 1 - before)
         }
         try body(canvas.frame)
     }

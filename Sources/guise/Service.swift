@@ -8,7 +8,7 @@ final class Service {
     private var status = ""
     /// Nanoseconds; half of what the manager allows, so that one late word is no reason to end us.
     private let watchdog: UInt64
-    private var fed: UInt64 = 0
+    private var lastPing: UInt64 = 0
     private var looked: UInt64 = 0
 
     init() {
@@ -17,29 +17,29 @@ final class Service {
     }
 
     /// Frames flow.
-    func ready() {
+    func notifyReady() {
         guard !isReady else { return }
         isReady = true
         notify("READY=1")
     }
 
     /// The frame loop turns. Called in each turn; says something only when it is due.
-    func alive() {
+    func pingWatchdog() {
         guard watchdog > 0 else { return }
         let now = monotonicTime()
-        guard now - fed > watchdog else { return }
-        fed = now
+        guard now - lastPing > watchdog else { return }
+        lastPing = now
         notify("WATCHDOG=1")
     }
 
     /// In words, for `systemctl status`.
-    func say(_ words: String) {
+    func setStatus(_ words: String) {
         guard words != status else { return }
         status = words
         notify("STATUS=\(words)")
     }
 
-    func stopping() { notify("STOPPING=1") }
+    func notifyStopping() { notify("STOPPING=1") }
 
     private func notify(_ text: String) { unsafe sd_notify(0, text) }
 }

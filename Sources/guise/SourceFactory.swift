@@ -31,7 +31,7 @@ extension AppContext {
     }
 
     /// What `auto` means on this machine, and the lines that say so and how to get the rest.
-    func choose(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
+    func resolveAuto(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
         let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
         var notes: [String] = []
         var source = source

@@ -36,7 +36,7 @@ final class Thumbnails: Sendable {
     }
 
     private let context: AppContext
-    private let worker = Worker("thumbnails", most: 512) { ArtReader.rest() }
+    private let worker = Worker("thumbnails", most: 512) { ArtReader.shutDownRenderer() }
     private let pictures = Mutex<[Key: Picture]>([:])
     private let subjects = Mutex(PreviewSubjects())
     /// Counts kept faces.
@@ -58,10 +58,10 @@ final class Thumbnails: Sendable {
 
     /// Keeps a picture as the user's own face.
     /// - Returns: how many faces it shows.
-    func keep(_ portrait: Preview.Portrait) async throws -> Int {
+    func storeFace(_ portrait: Preview.Portrait) async throws -> Int {
         let count = try await worker.run { [self] in
             var tracker = try context.tracker()
-            let (slot, count) = Self.sit(for: portrait.frame, &tracker)
+            let (slot, count) = Self.makeSubject(for: portrait.frame, &tracker)
             guard let slot else { throw RequestError(.notNow, "no face was found in the picture; look at the camera") }
             subjects.withLock { $0.mine = slot }
             let edition = kept.add(1, ordering: .relaxed).newValue
@@ -89,7 +89,7 @@ final class Thumbnails: Sendable {
         let mask = try library.load(name, for: ArtTarget(layout))
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
-        subject.pose.wearing([mask]) { drawn = encoder.encode($0.view) }
+        subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
             if pictures.count >= Self.mostPictures { pictures.removeAll() }
@@ -116,7 +116,7 @@ final class Thumbnails: Sendable {
             try Clip.firstPicture(of: file) { view in
                 var frame = Frame(view.layout)
                 convert(view, into: &frame)
-                slot = Self.sit(for: frame, &tracker).slot
+                slot = Self.makeSubject(for: frame, &tracker).slot
             }
             guard let slot else { throw Problem(.unusable, "no face was found in \(file)", cure: "run `make sample`") }
             subjects.withLock { $0.sample = slot }
@@ -125,7 +125,9 @@ final class Thumbnails: Sendable {
     }
 
     /// The largest face of a picture.
-    private static func sit(for picture: borrowing Frame, _ tracker: inout Tracker) -> (slot: Subject?, faces: Int) {
+    private static func makeSubject(for picture: borrowing Frame, _ tracker: inout Tracker) -> (
+        slot: Subject?, faces: Int
+    ) {
         let size = picture.layout
         var whole = Frame(FrameLayout(width: size.width, height: size.height, format: .i444, range: .full))
         convert(picture, into: &whole)

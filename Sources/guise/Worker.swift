@@ -13,9 +13,9 @@ final class Worker: Sendable {
     private let name: String
     /// Jobs that may wait.
     private let most: Int
-    private let resting: @Sendable () -> Void
+    private let onIdle: @Sendable () -> Void
     private let state = Mutex(State())
-    private let news = DispatchSemaphore(value: 0)
+    private let jobAvailable = DispatchSemaphore(value: 0)
 
     /// Added to the thread's nice value: frames go first where cores are few. It still gets a third of what they get, so
     /// that photos are done in time on a busy machine.
@@ -23,9 +23,9 @@ final class Worker: Sendable {
     /// Seconds.
     private static let patience = 10.0
 
-    /// - Parameter resting: called on the thread before it ends, to let go of what jobs left.
-    init(_ name: String, most: Int, resting: @escaping @Sendable () -> Void = {}) {
-        (self.name, self.most, self.resting) = (name, most, resting)
+    /// - Parameter onIdle: called on the thread before it ends, to let go of what jobs left.
+    init(_ name: String, most: Int, onIdle: @escaping @Sendable () -> Void = {}) {
+        (self.name, self.most, self.onIdle) = (name, most, onIdle)
     }
 
     /// Does a job when those before it are done.
@@ -41,7 +41,7 @@ final class Worker: Sendable {
                 }
                 return true
             }
-            if isTaken { news.signal() } else { waiting.resume(returning: nil) }
+            if isTaken { jobAvailable.signal() } else { waiting.resume(returning: nil) }
         }
     }
 
@@ -54,9 +54,9 @@ final class Worker: Sendable {
     }
 
     private func work() {
-        giveWay(by: Self.nice)
+        lowerThreadPriority(by: Self.nice)
         while true {
-            let isWoken = news.wait(timeout: .now() + Self.patience) == .success
+            let isWoken = jobAvailable.wait(timeout: .now() + Self.patience) == .success
             let job: (@Sendable () -> Void)? = state.withLock { state in
                 if state.jobs.isEmpty {
                     if !isWoken { state.isAtWork = false }
@@ -64,7 +64,7 @@ final class Worker: Sendable {
                 }
                 return state.jobs.removeFirst()
             }
-            if let job { job() } else if !isWoken { return resting() }
+            if let job { job() } else if !isWoken { return onIdle() }
         }
     }
 }

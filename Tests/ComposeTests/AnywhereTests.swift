@@ -39,7 +39,7 @@ import Testing
                     face.id = frame / 3 * 2 + k
                     return face
                 }
-                compositor.dress(&canvas, faces, placement: .identity, at: Double(frame) / 30)
+                compositor.compose(&canvas, faces, placement: .identity, at: Double(frame) / 30)
                 drawn += 1
             }
         }

@@ -21,7 +21,7 @@ private func picture(_ face: Face, _ gaze: Gaze, hasColor: Bool) -> Frame {
         for x in 0..<layout.width {
             let place = y * layout.width + x
             var (luma, u, v): (Float, Float, Float) = (140 + Float((x * 7 + y * 13) % 5), 116, 148)
-            for first in eyes where gaze != .shut {
+            for first in eyes where gaze != .closeLids {
                 let p = face.landmarks
                 let (corner, end) = (p[first], p[first + 3])
                 let middle = (corner + end) / 2
@@ -53,7 +53,7 @@ struct BlinkDetectorTests {
         }
         let before = face
         let frame = picture(middleFace, gaze, hasColor: hasColor)
-        blinkDetector.shut(&face, PixelReader(frame.view), elapsed: 1 / 30)
+        blinkDetector.closeLids(&face, PixelReader(frame.view), elapsed: 1 / 30)
         return eyes.map { first in
             (face.landmarks[first + 1] - face.landmarks[first + 5]).length
                 / (before.landmarks[first + 1] - before.landmarks[first + 5]).length
@@ -85,7 +85,7 @@ struct BlinkDetectorTests {
         for i in 0..<68 { face.landmarks[i].x -= 140 }
         let before = face.landmarks[37]
         let frame = picture(face, .ahead, hasColor: true)
-        for _ in 0..<5 { blinkDetector.shut(&face, PixelReader(frame.view), elapsed: 1 / 30) }
+        for _ in 0..<5 { blinkDetector.closeLids(&face, PixelReader(frame.view), elapsed: 1 / 30) }
         #expect(face.landmarks[37] == before)
     }
 }

@@ -31,13 +31,15 @@ import Track
         let faces = [face(at: Point(640, 300), scale: 72)]
         var canvas = Canvas(Self.layout)
         let picture = Samples(noise: Self.layout).frame
-        var compositor = Compositor(masks: [try MaskLibrary(searchPaths: [masksFolder]).load(name, for: ArtTarget(Self.layout))])
+        var compositor = Compositor(masks: [
+            try MaskLibrary(searchPaths: [masksFolder]).load(name, for: ArtTarget(Self.layout))
+        ])
         var time = 0.0
         let copy = least { convert(picture.view, into: &canvas.frame) }
         let both = least {
             convert(picture.view, into: &canvas.frame)
             time += 1 / 30.0
-            compositor.dress(&canvas, faces, placement: .identity, at: time)
+            compositor.compose(&canvas, faces, placement: .identity, at: time)
         }
         figure("mask \(name), 1280x720", (both - copy) / copy, "copies of the frame")
     }
@@ -66,8 +68,8 @@ import Track
         var scaled = Scaler(from: input, to: small)
         var zoomed = Scaler(from: input, to: input, canMove: true)
         var resting = Scaler(from: input, to: input, canMove: true)
-        zoomed.show(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
-        resting.show(Rect(x: 300, y: 100, width: 640, height: 360))
+        zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
+        resting.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, turn: .none, isMirrored: true)
         let copy = try least { try whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")

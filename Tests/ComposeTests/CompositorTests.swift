@@ -11,16 +11,16 @@ import Track
 private final class Diary: Layer, @unchecked Sendable {
     struct Entry {
         let id: Int
-        let look: Look
+        let appearance: Appearance
         let light: FaceLight
     }
     var entries: [Entry] = []
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
-        entries.append(Entry(id: tracked.face.id, look: look, light: tracked.light))
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
+        entries.append(Entry(id: tracked.face.id, appearance: appearance, light: tracked.light))
     }
 
-    var last: Look? { entries.last?.look }
+    var last: Appearance? { entries.last?.appearance }
     func take() -> [Entry] {
         defer { entries = [] }
         return entries
@@ -29,7 +29,7 @@ private final class Diary: Layer, @unchecked Sendable {
 
 /// Draws nothing and asks for nothing.
 private struct Nothing: Layer {
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {}
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {}
 }
 
 private func style(_ text: String) throws -> LayerStyle {
@@ -89,7 +89,7 @@ private struct Show: ~Copyable {
 
     mutating func run(_ faces: [Face], frames: Int = 1) {
         for _ in 0..<frames {
-            compositor.dress(&canvas, faces, placement: .identity, at: time)
+            compositor.compose(&canvas, faces, placement: .identity, at: time)
             time += interval
         }
     }
@@ -115,13 +115,13 @@ struct CompositorTests {
             let entries = diary.take()
             // Both eyes make three blinks.
             let isMeant = name == doing.rawValue || name == "blink" && doing.rawValue.hasPrefix("blink")
-            #expect((entries.last?.look.opacity == 1) == isMeant, "\(doing) while \(name)")
+            #expect((entries.last?.appearance.opacity == 1) == isMeant, "\(doing) while \(name)")
             if isMeant {
-                let opacities = entries.map(\.look.opacity)
+                let opacities = entries.map(\.appearance.opacity)
                 #expect(opacities[0] > 0.3 && opacities[0] < 0.9, "fades in over some frames: \(opacities)")
             }
             show.run([Self.still], frames: 60)
-            #expect((diary.take().last?.look.opacity ?? 0) < 0.7, "goes when it is over")
+            #expect((diary.take().last?.appearance.opacity ?? 0) < 0.7, "goes when it is over")
         }
     }
 
@@ -134,7 +134,7 @@ struct CompositorTests {
         var compositor = Compositor(masks: masks, seed: 1)
         var canvas = Canvas(layout)
         func dress(_ faces: [Face], at time: Double) -> [[Int]] {
-            compositor.dress(&canvas, faces, placement: .identity, at: time)
+            compositor.compose(&canvas, faces, placement: .identity, at: time)
             return diaries.map { $0.take().map(\.id).sorted() }
         }
         let (ada, bob, cleo) = (face(1), face(2, at: Point(100, 180)), face(3, at: Point(540, 180)))
@@ -165,7 +165,7 @@ struct CompositorTests {
         show.run([face(roll: 20)], frames: 10)
         _ = diary.take()
         for i in 0..<60 { show.run([face(roll: i % 2 == 0 ? 14 : 17)]) }
-        #expect(diary.take().count { $0.look.opacity == 1 } == 60)
+        #expect(diary.take().count { $0.appearance.opacity == 1 } == 60)
     }
 
     @Test func `an animation starts with what starts it, and stops with what stops it`() throws {
@@ -236,18 +236,18 @@ struct CompositorTests {
         for i in 0..<2 * still {
             show.run([face(at: Point(200 + (i % 2 == 0 ? 0.2 : -0.2), 180), roll: i % 3 == 0 ? 0.3 : -0.2)])
         }
-        #expect(diary.take().allSatisfy { $0.look.swing == .zero })
+        #expect(diary.take().allSatisfy { $0.appearance.swing == .zero })
         // Half a second to the right at 6 eye distances a second, then stop.
         for i in 0..<still / 2 { show.run([face(at: Point(200 + 300 * Float(i) / Float(rate), 180))]) }
-        let moving = diary.take().map(\.look.swing.x)
+        let moving = diary.take().map(\.appearance.swing.x)
         show.run([face(at: Point(350, 180))], frames: still)
-        let after = diary.take().map(\.look.swing.x)
+        let after = diary.take().map(\.appearance.swing.x)
         print("\(rate) frames a second: lags \(moving.max() ?? 0), swings over to \(after.min() ?? 0) degrees")
         #expect((moving.max() ?? 0) > 4, "what hangs lags to the left, clockwise")
         #expect((after.min() ?? 0) < -2, "and swings on to the right when the head stops")
         #expect((moving + after).allSatisfy { abs($0) <= 30 })
         show.run([face(at: Point(350, 180))], frames: 6 * still)
-        let rest = diary.take().suffix(still).map(\.look.swing)
+        let rest = diary.take().suffix(still).map(\.appearance.swing)
         #expect(Set(rest).count == 1 && rest.first == .zero, "\(rest.last ?? .zero)")
     }
 

@@ -107,7 +107,7 @@ struct EffectKernelTests {
         let before = Samples(noise: layout)
         let frame = before.frame
         var layer = LayerBuffer()
-        let isTaken = layer.take(PixelRect(x: 7, y: 5, width: 300, height: 31), of: frame)
+        let isTaken = layer.copyPixels(PixelRect(x: 7, y: 5, width: 300, height: 31), of: frame)
         #expect(isTaken)
         let words = layer.readPixels
         for y in 0..<min(layer.region.height, layout.height - layer.region.y) {
@@ -161,7 +161,7 @@ struct EffectKernelTests {
         var words = picture.pixels
         for i in words.indices { words[i] = 0xff80_8000 | UInt32(20 + 4 * (i % stride)) }
         // From the frame's pixels that the picture shows.
-        layer.put(picture, by: map.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -12, ty: -6)))
+        layer.draw(picture, by: map.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -12, ty: -6)))
         let back = map.inverse ?? .identity
         var (worst, inside): (Float, Int) = (0, 0)
         let pixels = layer.readPixels
@@ -187,14 +187,14 @@ struct EffectKernelTests {
         for i in 0..<64 * 48 { bytes[i] = UInt8(16 + i % 64 * 3) }
         var face = LayerBuffer()
         var art = LayerBuffer()
-        let hasTaken = face.take(PixelRect(x: 8, y: 6, width: 48, height: 36), of: frame)
+        let hasTaken = face.copyPixels(PixelRect(x: 8, y: 6, width: 48, height: 36), of: frame)
         let hasBegun = art.begin(PixelRect(x: 0, y: 0, width: 64, height: 48), in: layout)
         #expect(hasTaken && hasBegun)
         var words = art.pixels
         // Opaque and half transparent, premultiplied.
         for i in words.indices { words[i] = i % 2 == 0 ? 0xff80_80a0 : 0x8040_4050 }
         let relief = FaceShading(mean: 112, black: 16, darkest: 0.4, brightest: 1.4, shade: 0.9, shine: 0.5)
-        art.relieve(
+        art.transferShading(
             relief, by: face,
             within: SoftEllipse(center: Point(32, 24), matrix: [1 / 400, 0, 1 / 225], full: 0.5, none: 0.9))
         var (worst, changed): (Float, Int) = (0, 0)
@@ -234,7 +234,7 @@ struct EffectKernelTests {
         let sheet = FrameOverlay(width: width, height: height, pixels: art)
         for way in [FrameOverlay.Mode.over, .multiply, .screen] {
             var frame = before.frame
-            sheet.lay(onto: &frame, opacity: 1, way)
+            sheet.draw(onto: &frame, opacity: 1, way)
             let after = Samples(frame)
             var worst = 0.0
             for y in 0..<height {
@@ -275,7 +275,7 @@ struct EffectKernelTests {
         let sheet = FrameOverlay(width: width, height: height, pixels: art)
         for opacity in [1, 0.5] as [Float] {
             var frame = before.frame
-            sheet.lay(onto: &frame, opacity: opacity)
+            sheet.draw(onto: &frame, opacity: opacity)
             let after = Samples(frame)
             var (worst, worstColor, plain) = (0.0, 0.0, 0)
             for y in 0..<height {

@@ -28,9 +28,9 @@ struct EffectLayerTests {
             var canvas = Canvas(layout)
             canvas.frame = before.frame
             var compositor = Compositor(masks: [mask])
-            for i in 0..<3 { compositor.dress(&canvas, Self.two, placement: .identity, at: Double(i) / 30) }
+            for i in 0..<3 { compositor.compose(&canvas, Self.two, placement: .identity, at: Double(i) / 30) }
             let asked = callocations_count()
-            compositor.dress(&canvas, Self.two, placement: .identity, at: 0.1)
+            compositor.compose(&canvas, Self.two, placement: .identity, at: 0.1)
             let count = callocations_count() - asked
             #expect(count == 0, "\(name) asks for memory \(count) times a frame")
             print("\(name): \(count) calls for memory in a frame")
@@ -77,7 +77,7 @@ struct EffectLayerTests {
         var compositor = Compositor(masks: [mask])
         func seen(_ samples: Samples, _ time: Double) -> SIMD3<Int> {
             canvas.frame = samples.frame
-            compositor.dress(&canvas, [], placement: .identity, at: time)
+            compositor.compose(&canvas, [], placement: .identity, at: time)
             return Samples(canvas.frame)[100, 100]
         }
         let first = seen(cast(110, 150), 0)
@@ -88,7 +88,7 @@ struct EffectLayerTests {
         let frame = grey.frame
         for i in 1..<40 {
             convert(frame, into: &canvas.frame)
-            compositor.dress(&canvas, [], placement: .identity, at: Double(i) / 6)
+            compositor.compose(&canvas, [], placement: .identity, at: Double(i) / 6)
         }
         let later = seen(grey, 200.0 / 30)
         #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)

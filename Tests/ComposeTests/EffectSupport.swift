@@ -122,6 +122,6 @@ func worn(_ mask: Mask, on samples: Samples, _ faces: [Face], at time: Double = 
     var canvas = Canvas(samples.layout)
     canvas.frame = samples.frame
     var compositor = Compositor(masks: [mask])
-    compositor.dress(&canvas, faces, placement: .identity, at: time)
+    compositor.compose(&canvas, faces, placement: .identity, at: time)
     return Samples(canvas.frame)
 }

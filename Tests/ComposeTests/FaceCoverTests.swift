@@ -88,7 +88,8 @@ import Track
             name: "what may be a face is covered as long as it may, and nothing else is",
             steps: [
                 Step(
-                    time: 0, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head, beside]),
+                    time: 0, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit],
+                    bare: [head, beside]),
                 Step(time: 0.25, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head]),
                 Step(time: 0.5, faces: [ada], mayBeSeen: true),
                 Step(
@@ -262,7 +263,7 @@ import Track
 
         /// Shows a frame of that size.
         /// - Returns: whether it may be seen.
-        mutating func show(_ step: Step, width: Int = 320, height: Int = 180) -> Bool {
+        mutating func setVisibleRect(_ step: Step, width: Int = 320, height: Int = 180) -> Bool {
             var searched = Frame(FrameLayout(width: width, height: height, format: .gray))
             searched.fill(y: 100, u: 128, v: 128)
             if let light = step.light {
@@ -272,9 +273,10 @@ import Track
                 }
             }
             convert(picture, into: &canvas.frame)
-            cover.look(searched.view.luma, faces: step.faces)
+            cover.measureMotion(searched.view.luma, faces: step.faces)
             return cover.cover(
-                &canvas, faces: step.faces, candidateHeads: step.candidateHeads, refuted: step.refuted, placement: placement,
+                &canvas, faces: step.faces, candidateHeads: step.candidateHeads, refuted: step.refuted,
+                placement: placement,
                 hasSearchedAll: step.hasSearchedAll, at: step.time)
         }
 
@@ -305,7 +307,7 @@ import Track
     func `a frame may be seen, and is covered, as its faces want it`(story: Story) {
         var stage = Stage()
         for (number, step) in story.steps.enumerated() {
-            let mayBeSeen = stage.show(step)
+            let mayBeSeen = stage.setVisibleRect(step)
             #expect(mayBeSeen == step.mayBeSeen, "frame \(number)")
             for place in step.covered.joined() {
                 let changes = stage.changes(at: place)
@@ -326,28 +328,28 @@ import Track
         var stage = Stage()
         for step in [
             Step(time: 0, faces: [Self.ada], mayBeSeen: true), Step(time: 0.25, faces: [], mayBeSeen: true),
-        ] { _ = stage.show(step) }
+        ] { _ = stage.setVisibleRect(step) }
         let before = stage.changes
         #expect(before > 0)
         stage.cover.reset()
-        let mayBeSeen = stage.show(Step(time: 0.5, faces: [], mayBeSeen: false))
+        let mayBeSeen = stage.setVisibleRect(Step(time: 0.5, faces: [], mayBeSeen: false))
         let after = stage.changes
         #expect(!mayBeSeen && after == 0)
         // Nor does it know a face that was there when it was reset.
-        _ = stage.show(Step(time: 0.75, faces: [Self.ada], mayBeSeen: true))
+        _ = stage.setVisibleRect(Step(time: 0.75, faces: [Self.ada], mayBeSeen: true))
         stage.cover.reset()
-        let isSeen = stage.show(Step(time: 1, faces: [Self.bob], mayBeSeen: true))
+        let isSeen = stage.setVisibleRect(Step(time: 1, faces: [Self.bob], mayBeSeen: true))
         let changes = stage.changes
         #expect(isSeen && changes == 0)
     }
 
     @Test func `a source of another size begins anew`() {
         var stage = Stage()
-        _ = stage.show(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
-        _ = stage.show(Step(time: 0.25, faces: [], mayBeSeen: true))
+        _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
+        _ = stage.setVisibleRect(Step(time: 0.25, faces: [], mayBeSeen: true))
         let before = stage.changes
         #expect(before > 0)
-        let mayBeSeen = stage.show(Step(time: 0.5, faces: [], mayBeSeen: false), width: 160, height: 90)
+        let mayBeSeen = stage.setVisibleRect(Step(time: 0.5, faces: [], mayBeSeen: false), width: 160, height: 90)
         let after = stage.changes
         #expect(!mayBeSeen && after == 0)
     }
@@ -355,8 +357,8 @@ import Track
     @Test func `what is covered lies where the searched frame lies on the canvas`() {
         // Half as large, and beside its place.
         var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
-        _ = stage.show(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
-        _ = stage.show(Step(time: 0.25, faces: [], candidateHeads: [Self.door], mayBeSeen: true))
+        _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
+        _ = stage.setVisibleRect(Step(time: 0.25, faces: [], candidateHeads: [Self.door], mayBeSeen: true))
         // Ada's head, and who may have come in.
         for place in [Point(180, 65), Point(170, 50), Point(190, 80), Point(244, 44)] {
             let changes = stage.changes(at: place)

@@ -28,7 +28,7 @@ struct HeadPoseFilterTests {
             return ways.sorted()[ways.count / 2]
         }
         var steady = HeadPoseFilter(heads[0])
-        let shown = heads.map { steady.follow($0, elapsed: Self.frame) }
+        let shown = heads.map { steady.update($0, elapsed: Self.frame) }
         let (before, after) = (motion(heads), motion(shown))
         print("a shaking head's hat moves \(before) px a frame, steadied \(after)")
         #expect(before > 0.6)
@@ -43,12 +43,12 @@ struct HeadPoseFilterTests {
         for frame in 0..<120 {
             if frame > 20 { yaw = min(30, yaw + degreesPerSecond * Self.frame) }
             let seen = placement(yaw: yaw)
-            let shown = steady.follow(seen, elapsed: Self.frame)
+            let shown = steady.update(seen, elapsed: Self.frame)
             for point in Self.points { most = max(most, (shown(point) - seen(point)).length / Self.scale) }
         }
         print("turning by \(degreesPerSecond) degrees a second, a hat is off by \(most) eye distances at most")
         #expect(most < 0.1)
-        let (seen, end) = (placement(yaw: 30), steady.follow(placement(yaw: 30), elapsed: Self.frame))
+        let (seen, end) = (placement(yaw: 30), steady.update(placement(yaw: 30), elapsed: Self.frame))
         for point in Self.points { #expect((seen(point) - end(point)).length / Self.scale < 0.02) }
     }
 
@@ -67,7 +67,7 @@ struct HeadPoseFilterTests {
             var compositor = Compositor(masks: [hat], seed: 1)
             for (i, face) in faces.enumerated() {
                 canvas.frame = empty.frame
-                compositor.dress(&canvas, [face], placement: .identity, at: Double(i) / 30)
+                compositor.compose(&canvas, [face], placement: .identity, at: Double(i) / 30)
             }
             return Samples(canvas.frame).bytes
         }

@@ -38,16 +38,17 @@ private final class Said: Sendable {
     private func loader(_ names: [String]) throws -> MaskLoader {
         let said = said
         return try MaskLoader(
-            searchPaths: [scratch.path("Masks")], target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
-            selections: names.map(MaskSelection.init), tell: { said.add($0) })
+            searchPaths: [scratch.path("Masks")],
+            target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
+            selections: names.map(MaskSelection.init), log: { said.add($0) })
     }
 
     /// Waits for what the room has next.
     private func next(_ loader: MaskLoader, _ seen: inout Int) -> [Mask] {
         while true {
-            if let masks = loader.news(since: &seen) { return masks }
+            if let masks = loader.update(since: &seen) { return masks }
             _ = PollClock.system.waits(for: wakeEvent.descriptor, milliseconds: -1)
-            wakeEvent.hear()
+            wakeEvent.drain()
         }
     }
 
@@ -56,23 +57,23 @@ private final class Said: Sendable {
         try make("beard")
         let loader = try loader(["hat"])
         #expect(loader.masks.map(\.name) == ["hat"])
-        loader.open(waking: wakeEvent)
+        loader.start(signaling: wakeEvent)
         defer { loader.close() }
         var seen = 0
-        loader.wear([MaskSelection("beard"), MaskSelection("hat")])
+        loader.select([MaskSelection("beard"), MaskSelection("hat")])
         let both = next(loader, &seen)
         #expect(both.map(\.name) == ["beard", "hat"] && both[1].edition == loader.masks[1].edition)
         #expect(both[1].edition == 1 && both[0].edition == 2)
         var faint = MaskSelection("hat")
         faint.opacity = 0.25
-        loader.wear([faint])
+        loader.select([faint])
         let one = next(loader, &seen)
         #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].edition == 1)
         // A choice is made when art is drawn.
         faint.choices = ["cloth": "#ff0000"]
-        loader.wear([faint])
+        loader.select([faint])
         #expect(next(loader, &seen)[0].edition == 3)
-        loader.wear([])
+        loader.select([])
         #expect(next(loader, &seen).isEmpty)
         #expect(said.lines == [])
     }
@@ -82,7 +83,7 @@ private final class Said: Sendable {
         try make("set", include: "\"beard\"")
         try make("broken", art: "<rect")
         let loader = try loader(["hat"])
-        loader.open(waking: wakeEvent)
+        loader.start(signaling: wakeEvent)
         defer { loader.close() }
         var seen = 0
         for (name, words) in [
@@ -90,16 +91,16 @@ private final class Said: Sendable {
         ] {
             for others in [[], ["hat"]] {
                 let told = said.lines.count
-                loader.wear((others + [name]).map(MaskSelection.init))
+                loader.select((others + [name]).map(MaskSelection.init))
                 waits { said.lines.count > told && loader.selections == [MaskSelection("hat")] }
                 #expect(said.lines.last?.contains(words) == true, "\(said.lines)")
                 #expect(said.lines.last?.hasSuffix("(what is worn stays on)") == true, "\(said.lines)")
-                #expect(loader.news(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
+                #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
             }
         }
         // It comes when what it lacked is there, and an edit of that is one of its own.
         try make("beard")
-        loader.wear([MaskSelection("hat"), MaskSelection("set")])
+        loader.select([MaskSelection("hat"), MaskSelection("set")])
         let masks = next(loader, &seen)
         #expect(masks.map(\.name) == ["hat", "set"] && masks[1].layers.count == 2)
         try make("beard", art: "<circle r='9'/>")
@@ -118,16 +119,16 @@ private final class Said: Sendable {
     @Test func `the frame loop asks for no memory where nothing is new`() throws {
         try make("hat")
         let loader = try loader(["hat"])
-        loader.open(waking: wakeEvent)
+        loader.start(signaling: wakeEvent)
         defer { loader.close() }
         var compositor = Compositor(masks: loader.masks)
         var seen = 0
         for edit in 0..<3 {
             try make("hat", art: "<circle r='\(edit + 1)'/>")
-            loader.giveBack(compositor.change(into: next(loader, &seen)))
+            loader.recycle(compositor.replaceMasks(with: next(loader, &seen)))
             // Nothing was edited since, so that nothing is new.
             let before = callocations_count()
-            for _ in 0..<100 { _ = loader.news(since: &seen) }
+            for _ in 0..<100 { _ = loader.update(since: &seen) }
             let asked = callocations_count() - before
             #expect(asked == 0)
         }

@@ -171,9 +171,9 @@ struct MeshLayerTests {
         var canvas = Canvas(Self.layout)
         var compositor = Compositor(masks: [hat], seed: 1)
         let faces = [Self.face(), makeFace(at: Point(60, 150), scale: 25, yaw: 20)]
-        for i in 0..<4 { compositor.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        for i in 0..<4 { compositor.compose(&canvas, faces, placement: .identity, at: Double(i) / 30) }
         let before = callocations_count()
-        compositor.dress(&canvas, faces, placement: .identity, at: 0.2)
+        compositor.compose(&canvas, faces, placement: .identity, at: 0.2)
         let count = callocations_count() - before
         impostor("two hats: \(count) calls for memory in a frame")
         #expect(count == 0)
@@ -187,9 +187,9 @@ struct MeshLayerTests {
         canvas.frame = wall.frame
         var tracked = TrackedFace(face: face)
         tracked.light = light
-        var look = Look()
-        look.light = 1
-        layer.draw(on: &canvas, tracked, look)
+        var appearance = Appearance()
+        appearance.light = 1
+        layer.draw(on: &canvas, tracked, appearance)
         return Samples(canvas.frame)
     }
 
@@ -301,7 +301,7 @@ struct MeshLayerTests {
             guard isDue, off.worst > 0 else { continue }
             lagging.append(yaw)
             #expect(off.mean < 6)
-            prompt.catchUp()
+            prompt.drawDeferred()
             let next = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
             #expect(next.worst <= 1, "off by \(next) in the frame after")
         }

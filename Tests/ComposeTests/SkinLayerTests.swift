@@ -34,7 +34,7 @@ private func dressed(_ mask: Mask, _ layout: FrameLayout, _ face: Face, luma: UI
     var canvas = Canvas(layout)
     canvas.frame.fill(y: luma, u: 112, v: 148)
     var compositor = Compositor(masks: [mask], seed: 1)
-    compositor.dress(&canvas, [face], placement: .identity, at: 0)
+    compositor.compose(&canvas, [face], placement: .identity, at: 0)
     return canvas
 }
 
@@ -125,7 +125,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
             }
         }
         var compositor = Compositor(masks: [mask], seed: 1)
-        compositor.dress(&canvas, [face()], placement: .identity, at: 0)
+        compositor.compose(&canvas, [face()], placement: .identity, at: 0)
         return (
             canvas.luma(Point(590, 205)), canvas.luma(Point(680, 205)), canvas.luma(Point(640, 205)),
             canvas.luma(Point(700, 380))
@@ -179,7 +179,7 @@ func `a warm frame asks for no memory`(_ name: String) throws {
     for i in 0..<12 {
         canvas.frame.fill(y: 140, u: 112, v: 148)
         let before = callocations_count()
-        compositor.dress(&canvas, faces, placement: .identity, at: Double(i) / 30)
+        compositor.compose(&canvas, faces, placement: .identity, at: Double(i) / 30)
         if i >= 5 { asked += callocations_count() - before }
     }
     #expect(asked == 0)

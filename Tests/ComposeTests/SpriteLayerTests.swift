@@ -45,10 +45,10 @@ private func luma(_ mask: Mask, _ face: Face = head, at time: Double = 0) -> [UI
     var canvas = Canvas(layout)
     canvas.frame.fill(y: 200, u: 128, v: 128)
     var compositor = Compositor(masks: [mask], seed: 1)
-    compositor.dress(&canvas, [face], placement: .identity, at: 0)
+    compositor.compose(&canvas, [face], placement: .identity, at: 0)
     if time > 0 {
         canvas.frame.fill(y: 200, u: 128, v: 128)
-        compositor.dress(&canvas, [face], placement: .identity, at: time)
+        compositor.compose(&canvas, [face], placement: .identity, at: time)
     }
     return (0..<320 * 240).map { canvas.frame.bytes[$0] }
 }
@@ -148,7 +148,7 @@ struct SpriteLayerTests {
             [base, dot, dot, dot], milliseconds: [50, 50, 50, 50], size: 8,
             pieces: [(0, 0, 8, 0, 0), (2, 2, 2, 1, 1), (4, 4, 2, 2, 0), (6, 6, 2, 0, 1)])
         try atelier.write("film.png", bytes)
-        let film = try #require(try ArtReader.film(path: "\(atelier.path)/film.png"))
+        let film = try #require(try ArtReader.loadAnimation(path: "\(atelier.path)/film.png"))
         #expect(film.pictures.count == 4)
         func pixel(_ picture: Int, _ x: Int, _ y: Int) -> [Int] {
             (0..<4).map { Int(film.pictures[picture].raster.bytes[(y * 8 + x) * 4 + $0]) }
@@ -169,7 +169,7 @@ struct SpriteLayerTests {
         func reason(_ bytes: [UInt8]) -> String? {
             do {
                 try atelier.write("film.png", bytes)
-                _ = try ArtReader.film(path: "\(atelier.path)/film.png")
+                _ = try ArtReader.loadAnimation(path: "\(atelier.path)/film.png")
                 return nil
             } catch { return "\(error)" }
         }
@@ -239,7 +239,7 @@ struct SpriteLayerTests {
             let shift = Point(Float(min(i, 6)) * 5, 0)
             let face = head.moved(by: Affine(a: 1, b: 0, c: 0, d: 1, tx: shift.x, ty: shift.y))
             canvas.frame.fill(y: 200, u: 128, v: 128)
-            compositor.dress(&canvas, [face], placement: .identity, at: Double(i) / 30)
+            compositor.compose(&canvas, [face], placement: .identity, at: Double(i) / 30)
             let nose = Anchor.nose.position(on: face)
             let row = Int(nose.y) + 25
             let dark = (0..<320).filter { canvas.frame.bytes[row * 320 + $0] < 60 }
@@ -266,9 +266,9 @@ struct SpriteLayerTests {
         canvas.frame.fill(y: 90, u: 110, v: 150)
         var compositor = Compositor(masks: [mask], seed: 1)
         let faces = [head]
-        for i in 0..<3 { compositor.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        for i in 0..<3 { compositor.compose(&canvas, faces, placement: .identity, at: Double(i) / 30) }
         let before = callocations_count()
-        for i in 3..<13 { compositor.dress(&canvas, faces, placement: .identity, at: Double(i) / 30) }
+        for i in 3..<13 { compositor.compose(&canvas, faces, placement: .identity, at: Double(i) / 30) }
         let asked = callocations_count() - before
         print("a bent sprite: \(asked) calls for memory in ten frames")
         #expect(asked == 0)

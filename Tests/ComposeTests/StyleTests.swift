@@ -79,7 +79,7 @@ struct StyleTests {
         var raster = RGBAImage(
             width: 5, height: 1,
             bytes: [0, 0, 0, 255, 100, 100, 100, 255, 200, 200, 200, 255, 50, 50, 50, 128, 0, 0, 0, 0])
-        Tint(color: Color(200, 100, 0)).dye(&raster)
+        Tint(color: Color(200, 100, 0)).apply(&raster)
         #expect(Array(raster.bytes[0..<4]) == [0, 0, 0, 255])
         #expect(Array(raster.bytes[16..<20]) == [0, 0, 0, 0])
         let (middle, light, half) = (raster.bytes[4..<8], raster.bytes[8..<12], raster.bytes[12..<16])
@@ -91,8 +91,8 @@ struct StyleTests {
     @Test func `dark hair dyed fair is not black beside white`() {
         let hair: [UInt8] = [10, 10, 10, 255, 25, 25, 25, 255, 30, 30, 30, 255, 35, 35, 35, 255]
         var (fair, dark) = (RGBAImage(width: 4, height: 1, bytes: hair), RGBAImage(width: 4, height: 1, bytes: hair))
-        Tint(color: Color(200, 165, 105)).dye(&fair)
-        Tint(color: Color(24, 18, 14)).dye(&dark)
+        Tint(color: Color(200, 165, 105)).apply(&fair)
+        Tint(color: Color(24, 18, 14)).apply(&dark)
         print("dyed fair \(fair.bytes), dark \(dark.bytes)")
         #expect(fair.bytes[0] > 120 && fair.bytes[0] < fair.bytes[4], "a lock in the shade")
         #expect(dark.bytes[0] <= 10, "dark hair stays as it was")

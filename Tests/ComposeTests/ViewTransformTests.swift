@@ -38,7 +38,8 @@ import TestSupport
     }
 
     @Test(arguments: PixelFormat.allCases, ViewTransform.Rotation.allCases)
-    func `corners go where a turn and a mirror take them`(format: PixelFormat, rotation: ViewTransform.Rotation) throws {
+    func `corners go where a turn and a mirror take them`(format: PixelFormat, rotation: ViewTransform.Rotation) throws
+    {
         for (width, height) in [(64, 36), (33, 21)] {
             let layout = FrameLayout(width: width, height: height, format: format, range: .full)
             let source = picture(layout)
@@ -111,7 +112,7 @@ import TestSupport
             var frame = Frame(output)
             let zoomed = Rect(x: 100.3, y: 40.7, width: 120, height: 68)
             for place in [Rect(part), zoomed, Rect(part)] {
-                scaler.show(place)
+                scaler.setVisibleRect(place)
                 try scaler.fit(source.view, into: &frame)
                 let after = pixels(frame.view)
                 let region = scaler.region
@@ -141,8 +142,8 @@ import TestSupport
         for output in [input, FrameLayout(width: 256, height: 256, format: .i420)] {
             var plain = Scaler(from: input, to: output)
             var zooming = Scaler(from: input, to: output, canMove: true)
-            zooming.show(Rect(x: 10, y: 10, width: 160, height: 90))
-            zooming.show(Rect(x: 0, y: 0, width: 320, height: 180))
+            zooming.setVisibleRect(Rect(x: 10, y: 10, width: 160, height: 90))
+            zooming.setVisibleRect(Rect(x: 0, y: 0, width: 320, height: 180))
             var one = Frame(output)
             var two = Frame(output)
             try plain.fit(source.view, into: &one)
@@ -165,7 +166,7 @@ import TestSupport
     private let all = PixelRect(x: 0, y: 0, width: 1280, height: 720)
 
     private func settled(_ zoom: inout FaceZoom, _ faces: [Face], from time: Double, seconds: Double = 5) -> [Rect] {
-        (0..<Int(seconds * 30)).map { zoom.follow(faces, at: time + Double($0) / 30) }
+        (0..<Int(seconds * 30)).map { zoom.update(faces, at: time + Double($0) / 30) }
     }
 
     @Test func `the head fills a third of the height, in the middle, within the largest zoom`() throws {
@@ -186,7 +187,7 @@ import TestSupport
             // A nod, a sway, and the noise of tracking.
             let t = Float(i) / 30
             let place = Point(600 + 45 * sin(2 * t) + Float(i % 3), 340 + 22 * sin(3 * t) + Float(i % 2))
-            let now = zoom.follow([face(place, height: 160 * (1 + 0.08 * sin(t)))], at: 5 + Double(i) / 30)
+            let now = zoom.update([face(place, height: 160 * (1 + 0.08 * sin(t)))], at: 5 + Double(i) / 30)
             if now != shown { different += 1 }
         }
         print("zoom at rest: it moved in \(different) of 300 frames")
@@ -248,7 +249,7 @@ import TestSupport
                 time += Double.random(in: 0.005...0.08, using: &lot)
                 let place = Point(.random(in: -100...1400, using: &lot), .random(in: -100...900, using: &lot))
                 let isThere = Int.random(in: 0...20, using: &lot) > 0
-                let shown = zoom.follow(
+                let shown = zoom.update(
                     isThere ? [face(place, height: .random(in: 5...900, using: &lot))] : [], at: time)
                 #expect(shown.x >= 128 && shown.y >= 36, "\(round): \(shown)")
                 #expect(shown.x + shown.width <= 1152.01 && shown.y + shown.height <= 684.01, "\(round): \(shown)")

@@ -16,7 +16,7 @@ import Testing
         /// How many events there may be: a test that counts them gives out the next when it has read the last.
         let most = Atomic<Int>(.max)
 
-        func answer(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
             switch command {
             case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
             case .snapshot: held.withLock { $0.append(reply) }
@@ -32,7 +32,7 @@ import Testing
             }
         }
 
-        func news() -> [(topic: Topic, event: JSON)] {
+        func pendingEvents() -> [(topic: Topic, event: JSON)] {
             guard events.load(ordering: .relaxed) < most.load(ordering: .relaxed) else { return [] }
             let number = events.add(1, ordering: .relaxed).newValue
             // So much that a client who does not read is over its share soon.
@@ -68,7 +68,7 @@ import Testing
         func askPatiently(_ request: JSON) -> JSON? {
             for _ in 0..<10_000 {
                 guard var client = try? client() else { return nil }
-                if let answer = try? client.ask(request, within: patience) { return answer }
+                if let answer = try? client.perform(request, within: patience) { return answer }
             }
             return nil
         }
@@ -89,7 +89,8 @@ import Testing
         let place = try Place()
         var client = try place.client()
         #expect(
-            try client.ask(JSON(["request": "toggle", "mask": "santa"]), within: patience)["mask"]?.string == "santa")
+            try client.perform(JSON(["request": "toggle", "mask": "santa"]), within: patience)["mask"]?.string
+                == "santa")
         try client.send(JSON(["id": "late", "request": "snapshot"]))
         try client.send(JSON(["id": 7, "request": "toggle", "mask": "a"]))
         try client.send(JSON(["id": 8, "request": "next"]))
@@ -218,7 +219,7 @@ import Testing
         var client = try place.client()
         var open = 0
         for _ in 0..<1000 {
-            _ = try client.ask(JSON(["request": "status"]), within: patience)
+            _ = try client.perform(JSON(["request": "status"]), within: patience)
             open = try connections(to: place.socket)
             if open == 1 { break }
         }

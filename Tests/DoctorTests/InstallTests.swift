@@ -19,8 +19,8 @@ private final class Session {
         var choices = Installer.Choices()
         (choices.isDry, choices.hasModule, choices.hasEdited) = (isDry, hasModule, hasEdited)
         let user = Installer.Console(
-            say: { self.said.append($0) },
-            ask: answer.map { answer in
+            print: { self.said.append($0) },
+            query: answer.map { answer in
                 { _ in
                     self.questions += 1
                     return answer
@@ -248,7 +248,7 @@ private func home() throws -> Machine {
 @Test func `the runtime folder stays while a daemon answers`() throws {
     let machine = try home()
     try machine.put("/run/user/1000/guise/control.sock")
-    machine.system.ask = { _, _ in .line("{\"ok\": {}}") }
+    machine.system.query = { _, _ in .line("{\"ok\": {}}") }
     let session = Session()
     try session.installer(machine).uninstall()
     #expect(session.says("kept while a guise runs: /run/user/1000/guise"))

@@ -68,15 +68,15 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.socket, .warning, "no daemon runs", cure: "guise run")
     try machine.put(socket)
     try machine.expect(.socket, .warning, "left by a daemon that has ended", cure: "guise run")
-    machine.system.ask = { _, _ in .silent }
+    machine.system.query = { _, _ in .silent }
     try machine.expect(.socket, .error, "does not answer", cure: "guise run")
-    machine.system.ask = { path, line in .line(path == socket && line.contains("\"status\"") ? "{\"ok\": {}}" : "?") }
+    machine.system.query = { path, line in .line(path == socket && line.contains("\"status\"") ? "{\"ok\": {}}" : "?") }
     try machine.expect(.socket, .ok, "answers at \(socket)")
-    machine.system.ask = { _, _ in .line("HTTP/1.1 400 Bad Request") }
+    machine.system.query = { _, _ in .line("HTTP/1.1 400 Bad Request") }
     try machine.expect(.socket, .error, "HTTP/1.1 400", cure: "guise run")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive")
     machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
-    machine.system.ask = { _, _ in
+    machine.system.query = { _, _ in
         Issue.record("the daemon was started")
         return .silent
     }
@@ -170,7 +170,7 @@ private let socket = "/run/user/1000/guise/control.sock"
 @Test(.ownThread) func `a socket that answers, one that does not, and one that nobody holds`() throws {
     let scratch = try ScratchFolder()
     let path = scratch.path("socket")
-    #expect(askSocket(path, "x") == .refused)
+    #expect(querySocket(path, "x") == .refused)
     // Answers its first client line for line, and no other.
     let listener = try Running(
         [
@@ -184,9 +184,9 @@ private let socket = "/run/user/1000/guise/control.sock"
             """, path,
         ], of: "python3", in: scratch)
     try #require(listener.waits(for: "listening"), "\(listener.said)")
-    #expect(askSocket(path, "hello", patience: 1000) == .line("said hello"))
-    #expect(askSocket(path, "hello", patience: 0.3) == .silent)
+    #expect(querySocket(path, "hello", patience: 1000) == .line("said hello"))
+    #expect(querySocket(path, "hello", patience: 0.3) == .silent)
     listener.send(signal: SIGKILL)
     listener.wait()
-    #expect(askSocket(path, "hello", patience: 1000) == .refused)
+    #expect(querySocket(path, "hello", patience: 1000) == .refused)
 }

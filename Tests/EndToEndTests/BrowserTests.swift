@@ -72,7 +72,7 @@ extension EndToEnd {
             func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
                 code: Int, headers: [String: String], body: String
             ) {
-                try Browser.fetch(method, place + path, headers, in: guise.scratch)
+                try Browser.prefetch(method, place + path, headers, in: guise.scratch)
             }
 
             /// Waits while pictures are published.

@@ -9,17 +9,19 @@ struct MovedTests {
     private static func layer(_ art: Sprite, at corner: (x: Int, y: Int), in layout: FrameLayout) -> LayerBuffer {
         var layer = LayerBuffer()
         let region = PixelRect(
-            x: corner.x - movedBorder, y: corner.y - movedBorder, width: art.width + 2 * movedBorder,
-            height: art.height + 2 * movedBorder)
-        let isThere = layer.begin(region, in: layout, margin: 2 * movedBorder)
+            x: corner.x - warpBorder, y: corner.y - warpBorder, width: art.width + 2 * warpBorder,
+            height: art.height + 2 * warpBorder)
+        let isThere = layer.begin(region, in: layout, margin: 2 * warpBorder)
         #expect(isThere)
-        layer.put(art, by: Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(corner.x), ty: Float(corner.y)))
+        layer.draw(art, by: Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(corner.x), ty: Float(corner.y)))
         layer.markArt()
         return layer
     }
 
     /// The definition, in floating point: Catmull and Rom's cubic, cut off at nothing and at the alpha.
-    private static func art(of layer: borrowing LayerBuffer, _ map: Affine, _ layout: FrameLayout) throws -> [SIMD4<Double>] {
+    private static func art(of layer: borrowing LayerBuffer, _ map: Affine, _ layout: FrameLayout) throws -> [SIMD4<
+        Double
+    >] {
         let back = try #require(map.inverse)
         let (region, stride) = (layer.region, layer.stride)
         func weights(_ t: Double) -> [Double] {
@@ -77,13 +79,13 @@ struct MovedTests {
                 var map = Affine(scale: size, angle: turn, origin: .zero)
                 let at = map(center)
                 (map.tx, map.ty) = (center.x + shift.x - at.x, center.y + shift.y - at.y)
-                #expect(canLay(map))
+                #expect(canComposite(map))
                 for opacity in [1, 0.4] {
                     var wanted = Reference(layout)
                     var frame = wanted.frame()
                     let art = try Self.art(of: layer, map, layout)
-                    wanted.lay(art.map { $0 * opacity }, Paint())
-                    lay(layer, moved: map, Paint(opacity: Float(opacity)), onto: &frame)
+                    wanted.compositeLayer(art.map { $0 * opacity }, Paint())
+                    compositeLayer(layer, moved: map, Paint(opacity: Float(opacity)), onto: &frame)
                     let error = wanted.error(of: frame)
                     #expect(error <= 3, "\(format) at \(corner) by \(map), opacity \(opacity): off by \(error) levels")
                 }
@@ -96,8 +98,8 @@ struct MovedTests {
         var moved = Reference(layout).frame()
         var wanted = Reference(layout).frame()
         let layer = Self.layer(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
-        lay(layer, Paint(), onto: &wanted)
-        lay(layer, moved: .identity, Paint(), onto: &moved)
+        compositeLayer(layer, Paint(), onto: &wanted)
+        compositeLayer(layer, moved: .identity, Paint(), onto: &moved)
         var worst = 0
         for i in 0..<wanted.bytes.count { worst = max(worst, abs(Int(moved.bytes[i]) - Int(wanted.bytes[i]))) }
         #expect(worst == 0, "off by \(worst) levels")
@@ -112,7 +114,7 @@ struct MovedTests {
             Affine(scale: 1.02, angle: 0, origin: .zero), Affine(scale: 1, angle: 0.02, origin: .zero),
             Affine(a: .nan, b: 0, c: 0, d: 1, tx: 0, ty: 0), Affine(a: 1, b: 0, c: 0, d: 1, tx: .infinity, ty: 0),
             Affine(a: 1, b: 0, c: 0, d: 1, tx: 1e9, ty: 0),
-        ] { lay(layer, moved: map, Paint(), onto: &frame) }
+        ] { compositeLayer(layer, moved: map, Paint(), onto: &frame) }
         #expect(wanted.error(of: frame) == 0)
     }
 
@@ -128,9 +130,9 @@ struct MovedTests {
             let at = map(center)
             (map.tx, map.ty) = (center.x + 0.3 - at.x, center.y - 0.4 - at.y)
             var frame = Frame(layout)
-            lay(layer, moved: map, Paint(), onto: &frame)
-            #expect(!canLay(map) && frame.bytes[60 * 160 + 80] == 16, "\(map)")
-            lay(layer, moved: map, Paint(), within: 0.2, onto: &frame)
+            compositeLayer(layer, moved: map, Paint(), onto: &frame)
+            #expect(!canComposite(map) && frame.bytes[60 * 160 + 80] == 16, "\(map)")
+            compositeLayer(layer, moved: map, Paint(), within: 0.2, onto: &frame)
             let back = try #require(map.inverse)
             var worst: Float = 0
             for y in 48..<72 {
@@ -160,7 +162,7 @@ struct MovedTests {
                 let region = PixelRect(x: corner, y: corner, width: 96, height: 64)
                 let hasBegun = layer.begin(region, in: layout, margin: 24)
                 #expect(hasBegun)
-                layer.put(sprite, by: map)
+                layer.draw(sprite, by: map)
                 let (piece, words) = (layer.region, layer.readPixels)
                 var (worst, painted) = (0.0, 0)
                 for y in max(0, piece.y)..<min(64, piece.y + piece.height) {
@@ -185,9 +187,9 @@ struct MovedTests {
         let layer = Self.layer(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
         var frame = Frame(layout)
         let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: 0.3, ty: 0.6)
-        lay(layer, moved: map, Paint(), onto: &frame)
+        compositeLayer(layer, moved: map, Paint(), onto: &frame)
         let before = callocations_count()
-        lay(layer, moved: map, Paint(), onto: &frame)
+        compositeLayer(layer, moved: map, Paint(), onto: &frame)
         #expect(callocations_count() == before)
     }
 }

@@ -77,11 +77,11 @@ struct Reference {
                 art[y * layout.width + x] = (upper * (1 - fv) + lower * fv) * Double(min(paint.opacity, 1))
             }
         }
-        lay(art, paint)
+        compositeLayer(art, paint)
     }
 
     /// Premultiplied art for each pixel, as a paint has it laid.
-    mutating func lay(_ art: [SIMD4<Double>], _ paint: Paint) {
+    mutating func compositeLayer(_ art: [SIMD4<Double>], _ paint: Paint) {
         let colors = Colors(layout.range)
         let shift = layout.format.chromaShift
         let changes = art.indices.map { i -> SIMD3<Double> in

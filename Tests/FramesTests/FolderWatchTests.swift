@@ -24,7 +24,7 @@ import Testing
     /// What a watch hears after a shell line in the watched folder.
     private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.WaitResult {
         try scratch.shell("cd watched && \(line)")
-        wakeEvent.ring()
+        wakeEvent.signal()
         return watch.wait(quiet: 0)
     }
 
@@ -48,7 +48,7 @@ import Testing
         names.set(files: [], names: [scratch.path("watched")])
         let first = try heard(files, after: line)
         #expect(first == (countsAsFile ? both : .wakeEvent))
-        wakeEvent.ring()
+        wakeEvent.signal()
         let second = names.wait(quiet: 0)
         #expect(second == (countsAsName ? both : .wakeEvent))
     }
@@ -65,7 +65,7 @@ import Testing
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "echo more > file; mv file new; rm new; mkdir one two")
         #expect(first == both)
-        wakeEvent.ring()
+        wakeEvent.signal()
         let second = watch.wait(quiet: 0)
         #expect(second == .wakeEvent)
     }
@@ -76,7 +76,7 @@ import Testing
         watch.set(files: [scratch.path("watched"), scratch.path("other")], names: [])
         watch.set(files: [scratch.path("other")], names: [])
         // The kernel tells that a watch has ended, too.
-        wakeEvent.ring()
+        wakeEvent.signal()
         watch.wait(quiet: 0)
         let first = try heard(watch, after: "rm file")
         #expect(first == .wakeEvent)
@@ -90,7 +90,7 @@ import Testing
         let first = try heard(watch, after: "cd .. && rm -r watched && mkdir watched")
         #expect(first == both)
         watch.set(files: [scratch.path("watched")], names: [])
-        wakeEvent.ring()
+        wakeEvent.signal()
         watch.wait(quiet: 0)
         let second = try heard(watch, after: "touch new")
         #expect(second == both)
@@ -111,7 +111,7 @@ import Testing
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "for i in {1..500}; do : > new$i; done")
         #expect(first == both)
-        wakeEvent.ring()
+        wakeEvent.signal()
         let second = watch.wait(quiet: 0)
         #expect(second == .wakeEvent)
     }
@@ -130,10 +130,10 @@ import Testing
         try scratch.shell("touch watched/new")
         let wakeEvent = wakeEvent
         // Before the wait or in it. Nothing else ends that: the folder stays quiet.
-        Thread { wakeEvent.ring() }.start()
+        Thread { wakeEvent.signal() }.start()
         let first = watch.wait(quiet: -1)
         #expect(first == both)
-        wakeEvent.ring()
+        wakeEvent.signal()
         let second = watch.wait(quiet: 0)
         #expect(second == .wakeEvent)
     }
@@ -141,7 +141,7 @@ import Testing
     @Test func `the bell is heard once, however often it was rung`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [], names: [])
-        for _ in 0..<3 { wakeEvent.ring() }
+        for _ in 0..<3 { wakeEvent.signal() }
         let first = watch.wait(quiet: 0)
         #expect(first == .wakeEvent)
         var polled = pollfd(fd: wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)

@@ -71,8 +71,8 @@ struct PaintTests {
                         * Double(paint.opacity)
                 }
             }
-            wanted.lay(art, paint)
-            lay(layer, paint, onto: &frame)
+            wanted.compositeLayer(art, paint)
+            compositeLayer(layer, paint, onto: &frame)
             let error = wanted.error(of: frame)
             #expect(error <= 3, "\(layout) \(paint): off by \(error) levels")
         }

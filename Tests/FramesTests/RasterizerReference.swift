@@ -105,14 +105,15 @@ struct SlowRaster {
                     guard z < limit else { continue }
                     let look = shown ?? word(at: center, t, list, ink)
                     shown = look
-                    lay(look, ink, on: at, k, z)
+                    compositeLayer(look, ink, on: at, k, z)
                 }
             }
         }
     }
 
-    private mutating func lay(
-        _ look: (word: SIMD4<Double>, slack: Double, isInDoubt: Bool), _ ink: FragmentShader, on at: Int, _ k: Int, _ z: Double
+    private mutating func compositeLayer(
+        _ look: (word: SIMD4<Double>, slack: Double, isInDoubt: Bool), _ ink: FragmentShader, on at: Int, _ k: Int,
+        _ z: Double
     ) {
         if look.isInDoubt { samples[at].isInDoubt = true }
         var color = look.word

@@ -46,9 +46,9 @@ import Testing
     /// Waits for what was opened.
     private func take(_ cameraController: CameraController) -> any FrameSource & ~Copyable {
         while true {
-            if let source = cameraController.take() { return source }
+            if let source = cameraController.takeSource() { return source }
             _ = PollClock.system.waits(for: wake.descriptor, milliseconds: -1)
-            wake.hear()
+            wake.drain()
         }
     }
 
@@ -58,11 +58,11 @@ import Testing
         defer { cameraController.close() }
         for script in scripts {
             settle()
-            cameraController.want(Self.wanted)
+            cameraController.request(Self.wanted)
             let source = take(cameraController)
             #expect(script.seen == Script.Seen(opened: 1, asked: 0, closed: 0))
-            cameraController.giveBack(source, nil)
-            cameraController.want(nil)
+            cameraController.returnSource(source, nil)
+            cameraController.request(nil)
             settle()
             #expect(script.seen.closed == 1)
         }
@@ -77,13 +77,13 @@ import Testing
         let cameraController = try cameraController()
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         let source = take(cameraController)
         #expect(clock.pauses == [500, 500, 1000, 2000, 4000, 4000, 4000, 4000])
         #expect(cameras.times == [0, 0.5, 1, 2, 4, 8, 12, 16, 20])
         settle()
         #expect(cameraController.problem == nil)
-        cameraController.giveBack(source, nil)
+        cameraController.returnSource(source, nil)
     }
 
     @Test func `what ended by itself is opened again after a pause, a short one where it had lasted`() throws {
@@ -98,30 +98,30 @@ import Testing
             return Array(all[first...])
         }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         var source = take(cameraController)
         let failed = pausesSince()
         #expect(failed == [500, 500, 1000])
         // It ends at once: that is one more failure.
         settle()
-        cameraController.giveBack(source, Self.unplugged)
+        cameraController.returnSource(source, Self.unplugged)
         source = take(cameraController)
         let atOnce = pausesSince()
         #expect(atOnce == [2000])
         settle()
         clock.pass(seconds: 9)
-        cameraController.giveBack(source, Self.unplugged)
+        cameraController.returnSource(source, Self.unplugged)
         source = take(cameraController)
         let after9 = pausesSince()
         #expect(after9 == [4000])
         settle()
         clock.pass(seconds: 11)
-        cameraController.giveBack(source, Self.unplugged)
+        cameraController.returnSource(source, Self.unplugged)
         source = take(cameraController)
         let after11 = pausesSince()
         #expect(after11 == [500])
         settle()
-        cameraController.giveBack(source, nil)
+        cameraController.returnSource(source, nil)
         #expect(cameras.closings >= 3)
     }
 
@@ -131,15 +131,15 @@ import Testing
         let cameraController = try cameraController()
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
-        cameraController.giveBack(take(cameraController), nil)
-        cameraController.want(nil)
+        cameraController.request(Self.wanted)
+        cameraController.returnSource(take(cameraController), nil)
+        cameraController.request(nil)
         settle()
         #expect(clock.pauses == [500, 500, 1000, 2000])
         for _ in 0..<2 { cameras.add(Self.busy) }
         _ = camera()
-        cameraController.want(CameraController.CameraRequest(source: "/dev/video7", camera: Configuration.Picture()))
-        cameraController.giveBack(take(cameraController), nil)
+        cameraController.request(CameraController.CameraRequest(source: "/dev/video7", camera: Configuration.Picture()))
+        cameraController.returnSource(take(cameraController), nil)
         #expect(clock.pauses == [500, 500, 1000, 2000, 500, 500])
     }
 
@@ -158,10 +158,10 @@ import Testing
         }
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         entered.wait()
         let other = CameraController.CameraRequest(source: "/dev/video7", camera: Configuration.Picture())
-        cameraController.want(other)
+        cameraController.request(other)
         mayGo.signal()
         entered.wait()
         // The one for the old wish never comes to the loop.
@@ -172,14 +172,14 @@ import Testing
         let source = take(cameraController)
         #expect(cameras.wanted == [Self.wanted, other])
         #expect(second.seen == Script.Seen(opened: 1, asked: 0, closed: 0))
-        cameraController.giveBack(source, nil)
+        cameraController.returnSource(source, nil)
         settle()
         #expect(second.seen.closed == 1 && cameras.failures.isEmpty && clock.pauses.isEmpty)
     }
 
     private func isThere(_ cameraController: CameraController) -> Bool {
-        if let source = cameraController.take() {
-            cameraController.giveBack(source, nil)
+        if let source = cameraController.takeSource() {
+            cameraController.returnSource(source, nil)
             return true
         }
         return false
@@ -190,9 +190,9 @@ import Testing
         let cameraController = try cameraController()
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         waits { script.seen.opened == 1 && clock.isAsleep }
-        cameraController.want(nil)
+        cameraController.request(nil)
         let isReady = isThere(cameraController)
         #expect(!isReady)
         settle()
@@ -205,24 +205,24 @@ import Testing
         let cameraController = try cameraController()
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         let source = take(cameraController)
         let reasons = [Self.busy, Cameras.absence, Self.busy]
         #expect(cameras.failures == reasons)
         settle()
         for problem in [Self.busy, Self.busy] { cameras.add(problem) }
         _ = camera()
-        cameraController.giveBack(source, Self.unplugged)
+        cameraController.returnSource(source, Self.unplugged)
         let next = take(cameraController)
         #expect(cameras.failures == reasons + [Self.unplugged, Self.busy])
         settle()
-        cameraController.giveBack(next, nil)
-        cameraController.want(nil)
+        cameraController.returnSource(next, nil)
+        cameraController.request(nil)
         settle()
         cameras.add(Self.busy)
         _ = camera()
-        cameraController.want(Self.wanted)
-        cameraController.giveBack(take(cameraController), nil)
+        cameraController.request(Self.wanted)
+        cameraController.returnSource(take(cameraController), nil)
         #expect(cameras.failures == reasons + [Self.unplugged, Self.busy, Self.busy])
     }
 
@@ -240,7 +240,7 @@ import Testing
         }
         defer { cameraController.close() }
         settle()
-        cameraController.want(Self.wanted)
+        cameraController.request(Self.wanted)
         entered.wait()
         #expect(cameraController.problem == nil)
         mayGo.signal()
@@ -250,10 +250,10 @@ import Testing
         let source = take(cameraController)
         settle()
         #expect(cameraController.problem == nil)
-        cameraController.giveBack(source, Self.unplugged)
+        cameraController.returnSource(source, Self.unplugged)
         #expect(waitForProblem(cameraController) == Self.unplugged)
         // The thread asks once more before it ends.
-        cameraController.want(nil)
+        cameraController.request(nil)
         mayGo.signal()
     }
 

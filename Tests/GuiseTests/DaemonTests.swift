@@ -49,7 +49,7 @@ import Testing
                 """, "config/guise/Masks/ab-grey/mask.json")
             context = try AppContext(paths: Paths(environment: scratch.environment))
             var settings = Settings()
-            settings.adopt(context.configuration)
+            settings.apply(context.configuration)
             settings.source = source
             mailbox = try Mailbox(settings)
             loader = try context.maskLoader([], for: canvas)
@@ -63,7 +63,7 @@ import Testing
         /// Waits for the answer.
         func ask(_ verb: Command) throws -> JSON {
             let answer = Answer()
-            daemon.answer(verb) { answer.put($0) }
+            daemon.handle(verb) { answer.put($0) }
             return try answer.take()
         }
 
@@ -89,7 +89,7 @@ import Testing
         var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
 
         /// What subscribers hear now, but for figures, which go by the clock.
-        var news: [JSON] { daemon.news().filter { $0.topic != .metrics }.map(\.event) }
+        var news: [JSON] { daemon.pendingEvents().filter { $0.topic != .metrics }.map(\.event) }
     }
 
     private final class Answer: Sendable {
@@ -112,13 +112,13 @@ import Testing
 
     @Test func `the state is the loop's, unless somebody wants another`() throws {
         let house = try House()
-        house.daemon.note(camera: "a camera")
+        house.daemon.setCamera("a camera")
         func state() throws -> String? { try house.ask(.status)["state"]?.string }
         #expect(try state() == "closed")
         for (camera, word) in [(LoopStatus.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
             var loopStatus = LoopStatus()
             (loopStatus.camera, loopStatus.frames, loopStatus.faces) = (camera, 7, 2)
-            house.mailbox.tell(loopStatus)
+            house.mailbox.update(loopStatus)
             #expect(try state() == word)
         }
         _ = try house.ask(.freeze)
@@ -180,7 +180,7 @@ import Testing
         let house = try House()
         let answers = Mutex<[Bool]>([])
         for _ in 0..<40 {
-            house.daemon.answer(.devices) { result in
+            house.daemon.handle(.devices) { result in
                 if case .success = result {
                     answers.withLock { $0.append(true) }
                 } else {
@@ -192,7 +192,7 @@ import Testing
         #expect(answers.withLock { $0.contains(true) })
         // Those that were refused keep none from being answered now.
         let last = Mutex<Bool?>(nil)
-        house.daemon.answer(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
+        house.daemon.handle(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
         #expect(last.withLock { $0 } == true)
     }
@@ -208,14 +208,16 @@ import Testing
     }
 
     @Test(arguments: [
-        Command.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"), .wear(["aa-choices", "ab-gray"]),
+        Command.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"),
+        .wear(["aa-choices", "ab-gray"]),
         .set(mask: "ab-gray", key: "opacity", value: 1),
     ])
     func `a name that nobody knows is refused with the nearest one, and changes nothing`(verb: Command) throws {
         let house = try House()
         _ = try house.ask(.show("ab-grey"))
         let requestError = try #require(house.requestError(verb))
-        #expect(requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
+        #expect(
+            requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
         #expect(house.loader.selections == [MaskSelection("ab-grey")])
         let far = try #require(house.requestError(.show("qqqqqqqqqqqqqqqq")))
         #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
@@ -343,7 +345,7 @@ import Testing
         let house = try House()
         let path = house.scratch.path("a.png")
         let answer = Answer()
-        house.daemon.answer(.snapshot(path, note: true)) { answer.put($0) }
+        house.daemon.handle(.snapshot(path, note: true)) { answer.put($0) }
         let captureRequests = house.mailbox.takeCaptureRequests()
         let order = try #require(captureRequests.first)
         #expect(captureRequests.count == 1 && order.path == path)
@@ -502,7 +504,8 @@ import Testing
         let notes = try house.notes(.reload)
         #expect(notes == ["'output' takes effect at the next start"])
         let now = house.mailbox.now
-        #expect(now.faces.most == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
+        #expect(
+            now.faces.most == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
         let before = try house.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
             try house.write(configuration: text)
@@ -512,7 +515,9 @@ import Testing
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/config.json"))
         #expect(house.requestError(.reload)?.code == .failed)
         let after = try house.values.text
-        #expect(after == before && house.mailbox.now.faces.most == 3 && house.loader.selections == [MaskSelection("ab-grey")])
+        #expect(
+            after == before && house.mailbox.now.faces.most == 3
+                && house.loader.selections == [MaskSelection("ab-grey")])
     }
 
     @Test(arguments: [
@@ -532,7 +537,9 @@ import Testing
         let requestError = try #require(house.requestError(.reload))
         #expect(requestError.message.contains(words), "\(requestError)")
         let after = try house.values.text
-        #expect(after == before && house.loader.selections == [MaskSelection("ab-grey")] && house.mailbox.now.faces.most == 4)
+        #expect(
+            after == before && house.loader.selections == [MaskSelection("ab-grey")]
+                && house.mailbox.now.faces.most == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {
@@ -549,7 +556,9 @@ import Testing
         #expect(house.mailbox.now.source == "camera")
         #expect(try house.ask(.use(clip))["source"]?.string == clip)
         let requestError = try #require(house.requestError(.use("/dev/video-none")))
-        #expect(requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there "))
+        #expect(
+            requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
+        )
         #expect(house.mailbox.now.source == clip)
     }
 
@@ -577,11 +586,11 @@ import Testing
         #expect(house.news.isEmpty)
         _ = try house.ask(.show("ab-grey"))
         #expect(house.news.isEmpty, "it was worn already")
-        house.daemon.note(camera: "a camera")
+        house.daemon.setCamera("a camera")
         var loopStatus = LoopStatus()
-        func tell(_ change: (inout LoopStatus) -> Void) -> [String] {
+        func log(_ change: (inout LoopStatus) -> Void) -> [String] {
             change(&loopStatus)
-            house.mailbox.tell(loopStatus)
+            house.mailbox.update(loopStatus)
             let texts = house.news.map(\.text)
             let more = house.news
             return more.isEmpty ? texts : ["told twice"]
@@ -596,8 +605,8 @@ import Testing
         #expect(faces == [#"{"event":"faces","faces":2,"predicted":1}"#])
         let frames = tell { ($0.frames, $0.rate) = (300, 30) }
         #expect(frames.isEmpty, "that goes with the figures")
-        house.daemon.say("one")
-        house.daemon.say("two")
+        house.daemon.report("one")
+        house.daemon.report("two")
         let said = house.news.compactMap { $0["message"]?.string }
         #expect(said == ["one", "two"])
         #expect(house.news.isEmpty)
@@ -605,7 +614,7 @@ import Testing
 
     @Test func `figures come with the first news`() throws {
         let house = try House()
-        let metrics = house.daemon.news().filter { $0.topic == .metrics }.map(\.event)
+        let metrics = house.daemon.pendingEvents().filter { $0.topic == .metrics }.map(\.event)
         try #require(metrics.count == 1)
         #expect(metrics[0]["event"]?.string == "figures" && metrics[0]["paused"]?.bool == false)
         #expect(metrics[0]["latency"]?["p99"]?.number == 0)

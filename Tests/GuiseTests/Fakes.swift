@@ -94,9 +94,9 @@ struct FakeSource: FrameSource, ~Copyable {
         frame = Frame(layout)
         script.noteOpened()
         if let wakeEvent, script.isLive {
-            for step in script.steps { script.clock.at(origin + UInt64(step.time * 1e9)) { wakeEvent.ring() } }
+            for step in script.steps { script.clock.at(origin + UInt64(step.time * 1e9)) { wakeEvent.signal() } }
         } else {
-            wakeEvent?.ring()
+            wakeEvent?.signal()
         }
     }
 
@@ -110,12 +110,12 @@ struct FakeSource: FrameSource, ~Copyable {
 
     mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
         script.noteAsked()
-        if script.isLive { wakeEvent?.hear() }
+        if script.isLive { wakeEvent?.drain() }
         guard isDue else { return script.isLive ? .nothing : .end }
         let step = script.steps[next]
         next += 1
         // What was not asked for in time is still there.
-        if script.isLive, isDue { wakeEvent?.ring() }
+        if script.isLive, isDue { wakeEvent?.signal() }
         switch step {
         case .gray(let gray, let time):
             frame.fill(y: gray, u: 128, v: 128)
@@ -318,7 +318,7 @@ final class Stage {
         let mailbox = try Mailbox(settings)
         let cameras = Cameras(clock)
         (self.clock, self.mailbox, self.cameras) = (clock, mailbox, cameras)
-        preview = Preview(layout: Self.layout) { mailbox.wakeEvent.ring() }
+        preview = Preview(layout: Self.layout) { mailbox.wakeEvent.signal() }
         cameraController = try CameraController(wake: mailbox.wakeEvent, clock: try clock.follower()) { wanted in
             try cameras.open(wanted)
         } closing: {
@@ -363,7 +363,7 @@ final class Stage {
     /// Of a card as it is shown now, all luma samples.
     func sum(of placeholder: Placeholders.Kind) throws -> Int {
         var sum = 0
-        try placeholders.with(placeholder) { sum = Published.sum(of: $0.view) }
+        try placeholders.withPlaceholder(placeholder) { sum = Published.sum(of: $0.view) }
         return sum
     }
 
@@ -392,9 +392,10 @@ final class Stage {
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
-                clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders, captures: captures, preview: preview,
-                hangup: { self.hangups += 1 }, ready: { self.readies += 1 }, alive: { self.turns += 1 },
-                say: { self.said.append($0) }))
+                clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
+                placeholders: placeholders, captures: captures, preview: preview,
+                requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
+                setStatus: { self.said.append($0) }))
         clock.settle()
         try loop.run(&pipeline)
     }

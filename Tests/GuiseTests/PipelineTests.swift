@@ -56,7 +56,7 @@ import Track
         var pipeline = try pipeline(output: output)
         for (width, height) in [(64, 48), (128, 96), (33, 25)] {
             let frame = flat(100, FrameLayout(width: width, height: height, format: from))
-            try pipeline.dress(frame.view, at: moment(0))
+            try pipeline.process(frame.view, at: moment(0))
             let layout = pipeline.gate.canvas.frame.layout
             #expect(layout == output)
             let middle = luma(pipeline.gate.canvas.frame, 32, 24)
@@ -67,7 +67,7 @@ import Track
     @Test func `a picture of another shape lies between black bars, and a full range becomes the output's`() throws {
         var pipeline = try pipeline()
         let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
-        try pipeline.dress(square.view, at: moment(0))
+        try pipeline.process(square.view, at: moment(0))
         let seen = [2, 10, 32, 53, 61].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         // 200 of 255 is 188 between 16 and 235.
         #expect(zip(seen, [16, 188, 188, 188, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
@@ -82,7 +82,7 @@ import Track
         ]
         for (number, layout) in layouts.enumerated() {
             let frame = flat(UInt8(80 + number * 20), layout)
-            try pipeline.dress(frame.view, at: moment(number))
+            try pipeline.process(frame.view, at: moment(number))
             let middle = luma(pipeline.gate.canvas.frame, 32, 24)
             let wanted = layout.range == .full ? 16 + (80 + number * 20) * 219 / 255 : 80 + number * 20
             #expect(abs(middle - wanted) <= 1, "\(layout): \(middle)")
@@ -94,21 +94,21 @@ import Track
     @Test func `a mirrored picture is shown and searched so from the next frame on`() throws {
         var pipeline = try pipeline()
         let frame = halves()
-        try pipeline.dress(frame.view, at: moment(0))
+        try pipeline.process(frame.view, at: moment(0))
         let plain = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let searched = pipeline.tracker.hasSearchedAll
         #expect(plain == [60, 200] && searched)
         var viewTransform = ViewTransform()
         viewTransform.isMirrored = true
-        pipeline.change(viewTransform)
+        pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(!isSearched, "everybody is elsewhere then")
-        try pipeline.dress(frame.view, at: moment(1))
+        try pipeline.process(frame.view, at: moment(1))
         let mirrored = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         let isSearchedAgain = pipeline.tracker.hasSearchedAll
         #expect(mirrored == [200, 60] && isSearchedAgain)
-        pipeline.change(ViewTransform())
-        try pipeline.dress(frame.view, at: moment(2))
+        pipeline.setView(ViewTransform())
+        try pipeline.process(frame.view, at: moment(2))
         let back = [10, 54].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(back == plain)
     }
@@ -118,8 +118,8 @@ import Track
         let frame = halves()
         var viewTransform = ViewTransform()
         viewTransform.turn = .quarter
-        pipeline.change(viewTransform)
-        try pipeline.dress(frame.view, at: moment(0))
+        pipeline.setView(viewTransform)
+        try pipeline.process(frame.view, at: moment(0))
         // The left is on top now, 36 pixels wide.
         let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
@@ -128,19 +128,19 @@ import Track
     @Test func `a crop shows a part, and nobody is searched anew for it`() throws {
         var pipeline = try pipeline()
         let frame = halves()
-        try pipeline.dress(frame.view, at: moment(0))
+        try pipeline.process(frame.view, at: moment(0))
         var viewTransform = ViewTransform()
         // All but a little of the dark half is cut off, and as much at the top.
         viewTransform.crop = [0.4375, 0.4375, 0, 0]
-        pipeline.change(viewTransform)
+        pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
         #expect(isSearched)
-        try pipeline.dress(frame.view, at: moment(1))
+        try pipeline.process(frame.view, at: moment(1))
         let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         // The same once more changes nothing.
-        pipeline.change(viewTransform)
-        try pipeline.dress(frame.view, at: moment(2))
+        pipeline.setView(viewTransform)
+        try pipeline.process(frame.view, at: moment(2))
         let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
     }
@@ -152,14 +152,14 @@ import Track
         try scratch.makeBrightMask()
         try scratch.makeBrightMask("other")
         let loader = try MaskLoader(
-            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: selections, tell: { _ in })
-        loader.open(waking: wakeEvent)
+            searchPaths: [scratch.path("Masks")], target: ArtTarget(Self.canvas), selections: selections, log: { _ in })
+        loader.start(signaling: wakeEvent)
         return loader
     }
 
     private func listen(_ wakeEvent: WakeEvent) {
         _ = PollClock.system.waits(for: wakeEvent.descriptor, milliseconds: -1)
-        wakeEvent.hear()
+        wakeEvent.drain()
     }
 
     @Test func `masks are put on and taken off between frames`() throws {
@@ -172,13 +172,13 @@ import Track
         let steps: [[String]] = [[], ["bright"], ["bright", "other"], []]
         for (number, names) in steps.enumerated() {
             if number > 0 {
-                loader.wear(names.map { MaskSelection($0) })
+                loader.select(names.map { MaskSelection($0) })
                 listen(wakeEvent)
-                let hasNews = pipeline.hasNews
+                let hasMaskUpdate = pipeline.hasMaskUpdate
                 #expect(hasNews)
             }
-            try pipeline.dress(frame.view, at: moment(number))
-            let hasNews = pipeline.hasNews
+            try pipeline.process(frame.view, at: moment(number))
+            let hasMaskUpdate = pipeline.hasMaskUpdate
             #expect(!hasNews)
             seen.append(luma(pipeline.gate.canvas.frame, 32, 24))
         }
@@ -191,20 +191,20 @@ import Track
         defer { loader.close() }
         var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
-        let early = try pipeline.redress(frame.view, at: moment(0))
+        let early = try pipeline.recompose(frame.view, at: moment(0))
         #expect(!early, "nobody was looked for yet")
-        try pipeline.dress(frame.view, at: moment(0))
-        loader.wear([MaskSelection("bright")])
+        try pipeline.process(frame.view, at: moment(0))
+        loader.select([MaskSelection("bright")])
         listen(wakeEvent)
-        let isSeen = try pipeline.redress(frame.view, at: moment(0))
+        let isSeen = try pipeline.recompose(frame.view, at: moment(0))
         let bright = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(isSeen && bright == 115)
         pipeline.onLostFace = .cover
-        let isHidden = try !pipeline.redress(frame.view, at: moment(0))
+        let isHidden = try !pipeline.recompose(frame.view, at: moment(0))
         #expect(isHidden)
         pipeline.onLostFace = nil
         pipeline.restart()
-        let isAnothers = try !pipeline.redress(frame.view, at: moment(0))
+        let isAnothers = try !pipeline.recompose(frame.view, at: moment(0))
         #expect(isAnothers, "the next frame is another source's")
     }
 
@@ -215,16 +215,16 @@ import Track
         defer { loader.close() }
         var pipeline = Pipeline(tracker: try Stage.tracker(), loader: loader, output: Self.canvas)
         let frame = flat(60)
-        try pipeline.dress(frame.view, at: moment(0))
+        try pipeline.process(frame.view, at: moment(0))
         let before = pipeline.gate.reason == nil
-        loader.wear([MaskSelection("hiding")])
+        loader.select([MaskSelection("hiding")])
         listen(wakeEvent)
-        let isSeen = try pipeline.redress(frame.view, at: moment(0))
+        let isSeen = try pipeline.recompose(frame.view, at: moment(0))
         let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
         // Whatever the mask says.
         pipeline.onLostFace = .show
-        try pipeline.dress(frame.view, at: moment(1))
+        try pipeline.process(frame.view, at: moment(1))
         let shown = pipeline.gate.reason == nil
         #expect(shown)
     }
@@ -235,7 +235,7 @@ import Track
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
         var (seen, searched): ([Bool], [Bool]) = ([], [])
         for _ in 0..<90 {
-            _ = try sample.withFrame { view, time in try pipeline.dress(view, at: time) }
+            _ = try sample.withFrame { view, time in try pipeline.process(view, at: time) }
             seen.append(pipeline.gate.reason == nil)
             searched.append(pipeline.tracker.hasSearchedAll)
         }
@@ -250,14 +250,14 @@ import Track
         var last = FrameTime(number: 0, seconds: 0)
         for _ in 0..<60 {
             _ = try sample.withFrame { view, time in
-                try pipeline.dress(view, at: time)
+                try pipeline.process(view, at: time)
                 last = time
             }
         }
         let (before, isSeen) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         try #require(before == 1 && isSeen)
         let other = halves(sample.layout)
-        try pipeline.dress(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
+        try pipeline.process(other.view, at: FrameTime(number: 60, seconds: last.seconds + 1 / 30.0))
         let (after, isSeenStill) = (pipeline.tracker.faces.count, pipeline.gate.reason == nil)
         #expect(after == 0 && !isSeenStill)
     }
@@ -270,11 +270,11 @@ import Track
         let preview = Preview(layout: Self.canvas) {}
         pipeline.preview = preview
         let frame = flat(60)
-        try pipeline.dress(frame.view, at: moment(0))
+        try pipeline.process(frame.view, at: moment(0))
         var look = Preview.StreamOptions()
         look.picture = .before
         let viewer = Preview.Viewer(preview, look)
-        try pipeline.dress(frame.view, at: moment(1))
+        try pipeline.process(frame.view, at: moment(1))
         let dressed = luma(pipeline.gate.canvas.frame, 32, 24)
         #expect(dressed == 115)
         var number = 0
@@ -285,7 +285,7 @@ import Track
         // 60 in limited range (ITU-R BT.601).
         let level: Double = 44.0 * 255 / 219
         #expect(abs(Double(picture.bytes[0]) - level) < 3)
-        let isForOthers = preview.wants(.after, at: .max)
+        let isForOthers = preview.needsFrame(.after, at: .max)
         #expect(!isForOthers, "nobody looks at that")
     }
 }

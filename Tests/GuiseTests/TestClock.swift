@@ -100,7 +100,7 @@ final class TestClock: Sendable {
 
     private func follow(_ follower: Sleeper, _ polled: inout MutableSpan<pollfd>, _ milliseconds: CInt) -> CInt {
         let end = milliseconds < 0 ? UInt64.max : now + UInt64(milliseconds) * 1_000_000
-        if milliseconds > 0 { at(end) { follower.wakeEvent.ring() } }
+        if milliseconds > 0 { at(end) { follower.wakeEvent.signal() } }
         while true {
             let ready = PollClock.system.poll(&polled, 0)
             if ready != 0 || now >= end { return ready }
@@ -143,7 +143,7 @@ private final class Sleeper: Sendable {
         _ = Self.poll(descriptor, wakeEvent.descriptor, -1)
         // Before anybody hears what woke it: until then it is seen to be ready.
         awaited.withLock { $0 = nil }
-        wakeEvent.hear()
+        wakeEvent.drain()
     }
 
     /// It waits, and nothing has come.

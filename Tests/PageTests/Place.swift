@@ -11,14 +11,14 @@ import Testing
 
 /// A daemon that answers at once.
 private final class Echo: RequestResponder {
-    func answer(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+    func handle(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch verb {
         case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
         default: reply(.failure(RequestError(.notNow, "there is none")))
         }
     }
 
-    func news() -> [(topic: Topic, event: JSON)] { [(.faces, JSON(["event": "faces", "faces": 1]))] }
+    func pendingEvents() -> [(topic: Topic, event: JSON)] { [(.faces, JSON(["event": "faces", "faces": 1]))] }
 }
 
 final class Host: PageHost {
@@ -38,15 +38,15 @@ final class Host: PageHost {
         return [0xFF, 0xD8, 0xFF] + Array(face.rawValue.utf8)
     }
 
-    func keepFace() async throws -> Int { throw RequestError(.notNow, "no face is seen now") }
+    func storeFace() async throws -> Int { throw RequestError(.notNow, "no face is seen now") }
 
-    func dress(photo: [UInt8]) async throws -> MaskedPhoto {
+    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
         photos.withLock { $0.append(photo.count) }
         guard PhotoHeader(photo) != nil else { throw PageError(415, "unsupported", "that is no photo") }
         return MaskedPhoto(jpeg: [0xFF, 0xD8, 0xFF], faces: 3, coveredCandidates: 2)
     }
 
-    func path(inAlbum name: String) -> String? { name == "a b.mp4" ? album : nil }
+    func capturePath(named name: String) -> String? { name == "a b.mp4" ? album : nil }
 
     func connect() throws -> CInt { try control.connect() }
 }

@@ -37,8 +37,8 @@ import Testing
         var taken = 0
         for number in 0..<30 {
             let now = UInt64(1_000_000_000 + number * 33_333_333)
-            guard preview.wants(.after, at: now) else { continue }
-            preview.put(.after, frame.view, overlay: [], isPlaceholder: false, at: now)
+            guard preview.needsFrame(.after, at: now) else { continue }
+            preview.update(.after, frame.view, overlay: [], isPlaceholder: false, at: now)
             taken += 1
         }
         #expect(taken <= most && taken >= most - 1)
@@ -90,7 +90,7 @@ import Testing
         }
         let before = place.preview.encoded
         publisher.publish()
-        #expect(!place.preview.wants(.after, at: .max) && place.preview.encoded == before)
+        #expect(!place.preview.needsFrame(.after, at: .max) && place.preview.encoded == before)
     }
 
     @Test func `a face is kept from the undressed picture, and none from a picture without faces`() async throws {
@@ -113,10 +113,10 @@ import Testing
         let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
         let frame = Frame(preview.layout)
         let viewer = Preview.Viewer(preview, Preview.StreamOptions())
-        preview.put(.after, frame.view, overlay: [FaceOverlay(), FaceOverlay()], isPlaceholder: false, at: 1)
+        preview.update(.after, frame.view, overlay: [FaceOverlay(), FaceOverlay()], isPlaceholder: false, at: 1)
         let overlay = [FaceOverlay(), FaceOverlay()]
         let asked = callocations_count()
-        for _ in 0..<10 { preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
+        for _ in 0..<10 { preview.update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
         #expect(callocations_count() == asked)
         withExtendedLifetime(viewer) {}
     }
@@ -140,17 +140,17 @@ import Testing
         fillAsCamera(&frame)
         let overlay = [FaceOverlay(), FaceOverlay()]
         let viewer = Preview.Viewer(preview, Preview.StreamOptions())
-        preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 1)
+        preview.update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 1)
         var (start, copy) = (UInt64(0), Double.infinity)
         // The best of some rounds, here and below: what else the computer does makes others slower.
         for _ in 0..<10 {
             start = threadTime()
-            for _ in 0..<10 { preview.put(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
+            for _ in 0..<10 { preview.update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }
             copy = min(copy, Double(threadTime() - start) / 10 / 1e6)
         }
         start = threadTime()
         var isWanted = false
-        for _ in 0..<100_000 { isWanted = preview.wants(.before, at: 1) || isWanted }
+        for _ in 0..<100_000 { isWanted = preview.needsFrame(.before, at: 1) || isWanted }
         let look = Double(threadTime() - start) / 100_000
         var encoder = try JPEGEncoder(layout: preview.layout, maxWidth: 640)
         var small = Frame(FrameLayout(width: encoder.size.width, height: encoder.size.height, format: .i420))

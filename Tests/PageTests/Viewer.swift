@@ -16,8 +16,8 @@ final class Publisher {
         var frame = Frame(preview.layout)
         frame.fill(y: UInt8(16 + step % 220), u: 90, v: 240)
         step += 1
-        for picture in Preview.Picture.allCases where preview.wants(picture, at: now) {
-            preview.put(picture, frame.view, overlay: overlay, isPlaceholder: false, at: now)
+        for picture in Preview.Picture.allCases where preview.needsFrame(picture, at: now) {
+            preview.update(picture, frame.view, overlay: overlay, isPlaceholder: false, at: now)
         }
     }
 

@@ -22,7 +22,7 @@ import Testing
     private func check(_ gate: inout PrivacyGate, hidesFaces: Bool, _ kind: PrivacyGate.Kind = .video) throws {
         let tracker = try makeTracker()
         let searched = Frame(Self.layout)
-        if hidesFaces, kind == .video { gate.look(searched.view.luma, faces: []) }
+        if hidesFaces, kind == .video { gate.measureMotion(searched.view.luma, faces: []) }
         gate.check(tracker, hidesFaces: hidesFaces, kind, placement: .identity, at: 0)
     }
 
@@ -40,7 +40,7 @@ import Testing
         try check(&gate, hidesFaces: false)
         let isOpenOnceChecked = isPublishable(gate)
         #expect(isOpenOnceChecked)
-        gate.catchUp()
+        gate.drawDeferred()
         let isOpenStill = isPublishable(gate)
         #expect(isOpenStill, "what is drawn for the next frame changes nothing in this one")
         gate.canvas.frame.fill(y: 200, u: 128, v: 128)

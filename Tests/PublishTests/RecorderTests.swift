@@ -65,7 +65,7 @@ import Testing
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         let recorder = try Recorder(path: path, layout: layout, rate: Self.seldom)
         #expect(recorder.path == path)
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         frame.fill(y: 145, u: 54, v: 34)
         try recorder.finish()
         let measured = try scratch.measure(path)
@@ -83,7 +83,7 @@ import Testing
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: 100)
         while recorder.progress.frames < 5, recorder.progress.problem == nil {
-            recorder.offer(PublishableFrame(frame.view))
+            recorder.enqueue(PublishableFrame(frame.view))
         }
         try recorder.finish()
         let measured = try scratch.measure(path)
@@ -99,7 +99,7 @@ import Testing
         defer { kill(encoder, SIGCONT) }
         // The pipe holds some and the recorder eight; the next would be waited for here.
         while recorder.progress.dropped < 3, recorder.progress.problem == nil {
-            recorder.offer(PublishableFrame(frame.view))
+            recorder.enqueue(PublishableFrame(frame.view))
         }
         kill(encoder, SIGCONT)
         try recorder.finish()
@@ -112,11 +112,11 @@ import Testing
         let path = scratch.path("a.mp4")
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         try recorder.finish()
         let (before, file) = (recorder.progress, try scratch.read("a.mp4"))
         #expect(before.frames >= 1)
-        while recorder.progress.dropped < before.dropped + 3 { recorder.offer(PublishableFrame(frame.view)) }
+        while recorder.progress.dropped < before.dropped + 3 { recorder.enqueue(PublishableFrame(frame.view)) }
         let after = recorder.progress
         #expect(after.frames == before.frames && after.seconds == before.seconds && after.problem == nil)
         let fileAfter = try scratch.read("a.mp4")
@@ -127,11 +127,11 @@ import Testing
         let whole = red()
         let broken = red(width: 16_400, height: 2)
         let recorder = try Recorder(path: scratch.path("a.mp4"), layout: whole.layout, rate: Self.seldom)
-        recorder.offer(PublishableFrame(whole.view))
+        recorder.enqueue(PublishableFrame(whole.view))
         try recorder.finish()
         try recorder.finish()
         let other = try Recorder(path: scratch.path("b.mp4"), layout: broken.layout, rate: Self.seldom)
-        other.offer(PublishableFrame(broken.view))
+        other.enqueue(PublishableFrame(broken.view))
         let (first, second) = (problem { try other.finish() }, problem { try other.finish() })
         #expect(first != nil && first == second)
         #expect(scratch.names() == ["a.mp4"])
@@ -143,12 +143,12 @@ import Testing
         let recorder = try Recorder(
             path: scratch.path("a.mp4"), layout: frame.layout, rate: 10,
             now: { clock.load(ordering: .relaxed) })
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         waits { recorder.progress.frames == 1 }
         // Too soon, then half a second later.
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         clock.add(500_000_000, ordering: .relaxed)
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         try recorder.finish()
         let progress = recorder.progress
         #expect(progress.frames == 6 && progress.dropped == 0 && progress.problem == nil)
@@ -186,7 +186,7 @@ import Testing
         let first = try Recorder(path: path, layout: frame.layout, rate: Self.seldom)
         let refused = problem { _ = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) }
         #expect(refused?.kind == .busy)
-        first.offer(PublishableFrame(frame.view))
+        first.enqueue(PublishableFrame(frame.view))
         try first.finish()
         let measured = try scratch.measure(path)
         #expect(measured == "64x48 1")
@@ -198,7 +198,7 @@ import Testing
         let frame = red(width: 16_400, height: 2)
         let reports = Reports()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) { reports.add($0) }
-        recorder.offer(PublishableFrame(frame.view))
+        recorder.enqueue(PublishableFrame(frame.view))
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
         #expect(reports.all == [told] && recorder.progress.problem == told)
@@ -220,10 +220,10 @@ import Testing
         let encoder = encoder()
         let part = scratch.path(try #require(scratch.names().first { $0.contains(".part.") }))
         while size(of: part) < written, recorder.progress.problem == nil {
-            recorder.offer(PublishableFrame(frame.view))
+            recorder.enqueue(PublishableFrame(frame.view))
         }
         kill(encoder, SIGKILL)
-        while recorder.progress.problem == nil { recorder.offer(PublishableFrame(frame.view)) }
+        while recorder.progress.problem == nil { recorder.enqueue(PublishableFrame(frame.view)) }
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
         #expect(told.kind == .gone && told.what.contains("killed by signal 9"))

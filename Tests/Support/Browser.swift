@@ -153,7 +153,7 @@ public final class Browser: @unchecked Sendable {
     private static func send(_ method: String, _ address: String, _ body: JSON?, in scratch: ScratchFolder) throws
         -> JSON
     {
-        let answer = try fetch(
+        let answer = try prefetch(
             method, address, ["Content-Type": "application/json"], body: body?.text, in: scratch)
         let value = try #require(try JSON(Array(answer.body.utf8), file: "answer")["value"])
         try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
@@ -162,7 +162,7 @@ public final class Browser: @unchecked Sendable {
 
     /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer. No
     /// cookies are kept, and no redirection is followed.
-    public static func fetch(
+    public static func prefetch(
         _ method: String, _ address: String, _ headers: [String: String] = [:], body: String? = nil,
         in scratch: ScratchFolder
     ) throws -> (code: Int, headers: [String: String], body: String) {

@@ -43,7 +43,7 @@ public final class RunningGuise: @unchecked Sendable {
     @discardableResult
     public func ask(_ request: String, _ more: KeyValuePairs<String, JSON> = [:]) throws -> JSON {
         let json = more.reduce(JSON(["request": JSON(request)])) { $0.with($1.key, $1.value) }
-        return try client.ask(json, within: Self.patience)
+        return try client.perform(json, within: Self.patience)
     }
 
     public func status() throws -> JSON { try ask("status") }

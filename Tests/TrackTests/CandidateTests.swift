@@ -14,7 +14,8 @@ import Testing
     private func tracker(isThorough: Bool = true) throws -> Tracker {
         var tracker = Tracker(
             try FaceDetector(
-                catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")), landmarks: LandmarkModel.debianPath,
+                catalog: try CascadeCatalog(folder: Fixtures.inPackage("Cascades")),
+                landmarks: LandmarkModel.debianPath,
                 cache: Fixtures.cache))
         tracker.isThorough = isThorough
         return tracker

@@ -70,7 +70,9 @@ struct CascadeFileTests {
         let entry = CascadeCatalog.Entry(
             name: "smile", role: .face, path: "\(CascadeCatalog.systemFolder)/haarcascades/haarcascade_smile.xml",
             window: 36, eyes: Point(0.5, 0.4), eyeDistance: 0.4)
-        let problem = #expect(throws: Problem.self) { _ = try CascadeClassifier(entry, side: ScanScheduler.side, sweeps: true) }
+        let problem = #expect(throws: Problem.self) {
+            _ = try CascadeClassifier(entry, side: ScanScheduler.side, sweeps: true)
+        }
         #expect(problem?.kind == .unusable)
         #expect(problem?.what.contains("'smile'") == true && problem?.cure.contains("'face'") == true)
         _ = try CascadeClassifier(entry, side: ScanScheduler.side)

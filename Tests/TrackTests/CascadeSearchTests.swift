@@ -106,7 +106,8 @@ struct CascadeSearchTests {
         var groups = CascadeGroups(capacity: 16)
         func add(_ x: Float, _ width: Float, _ passed: Int32) {
             groups.add(
-                CascadeWindow(rect: Rect(x: x, y: 10, width: width, height: width), verdict: CascadeResult(passed: passed)))
+                CascadeWindow(
+                    rect: Rect(x: x, y: 10, width: width, height: width), verdict: CascadeResult(passed: passed)))
         }
         // A chain whose ends do not agree directly, a second place, a lone window, and a weak one inside the chain's.
         for x: Float in [100, 107, 114] { add(x, 40, 12) }

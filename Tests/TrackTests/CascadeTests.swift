@@ -43,7 +43,9 @@ struct CascadeTests {
     }
 
     /// Windows that one accepts and the other does not, or with another sum of the last stage.
-    private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [CascadeResult]) -> Int {
+    private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [CascadeResult])
+        -> Int
+    {
         let (w, h) = (cascade.windowWidth, cascade.windowHeight)
         let columns = picture.width - w + 1
         guard let last = cascade.stages.last else { return ours.count }

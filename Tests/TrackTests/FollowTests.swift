@@ -241,7 +241,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         var settings = Tracker.Settings()
         for most in [1, 8, 1] {
             settings.most = most
-            tracker.change(settings)
+            tracker.apply(settings)
             #expect(faces(after: 20) == min(most, 2))
             #expect(tracker.faces.contains { first.contains($0.id) }, "one of them goes on")
         }

@@ -37,15 +37,15 @@ struct MotionTests {
     @Test func `the first frame shows no motion, nor does a second that is alike`() {
         var motion = FrameMotion(width: 640, height: 360)
         for _ in 0..<2 {
-            motion.look(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 200, height: 200)))
+            motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 200, height: 200)))
             #expect(motion.share == 0 && motion.share(of: whole) == 0)
         }
     }
 
     @Test func `a square that moved counts where it was and where it is, and there alone`() {
         var motion = FrameMotion(width: 640, height: 360)
-        motion.look(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 96, height: 96)))
-        motion.look(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
+        motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 96, height: 96)))
+        motion.update(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
         #expect(motion.share(of: Rect(x: 60, y: 60, width: 96, height: 96)) == 1)
         #expect(motion.share(of: Rect(x: 360, y: 180, width: 96, height: 96)) == 1)
         for still in [
@@ -57,14 +57,14 @@ struct MotionTests {
         // Two squares of 8 x 8 cells in 53 x 30.
         #expect(abs(motion.share - 128 / 1590) < 0.001)
         // It stays there: the next frame is still.
-        motion.look(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
+        motion.update(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
         #expect(motion.share == 0)
     }
 
     @Test func `a rectangle beside the frame, empty or huge, has the share of what lies inside`() {
         var motion = FrameMotion(width: 640, height: 360)
-        motion.look(wall(640, 360))
-        motion.look(wall(640, 360, square: PixelRect(x: 0, y: 0, width: 640, height: 360)))
+        motion.update(wall(640, 360))
+        motion.update(wall(640, 360, square: PixelRect(x: 0, y: 0, width: 640, height: 360)))
         #expect(motion.share == 1)
         #expect(motion.share(of: Rect(x: -300, y: -300, width: 400, height: 400)) == 1)
         #expect(motion.share(of: Rect(x: -1e8, y: -1e8, width: 2e8, height: 2e8)) == 1)
@@ -85,15 +85,15 @@ struct MotionTests {
         ]
         for (name, place, isExplained) in places {
             var motion = FrameMotion(width: 640, height: 360)
-            motion.look(wall(640, 360), known: [face])
-            motion.look(wall(640, 360, square: place), known: [face])
+            motion.update(wall(640, 360), known: [face])
+            motion.update(wall(640, 360, square: place), known: [face])
             #expect((motion.share == 0) == isExplained, "\(name)")
         }
         // With nobody known all of it counts.
         for (name, place, _) in places {
             var motion = FrameMotion(width: 640, height: 360)
-            motion.look(wall(640, 360))
-            motion.look(wall(640, 360, square: place))
+            motion.update(wall(640, 360))
+            motion.update(wall(640, 360, square: place))
             #expect(motion.share > 0, "\(name)")
         }
     }
@@ -102,21 +102,21 @@ struct MotionTests {
         var motion = FrameMotion(width: 640, height: 360)
         for frame in 0..<6 {
             // As large as a webcam's in a dim room: a standard deviation of four steps.
-            motion.look(wall(640, 360, noise: 7, seed: UInt64(frame + 1)))
+            motion.update(wall(640, 360, noise: 7, seed: UInt64(frame + 1)))
             #expect(motion.share < 0.002, "frame \(frame): \(motion.share)")
         }
         var brighter = wall(640, 360, noise: 7, seed: 9)
         for i in brighter.pixels.indices { brighter.pixels[i] += 20 }
-        motion.look(brighter)
+        motion.update(brighter)
         #expect(motion.share > 0.95)
     }
 
     @Test(arguments: [(641, 363), (50, 37), (1283, 719), (9, 300), (300, 9), (1000, 8), (3, 2), (1, 1)])
     func `frames whose sides are no multiples of a cell are compared too`(width: Int, height: Int) {
         var motion = FrameMotion(width: width, height: height)
-        motion.look(wall(width, height))
+        motion.update(wall(width, height))
         #expect(motion.share == 0)
-        motion.look(wall(width, height, square: PixelRect(x: 0, y: 0, width: width, height: height)))
+        motion.update(wall(width, height, square: PixelRect(x: 0, y: 0, width: width, height: height)))
         let share = motion.share
         // A frame that is lower than a cell has none.
         #expect(share == 1 || (min(width, height) < 19 && share == 0), "\(share)")

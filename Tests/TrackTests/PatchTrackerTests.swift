@@ -84,10 +84,10 @@ import Testing
     ) throws -> PatchTracker.Motion? {
         var patchTracker = PatchTracker(slots: 1)
         let (first, second) = (cut(at: place, scale: scale), guess.after(cut(at: place, scale: scale)))
-        patchTracker.take(try patch(first) { waves($0, fineness: fineness) }, map: first)
-        patchTracker.keep(slot: 0)
+        patchTracker.setPatch(try patch(first) { waves($0, fineness: fineness) }, map: first)
+        patchTracker.storePatch(slot: 0)
         let picture = try patch(second, moved: moved, gain: gain, offset: offset) { waves($0, fineness: fineness) }
-        patchTracker.take(picture, map: second)
+        patchTracker.setPatch(picture, map: second)
         return motion(&patchTracker, guess: guess)
     }
 
@@ -176,9 +176,9 @@ import Testing
         var patchTracker = PatchTracker(slots: 1)
         let cut = Self.cut(at: place)
         let picture = try Self.patch(cut) { Self.waves($0) }
-        patchTracker.take(picture, map: cut)
-        patchTracker.keep(slot: 0)
-        patchTracker.take(picture, map: cut)
+        patchTracker.setPatch(picture, map: cut)
+        patchTracker.storePatch(slot: 0)
+        patchTracker.setPatch(picture, map: cut)
         let motion = Self.motion(&patchTracker, guess: guess)
         #expect(motion == nil)
     }
@@ -187,16 +187,16 @@ import Testing
         let cut = Self.cut()
         let picture = try Self.patch(cut) { Self.waves($0) }
         var patchTracker = PatchTracker(slots: 2)
-        patchTracker.take(picture, map: cut)
-        patchTracker.keep(slot: 1)
-        patchTracker.take(picture, map: cut)
+        patchTracker.setPatch(picture, map: cut)
+        patchTracker.storePatch(slot: 1)
+        patchTracker.setPatch(picture, map: cut)
         let (first, second) = (Self.motion(&patchTracker), Self.motion(&patchTracker, slot: 1))
         #expect(first == nil && second != nil)
         // This frame's, and then the one before.
-        patchTracker.take(picture, map: Self.cut(scale: 0))
+        patchTracker.setPatch(picture, map: Self.cut(scale: 0))
         let third = Self.motion(&patchTracker, slot: 1)
-        patchTracker.keep(slot: 1)
-        patchTracker.take(picture, map: cut)
+        patchTracker.storePatch(slot: 1)
+        patchTracker.setPatch(picture, map: cut)
         let fourth = Self.motion(&patchTracker, slot: 1)
         #expect(third == nil && fourth == nil)
     }
@@ -213,9 +213,9 @@ import Testing
         ]
         for (name, before, now) in pairs {
             var patchTracker = PatchTracker(slots: 1)
-            patchTracker.take(before, map: cut)
-            patchTracker.keep(slot: 0)
-            patchTracker.take(now, map: cut)
+            patchTracker.setPatch(before, map: cut)
+            patchTracker.storePatch(slot: 0)
+            patchTracker.setPatch(now, map: cut)
             let correlation = Self.motion(&patchTracker)?.correlation ?? 0
             #expect(correlation < FaceDetector.samePatchCorrelation, "\(name): \(correlation)")
         }
@@ -224,12 +224,12 @@ import Testing
     @Test func `each slot has a face of its own`() throws {
         let cut = Self.cut()
         var patchTracker = PatchTracker(slots: 2)
-        patchTracker.take(try Self.patch(cut) { Self.waves($0) }, map: cut)
-        patchTracker.keep(slot: 0)
-        patchTracker.take(try Self.patch(cut, of: Self.grains), map: cut)
-        patchTracker.keep(slot: 1)
+        patchTracker.setPatch(try Self.patch(cut) { Self.waves($0) }, map: cut)
+        patchTracker.storePatch(slot: 0)
+        patchTracker.setPatch(try Self.patch(cut, of: Self.grains), map: cut)
+        patchTracker.storePatch(slot: 1)
         let map = Self.move(shift: Point(3, -2))
-        patchTracker.take(try Self.patch(cut, moved: map) { Self.waves($0) }, map: cut)
+        patchTracker.setPatch(try Self.patch(cut, moved: map) { Self.waves($0) }, map: cut)
         let (own, other) = (Self.motion(&patchTracker), Self.motion(&patchTracker, slot: 1))
         let found = try #require(own)
         #expect(Self.distance(found.map, map) < Self.tolerance)
@@ -241,11 +241,11 @@ import Testing
         let cut = Self.cut()
         let (first, second) = (Self.move(shift: Point(3, -2)), Self.move(degrees: 2, shift: Point(2, 2)))
         var patchTracker = PatchTracker(slots: 1)
-        patchTracker.take(try Self.patch(cut) { Self.waves($0) }, map: cut)
-        patchTracker.keep(slot: 0)
-        patchTracker.take(try Self.patch(cut, moved: first) { Self.waves($0) }, map: cut)
-        if isKept { patchTracker.keep(slot: 0) }
-        patchTracker.take(try Self.patch(cut, moved: second.after(first)) { Self.waves($0) }, map: cut)
+        patchTracker.setPatch(try Self.patch(cut) { Self.waves($0) }, map: cut)
+        patchTracker.storePatch(slot: 0)
+        patchTracker.setPatch(try Self.patch(cut, moved: first) { Self.waves($0) }, map: cut)
+        if isKept { patchTracker.storePatch(slot: 0) }
+        patchTracker.setPatch(try Self.patch(cut, moved: second.after(first)) { Self.waves($0) }, map: cut)
         let motion = Self.motion(&patchTracker)
         let found = try #require(motion)
         #expect(Self.distance(found.map, isKept ? second : second.after(first)) < Self.tolerance)

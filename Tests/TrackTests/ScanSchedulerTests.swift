@@ -29,7 +29,8 @@ private struct Scene: ~Copyable {
             }
         }
         let nobody: [Rect] = []
-        motion.look(LumaView(samples: pixels.span, width: width, height: height, rowStride: width), known: nobody.span)
+        motion.update(
+            LumaView(samples: pixels.span, width: width, height: height, rowStride: width), known: nobody.span)
     }
 
     /// The next slices, by their place in the list.
@@ -80,7 +81,7 @@ struct ScanSchedulerTests {
             var order = scene.slices(40)
             scene.look(bright: Rect(x: 400, y: 100, width: 120, height: 120))
             order += scene.slices(40)
-            scene.scheduler.hurry(to: Point(100, 100))
+            scene.scheduler.prioritize(around: Point(100, 100))
             return order + scene.slices(40, known: [Rect(x: 200, y: 90, width: 80, height: 80)])
         }
         let first = order()
@@ -124,7 +125,7 @@ struct ScanSchedulerTests {
         _ = scene.slices(3 * scene.scheduler.tiles.count)
         #expect(scene.scheduler.isComplete)
         let place = Point(900, 200)
-        scene.scheduler.hurry(to: place)
+        scene.scheduler.prioritize(around: place)
         #expect(!scene.scheduler.isComplete)
         func shows(_ at: Int) -> Bool {
             let rect = scene.scheduler.tiles[at].bounds(side: ScanScheduler.side)

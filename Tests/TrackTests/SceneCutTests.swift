@@ -37,7 +37,7 @@ struct SceneCutTests {
         return frame
     }
 
-    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.take(frame.view.luma) }
+    private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.update(frame.view.luma) }
 
     @Test func `the first frame, and one of another size, is no cut`() {
         var cut = SceneCut()

@@ -57,7 +57,7 @@ func `who is known does not wait for the search for others, which finds whoever 
             }
         }
         tracker.update(frame.view.luma, at: Double(number) / 30, defersSearch: true)
-        if goesOn { tracker.searchOn(frame.view.luma) }
+        if goesOn { tracker.searchDeferred(frame.view.luma) }
         if tracker.faces.count == 2 { joined = joined ?? number }
         #expect(number < 15 || !tracker.faces.isEmpty, "frame \(number)")
     }

@@ -131,7 +131,7 @@ struct DeviceTests {
             try write(1, luma: 200, to: &second)
             guard let filled = try reader.dequeueNewest() else { continue }
             seen = reader.bytes(of: filled)[0]
-            reader.giveBack(filled)
+            reader.requeue(filled)
         }
         #expect(seen == 200)
     }

@@ -140,7 +140,8 @@ struct FaceUVArt: Sendable {
     /// Draws the art as the face bends it.
     /// - Parameter map: from the frame's pixels to those of the tile's own picture.
     func draw(
-        _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places, by map: Affine = .identity, on layer: inout LayerBuffer
+        _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places, by map: Affine = .identity,
+        on layer: inout LayerBuffer
     ) {
         let index = art.levelIndex(forScale: face.head.scale * map.a / CanonicalFaceUV.unit)
         let (level, pieces) = (art.levels[index], triangles[index])
@@ -176,6 +177,6 @@ enum FaceBackdrop {
                 count += 1
             }
         }
-        return frame.ground(at: spots.span)
+        return frame.meanSamples(at: spots.span)
     }
 }

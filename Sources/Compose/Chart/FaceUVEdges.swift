@@ -12,7 +12,7 @@ struct FaceUVEdges: Sendable {
     var lipFeather: Float = 0.9
 
     /// Fades a drawing of the chart out, towards its outline and the openings.
-    func soften(_ raster: inout RGBAImage) {
+    func fadeEdges(_ raster: inout RGBAImage) {
         let outline = CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] }
         var holes: [(edge: [Point], feather: Float)] = []
         if !hasEyes {
@@ -20,7 +20,9 @@ struct FaceUVEdges: Sendable {
                 holes.append((Self.rounded(eye.map { CanonicalFaceUV.points[$0] }), max(lidFeather, 0.1)))
             }
         }
-        if !hasMouth { holes.append((CanonicalFaceUV.innerLips.map { CanonicalFaceUV.points[$0] }, max(lipFeather, 0.1))) }
+        if !hasMouth {
+            holes.append((CanonicalFaceUV.innerLips.map { CanonicalFaceUV.points[$0] }, max(lipFeather, 0.1)))
+        }
         let boxes = holes.map { Self.box($0.edge, margin: $0.feather) }
         for y in 0..<raster.height {
             for x in 0..<raster.width {

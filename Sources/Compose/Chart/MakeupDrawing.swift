@@ -35,7 +35,8 @@ struct MakeupDrawing {
     var bareSkin: String {
         let face = Self.closed(CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] * 0.95 + Point(0, 1) })
         var holes = Self.path(
-            Self.closed((48...59).map { (CanonicalFaceUV.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000", 1, nil
+            Self.closed((48...59).map { (CanonicalFaceUV.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000",
+            1, nil
         )
         holes += Self.both(
             Self.path(

@@ -47,8 +47,8 @@ struct AnonymizeLayer: Layer {
             .word(parts.target.range)
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
-        guard look.opacity > 0 else { return }
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
+        guard appearance.opacity > 0 else { return }
         let outline = HeadOutline(tracked.face)
         guard outline.isSound else { return }
         let eyes = tracked.face.head.scale
@@ -56,7 +56,7 @@ struct AnonymizeLayer: Layer {
         case .pixelate: pixelate(&canvas, outline, eyes)
         case .blur: blur(&canvas, outline, eyes)
         case .block: block(&canvas, outline, tracked.face)
-        case .negative: negative(&canvas, outline, opacity: look.opacity)
+        case .negative: negative(&canvas, outline, opacity: appearance.opacity)
         }
     }
 
@@ -69,7 +69,7 @@ struct AnonymizeLayer: Layer {
         let origin = outline.center - Point(Float(across), Float(down)) * side
         canvas.effects.pixelation.measure(
             canvas.frame, origin: origin, side: side, columns: 2 * across, rows: 2 * down)
-        canvas.effects.pixelation.quantise()
+        canvas.effects.pixelation.quantize()
         if shape == .ellipse {
             canvas.effects.pixelation.fade { column, row in
                 let corner = origin + Point(Float(column), Float(row)) * side
@@ -111,7 +111,7 @@ struct AnonymizeLayer: Layer {
         }
         guard canvas.layer.begin(outline.box(grown: Self.none), in: canvas.frame.layout) else { return }
         let corner = origin + (side - 1) / 2
-        canvas.effects.pixelation.put(into: &canvas.layer, corner: corner, side: side)
+        canvas.effects.pixelation.draw(into: &canvas.layer, corner: corner, side: side)
         canvas.drawLayer(opacity: 1)
     }
 
@@ -137,7 +137,7 @@ struct AnonymizeLayer: Layer {
     }
 
     private func negative(_ canvas: inout Canvas, _ outline: HeadOutline, opacity: Float) {
-        guard canvas.layer.take(outline.box(), of: canvas.frame) else { return }
+        guard canvas.layer.copyPixels(outline.box(), of: canvas.frame) else { return }
         let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
         // Limited range: 16 and 235 change places, and 240 and 16; the same 255 - x would leave the range by a little.
         let limited = canvas.frame.layout.range == .limited

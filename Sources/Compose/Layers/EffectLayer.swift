@@ -59,15 +59,16 @@ struct EffectLayer: PictureLayer {
                 fit: try fields.choice("fit", default: .cover))
             switch way {
             // What is transparent leaves the picture as it is.
-            case .multiply: content = .sheet(art.sheet(over: Color(255, 255, 255)), .multiply, share: 1)
-            case .screen: content = .sheet(art.sheet(over: Color(0, 0, 0)), .screen, share: 1)
-            default: content = .sheet(art.sheet(), .over, share: 0.5)
+            case .multiply: content = .sheet(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
+            case .screen: content = .sheet(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
+            default: content = .sheet(art.overlay(), .over, share: 0.5)
             }
         case .hud:
             let color = try fields.color("color", default: "#b8ff3c")
             let chroma = color.yuv(range)
             // A dark picture in the colour's own hue, for the lines to shine on.
-            let tone = ColorAdjustment(gain: [0.5, 0.12, 0.12], offset: [-26, (chroma.y - 128) * 0.4, (chroma.z - 128) * 0.4])
+            let tone = ColorAdjustment(
+                gain: [0.5, 0.12, 0.12], offset: [-26, (chroma.y - 128) * 0.4, (chroma.z - 128) * 0.4])
             content = .hud(color: color.word(range), tone)
         }
     }
@@ -92,8 +93,8 @@ struct EffectLayer: PictureLayer {
             }, period: period)
     }
 
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
-        let part = strength * look.opacity
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        let part = strength * appearance.opacity
         switch content {
         case .tone(let tone): apply(tone.faded(part), to: &canvas.frame)
         case .tints(let colors, let period):
@@ -106,7 +107,7 @@ struct EffectLayer: PictureLayer {
             let mean = canvas.effects.balance.mean
             apply(ColorAdjustment(gain: [1, 1, 1], offset: [0, -mean.x, -mean.y]).faded(part), to: &canvas.frame)
         case .sheet(let sheet, let way, let share):
-            sheet.lay(onto: &canvas.frame, opacity: part * share, way)
+            sheet.draw(onto: &canvas.frame, opacity: part * share, way)
         case .hud(let color, let tone):
             canvas.effects.edges.find(canvas.frame)
             apply(tone.faded(part), to: &canvas.frame)

@@ -30,17 +30,17 @@ struct FaceBlendLayer: Layer {
         sprite = try SpriteLayer(&fields, parts)
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         guard let map = sprite.placement(on: tracked.face) else { return }
-        let level = sprite.pictures[sprite.timeline.picture(at: look.time)].level(
+        let level = sprite.pictures[sprite.timeline.picture(at: appearance.time)].level(
             forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         let whole = map.after(toArt)
         guard canvas.layer.begin(Self.box(level.sprite, whole), in: canvas.frame.layout) else { return }
-        canvas.layer.put(level.sprite, by: whole)
+        canvas.layer.draw(level.sprite, by: whole)
         let features = HeadOutline(features: tracked.face)
-        guard features.isSound, canvas.effects.first.take(features.box(grown: Self.none), of: canvas.frame) else {
-            return canvas.drawLayer(opacity: look.opacity)
+        guard features.isSound, canvas.effects.first.copyPixels(features.box(grown: Self.none), of: canvas.frame) else {
+            return canvas.drawLayer(opacity: appearance.opacity)
         }
         let skin = FaceColors(canvas.effects.first, features)
         switch way {
@@ -48,11 +48,11 @@ struct FaceBlendLayer: Layer {
             let relief = FaceShading(
                 mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,
                 brightest: Self.brightest, shade: strength, shine: Self.shine * strength)
-            canvas.layer.relieve(
+            canvas.layer.transferShading(
                 relief, by: canvas.effects.first, within: features.soft(full: Self.full, none: Self.none))
-        case .feather: open(&canvas.layer, features)
+        case .feather: makeTransparent(&canvas.layer, features)
         }
-        canvas.drawLayer(opacity: look.opacity)
+        canvas.drawLayer(opacity: appearance.opacity)
     }
 
     /// The upright box of a stamp under a map, pixels.
@@ -70,7 +70,7 @@ struct FaceBlendLayer: Layer {
     }
 
     /// Makes the art transparent over the features.
-    private func open(_ layer: inout LayerBuffer, _ features: HeadOutline) {
+    private func makeTransparent(_ layer: inout LayerBuffer, _ features: HeadOutline) {
         let (piece, stride) = (layer.region, layer.stride)
         var words = layer.pixels
         for y in piece.y..<piece.y + piece.height {

@@ -11,26 +11,26 @@ struct FaceSwapLayer: PictureLayer {
     /// - Throws: `Problem` with file and line for what is wrong in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {}
 
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         let count = scene.trackedFaces.count
-        guard count >= 2, look.opacity > 0 else { return }
+        guard count >= 2, appearance.opacity > 0 else { return }
         let (one, other) = (scene.trackedFaces[count - 1].face, scene.trackedFaces[count - 2].face)
         let (here, there) = (HeadOutline(features: one), HeadOutline(features: other))
         guard here.isSound, there.isSound, let map = Self.map(from: one, to: other), let back = map.inverse,
-            canvas.effects.first.take(here.box(grown: 1.1), of: canvas.frame),
-            canvas.effects.second.take(there.box(grown: 1.1), of: canvas.frame)
+            canvas.effects.first.copyPixels(here.box(grown: 1.1), of: canvas.frame),
+            canvas.effects.second.copyPixels(there.box(grown: 1.1), of: canvas.frame)
         else { return }
         let (mine, yours) = (FaceColors(canvas.effects.first, here), FaceColors(canvas.effects.second, there))
         mine.recolor(&canvas.effects.first, like: yours)
         yours.recolor(&canvas.effects.second, like: mine)
         guard canvas.layer.begin(there.box(), in: canvas.frame.layout) else { return }
-        canvas.layer.put(canvas.effects.first, by: map)
+        canvas.layer.draw(canvas.effects.first, by: map)
         canvas.fadeTile(there, full: Self.full, none: Self.none)
-        canvas.drawLayer(opacity: look.opacity)
+        canvas.drawLayer(opacity: appearance.opacity)
         guard canvas.layer.begin(here.box(), in: canvas.frame.layout) else { return }
-        canvas.layer.put(canvas.effects.second, by: back)
+        canvas.layer.draw(canvas.effects.second, by: back)
         canvas.fadeTile(here, full: Self.full, none: Self.none)
-        canvas.drawLayer(opacity: look.opacity)
+        canvas.drawLayer(opacity: appearance.opacity)
     }
 
     /// The similarity that brings one face's eyes and mouth nearest to the other's (least squares).

@@ -5,13 +5,13 @@ import Track
 /// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `MaskLayer`.
 public protocol Layer: Sendable {
     /// Draws on one face. Called for every frame: neither allocates nor waits.
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look)
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance)
 }
 
 /// One thing that a mask draws once a frame.
 public protocol PictureLayer: Sendable {
     /// Draws on the whole picture. Called for every frame: neither allocates nor waits.
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look)
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance)
 }
 
 /// A layer with what every layer may have, whatever it draws.
@@ -120,17 +120,17 @@ public struct Canvas: ~Copyable {
         frame = Frame(layout)
     }
 
-    /// Whether what became a little old may be shown once more, and is drawn anew by `catchUp`: the frame need not wait.
+    /// Whether what became a little old may be shown once more, and is drawn anew by `drawDeferred`: the frame need not wait.
     public var mayLag: Bool {
         get { meshes.mayLag }
         set { meshes.mayLag = newValue }
     }
 
     /// Draws anew what is a little old in this frame, for the next one. Nothing of it is seen in this one.
-    public mutating func catchUp() { meshes.catchUp(frame.layout) }
+    public mutating func drawDeferred() { meshes.drawDeferred(frame.layout) }
 
     /// Lays the tile over the frame.
-    mutating func drawLayer(_ paint: Paint) { lay(layer, paint, onto: &frame) }
+    mutating func drawLayer(_ paint: Paint) { compositeLayer(layer, paint, onto: &frame) }
 
     /// The same, as it was drawn.
     mutating func drawLayer(opacity: Float) { drawLayer(Paint(opacity: opacity)) }

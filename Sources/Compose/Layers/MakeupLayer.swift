@@ -58,14 +58,14 @@ struct MakeupLayer: Layer {
             colors = nil
         } else {
             let art = try Art(svg: drawing.svg(shapes), density: density, range: parts.target.range) {
-                edges.soften(&$0)
+                edges.fadeEdges(&$0)
             }
             colors = FaceUVArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
             // It is only drawn on the smoother's small picture.
             let art = try Art(svg: drawing.bareSkin, density: density / 3, range: parts.target.range) {
-                edges.soften(&$0)
+                edges.fadeEdges(&$0)
             }
             bare = FaceUVArt(art: art, triangles: triangles)
         } else {
@@ -128,17 +128,17 @@ struct MakeupLayer: Layer {
         text.utf8.count == 7 && text.hasPrefix("#") && text.dropFirst().allSatisfy(\.isHexDigit)
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let places = CanonicalFaceUV.place(on: tracked.face)
         let ground = FaceBackdrop.samples(places, in: canvas.frame)
         if let bare, let ground {
             let how = Smoothing(
-                strength: max(smoothness, evenness) * look.opacity, evenness: evenness, chroma: ground.chroma)
+                strength: max(smoothness, evenness) * appearance.opacity, evenness: evenness, chroma: ground.chroma)
             canvas.smooth(how, where: bare, tracked.face, places)
         }
-        if let colors, FaceUVArt.begin(places, on: &canvas) {
+        if let colors, FaceUVArt.beginLayer(places, on: &canvas) {
             colors.draw(tracked.face, places, on: &canvas.layer)
-            canvas.drawLayer(Paint(look, on: ground, relief: 1, dimming: Self.dimming))
+            canvas.drawLayer(Paint(appearance, on: ground, relief: 1, dimming: Self.dimming))
         }
     }
 }

@@ -92,20 +92,20 @@ struct MeshLayer: Layer {
         occluder = isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let layout = canvas.frame.layout
         let pose = Pose(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
-            lighting: Lighting(look.taken(of: tracked.light), range: range),
+            lighting: Lighting(appearance.lightApplied(of: tracked.light), range: range),
             // Vectors by their parts: an array literal would be an array at times.
-            swing: AffineMap3D(turn: SIMD3(look.swing.y, 0, look.swing.x)))
+            swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: number, face: tracked.face.id)
         let place = canvas.meshes.impostors.place(of: owner)
         let request = DrawRequest(meshLayer: self, owner: owner, pose: pose, scale: tracked.face.head.scale)
         var map: Affine? = .identity
-        let carried = carry(canvas.meshes.impostors.entries[place], pose)
+        let carried = reprojection(canvas.meshes.impostors.entries[place], pose)
         let most = Impostor.mostLag * request.scale
-        let tolerance = canvas.meshes.impostors.entries[place].follow(tracked.face.head.origin)
+        let tolerance = canvas.meshes.impostors.entries[place].trackHead(tracked.face.head.origin)
         if let carried, carried.deviation <= min(tolerance, max(most, 1)) {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= most {
@@ -115,8 +115,8 @@ struct MeshLayer: Layer {
             map = nil
         }
         guard let map else { return }
-        lay(
-            canvas.meshes.impostors.entries[place].layer, moved: map, look.paint, within: Impostor.mostLayingError,
+        compositeLayer(
+            canvas.meshes.impostors.entries[place].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
             onto: &canvas.frame)
     }
 
@@ -144,7 +144,7 @@ struct MeshLayer: Layer {
 
     /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
     /// is no such map.
-    private func carry(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
+    private func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
         var places = Impostor.Places(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
         for i in impostor.marks.indices {
@@ -184,7 +184,7 @@ struct MeshLayer: Layer {
         let light = pose.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
         let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
-        let border = Float(movedBorder)
+        let border = Float(warpBorder)
         let region = PixelRect(
             covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
         )
@@ -210,11 +210,12 @@ struct MeshLayer: Layer {
             }
             scratch.rasterizer.resolve(into: &scratch.impostors.entries[place].layer)
         }
-        mark(on: &scratch.impostors.entries[place], scratch.corners, pose)
+        recordCorners(on: &scratch.impostors.entries[place], scratch.corners, pose)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
-                in: &scratch.impostors.entries[place].layer, offset: fall, blur: 0.1 * scale, strength: shadow, range: range,
-                border: movedBorder)
+                in: &scratch.impostors.entries[place].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
+                range: range,
+                border: warpBorder)
         }
         scratch.impostors.entries[place].layer.markArt()
         return true
@@ -222,7 +223,7 @@ struct MeshLayer: Layer {
 
     /// Remembers how corners that are seen lie, some of each piece.
     /// - Parameter corners: of all pieces, in their order.
-    private func mark(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
+    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         let spare = max(0, Impostor.mostMarks - 4 * pieces.count)
         var first = 0
@@ -239,7 +240,7 @@ struct MeshLayer: Layer {
                 guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
                 guard impostor.shows(Point(corner.position.x, corner.position.y)) else { continue }
-                impostor.mark(
+                impostor.recordCorner(
                     Impostor.Corner(
                         piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),
                         color: corner.color))
@@ -358,26 +359,26 @@ struct MeshScratch: ~Copyable {
     var rasterizer = Rasterizer()
     var impostors = ImpostorCache()
     var corners: [RasterVertex] = []
-    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `catchUp`.
+    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `drawDeferred`.
     var mayLag = false
-    private var late: [MeshLayer.DrawRequest] = []
+    private var deferred: [MeshLayer.DrawRequest] = []
     private var first = 0
 
-    init() { late.reserveCapacity(ImpostorCache.most) }
+    init() { deferred.reserveCapacity(ImpostorCache.most) }
 
     fileprivate mutating func deferredSearchTime(_ request: MeshLayer.DrawRequest) {
-        if late.count < ImpostorCache.most { late.append(request) }
+        if deferred.count < ImpostorCache.most { deferred.append(request) }
     }
 
     /// Draws the pictures anew that were laid though they had become old, as their heads lay then.
     /// - Parameter layout: of the frame that they were laid on.
-    mutating func catchUp(_ layout: FrameLayout) {
-        for i in late.indices {
-            let request = late[i]
+    mutating func drawDeferred(_ layout: FrameLayout) {
+        for i in deferred.indices {
+            let request = deferred[i]
             guard let place = impostors.find(request.owner) else { continue }
             _ = request.draw(on: &self, place, layout)
         }
-        late.removeAll(keepingCapacity: true)
+        deferred.removeAll(keepingCapacity: true)
     }
 
     /// The corners that follow belong together.

@@ -42,7 +42,7 @@ struct ParticlesLayer: PictureLayer {
         let sway = try fields.number("sway", in: 0...0.5, default: 0.015)
         var random = SplitMix64(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
         let arts = try names.map { name in
-            let path = try Art.inside(parts.folder, name)
+            let path = try Art.resolvePath(parts.folder, name)
             let height = try ArtReader.load(path: path, maxDimension: 64).size.y
             let density = Float(size.1) * Float(parts.target.height) / height
             return try (
@@ -81,7 +81,7 @@ struct ParticlesLayer: PictureLayer {
         return (ends[0], ends[1])
     }
 
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         let layout = canvas.frame.layout
         let (width, height) = (Double(layout.width), Double(layout.height))
         let time = scene.time
@@ -101,7 +101,7 @@ struct ParticlesLayer: PictureLayer {
             let shift = map.linear(middle)
             (map.tx, map.ty) = (Float(place.x + swing) - shift.x, Float(place.y) - shift.y)
             guard let toArt = level.map.inverse else { continue }
-            blend(level.sprite, by: map.after(toArt), opacity: flake.opacity * look.opacity, onto: &canvas.frame)
+            blend(level.sprite, by: map.after(toArt), opacity: flake.opacity * appearance.opacity, onto: &canvas.frame)
         }
     }
 

@@ -25,10 +25,10 @@ struct PictureFrameLayer: PictureLayer {
         let art = try PictureArt(
             file: file, folder: parts.folder, target: parts.target, fit: fit, border: border, place: place, size: size,
             margin: margin)
-        sheet = art.sheet()
+        sheet = art.overlay()
     }
 
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
-        sheet.lay(onto: &canvas.frame, opacity: look.opacity)
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
+        sheet.draw(onto: &canvas.frame, opacity: appearance.opacity)
     }
 }

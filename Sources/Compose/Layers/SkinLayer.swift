@@ -30,19 +30,19 @@ struct SkinLayer: Layer {
             file: name, folder: parts.folder, density: parts.target.eyeDistance / CanonicalFaceUV.unit,
             range: parts.target.range
         ) {
-            parts.style.tint?.dye(&$0)
-            edges.soften(&$0)
+            parts.style.tint?.apply(&$0)
+            edges.fadeEdges(&$0)
         }
         chart = FaceUVArt(art: art, triangles: CanonicalFaceUV.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let places = CanonicalFaceUV.place(on: tracked.face)
-        guard FaceUVArt.begin(places, on: &canvas) else { return }
+        guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
         chart.draw(tracked.face, places, on: &canvas.layer)
         let ground = FaceBackdrop.samples(places, in: canvas.frame)
-        if let ground, !coversHair { canvas.spareHair(ground, tracked.face) }
-        canvas.drawLayer(Paint(look, on: ground, relief: relief, dimming: Self.dimming))
+        if let ground, !coversHair { canvas.keyOutHair(ground, tracked.face) }
+        canvas.drawLayer(Paint(appearance, on: ground, relief: relief, dimming: Self.dimming))
     }
 }
 
@@ -53,14 +53,14 @@ extension Canvas {
     private static let onset: Float = 0.15
 
     /// Takes the tile's art off hair that falls over the forehead.
-    fileprivate mutating func spareHair(_ skin: BackdropSamples, _ face: borrowing Face) {
+    fileprivate mutating func keyOutHair(_ skin: BackdropSamples, _ face: borrowing Face) {
         let up = Point(0 - face.head.x.y, 0 - face.head.y.y)
         let height = max(up.length, 1e-3)
         var brows = -Float.infinity
         for i in 17...26 { brows = max(brows, (face.landmarks[i] * up).sum() / height) }
         let share = 1 / (Self.onset * max(face.head.scale, 1e-3))
         let black = skin.sample - skin.luma
-        uncover(
+        keyOutDark(
             &layer, dark: black + Self.hair.dark * skin.luma...black + Self.hair.light * skin.luma,
             side: SIMD3(up.x / height, up.y / height, 0 - brows) * share, over: frame)
     }
@@ -71,12 +71,12 @@ extension Paint {
     /// - Parameters:
     ///   - relief: 0...1.
     ///   - dimming: the power by which art grows darker on darker skin.
-    init(_ look: Look, on skin: BackdropSamples?, relief: Float, dimming: Float) {
-        self = look.paint
-        guard let skin, look.light > 0 else { return }
+    init(_ appearance: Appearance, on skin: BackdropSamples?, relief: Float, dimming: Float) {
+        self = appearance.paint
+        guard let skin, appearance.light > 0 else { return }
         // No brighter than drawn: what is white stays paint and does not glow.
         let light = min(1.05, exp(dimming * log(max(skin.luma, 8) / SkinLayer.wellLit)))
-        gain = 1 + (light - 1) * look.light
+        gain = 1 + (light - 1) * appearance.light
         self.relief = ShadingTransfer(reference: skin.sample, strength: relief)
     }
 }

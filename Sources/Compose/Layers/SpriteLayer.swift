@@ -61,12 +61,13 @@ struct SpriteLayer: Layer {
         eyeDistance = Float(distance)
         let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
         let touch = { (raster: inout RGBAImage) in
-            parts.style.tint?.dye(&raster)
+            parts.style.tint?.apply(&raster)
             return
         }
         let repetition = parts.style.motion.repetition
         if moving.isEmpty,
-            let film = try Art.film(file: names[0], folder: parts.folder, range: parts.target.range, touch: touch)
+            let film = try Art.loadAnimation(
+                file: names[0], folder: parts.folder, range: parts.target.range, touch: touch)
         {
             pictures = film.pictures
             timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
@@ -124,14 +125,14 @@ struct SpriteLayer: Layer {
         return most
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
-        let art = pictures[timeline.picture(at: look.time)]
-        let paint = look.paint(under: tracked.light)
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
+        let art = pictures[timeline.picture(at: appearance.time)]
+        let paint = appearance.paint(under: tracked.light)
         guard bend == nil else {
-            drawBent(art, on: &canvas, tracked.face, paint, look.swing.x)
+            drawBent(art, on: &canvas, tracked.face, paint, appearance.swing.x)
             return
         }
-        guard let map = placement(on: tracked.face, swing: look.swing.x) else { return }
+        guard let map = placement(on: tracked.face, swing: appearance.swing.x) else { return }
         let level = art.level(forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         blend(level.sprite, by: map.after(toArt), paint, onto: &canvas.frame)

@@ -98,14 +98,14 @@ struct TextLayer: Layer, PictureLayer {
         return try fields.string(key, default: fallback)
     }
 
-    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         guard case .picture(let corner) = place else { return }
         // The first pixel's centre is a whole number, its edge half a pixel before.
         let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: corner.x - 0.5, ty: corner.y - 0.5)
-        lay(map, scale: 1, onto: &canvas, look)
+        compositeLayer(map, scale: 1, onto: &canvas, appearance)
     }
 
-    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ look: Look) {
+    func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         guard case .face(let anchor, let shift) = place else { return }
         let scale = tracked.face.head.scale
         let turn = Affine(scale: scale, angle: radians(tracked.face.pose.roll), origin: .zero)
@@ -115,15 +115,15 @@ struct TextLayer: Layer, PictureLayer {
         (map.a, map.b, map.c, map.d) = (map.a * each, map.b * each, map.c * each, map.d * each)
         let half = map.linear(size / 2)
         (map.tx, map.ty) = (middle.x - half.x, middle.y - half.y)
-        lay(map, scale: scale * each, onto: &canvas, look)
+        compositeLayer(map, scale: scale * each, onto: &canvas, appearance)
     }
 
     /// - Parameter map: from drawn pixels, whose corner is 0, to the frame's.
-    private func lay(_ map: Affine, scale: Float, onto canvas: inout Canvas, _ look: Look) {
+    private func compositeLayer(_ map: Affine, scale: Float, onto canvas: inout Canvas, _ appearance: Appearance) {
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
         let flip = isMirrored ? Affine(a: -1, b: 0, c: 0, d: 1, tx: size.x, ty: 0) : .identity
-        blend(level.sprite, by: map.after(flip).after(toArt), opacity: look.opacity, onto: &canvas.frame)
+        blend(level.sprite, by: map.after(flip).after(toArt), opacity: appearance.opacity, onto: &canvas.frame)
     }
 }
 
@@ -168,7 +168,7 @@ private struct TextStyle {
         let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
         // Wide enough for the longest text; drawn small, to see where its ink lies.
         let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
-        let draft = try ArtReader.drawing(svg(text, box: wide), named: "the text", density: .infinity)
+        let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "the text", density: .infinity)
         guard var ink = draft.ink else {
             throw Problem(.invalid, "the text '\(text)' draws nothing", cure: "give it letters that a font has")
         }
@@ -177,20 +177,20 @@ private struct TextStyle {
         ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
         var density = lineHeight / Float(Self.line)
         if let room { density = min(density, room.x / ink.width, room.y / ink.height) }
-        return try ArtReader.drawing(svg(text, box: ink), named: "the text", density: density)
+        return try ArtReader.renderSVG(svg(text, box: ink), named: "the text", density: density)
     }
 }
 
 /// What words are set on.
 private struct Plate {
-    private enum Look {
+    private enum Background {
         /// A rounded plate as large as the words ask for; 0...1.
         case plain(color: String, opacity: Double)
         /// Art, and the box in it that words are fitted to, art units.
         case art(path: String, box: Rect)
     }
 
-    private let look: Look
+    private let background: Background
 
     init(_ source: consuming Fields, _ parts: LayerParts) throws {
         var fields = source
@@ -200,12 +200,12 @@ private struct Plate {
             guard box[2] > 0, box[3] > 0, box.allSatisfy({ abs($0) < 100_000 }) else {
                 throw fields.wrong("box", "has no size", allowed: "left, top, width, height in art units")
             }
-            look = .art(
-                path: try Art.inside(parts.folder, file),
+            background = .art(
+                path: try Art.resolvePath(parts.folder, file),
                 box: Rect(x: Float(box[0]), y: Float(box[1]), width: Float(box[2]), height: Float(box[3])))
         } else {
             _ = try fields.color("color", default: "#101418")
-            look = .plain(
+            background = .plain(
                 color: try fields.string("color", default: "#101418"),
                 opacity: try fields.number("opacity", in: 0...1, default: 0.7))
         }
@@ -216,13 +216,13 @@ private struct Plate {
     ///   - height: pixels of a line on a plain plate, of all the art else.
     ///   - across: pixels that there are for a plain plate.
     func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RGBAImage {
-        switch look {
+        switch background {
         case .plain(let color, let opacity):
             let (side, down) = (Int(height * 0.55), Int(height * 0.3))
             let room = Point(max(4, across - 2 * Float(side)), .infinity)
             let words = try style.drawn(text, lineHeight: height, within: room)
             let (w, h) = (words.width + 2 * side, words.height + 2 * down)
-            let plate = try ArtReader.drawing(
+            let plate = try ArtReader.renderSVG(
                 """
                 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(w) \(h)"><rect width="\(w)" height="\(h)" \
                 rx="\(height * 0.35)" fill="\(color)" fill-opacity="\(opacity)"/></svg>

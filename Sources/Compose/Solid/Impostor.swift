@@ -66,18 +66,18 @@ struct Impostor: ~Copyable {
     /// eyes: no corner lies further off than 6 % of that, for one frame, of a head that moves fast, and so is blurred.
     static let mostLag: Float = 0.06
     /// Pixels by which laying may put pixels beside their own places: of a head at rest, and of one that moves fast.
-    private static let usualLayingError: Float = 1 / 16
-    static let mostLayingError: Float = 1 / 5
+    private static let usualWarpError: Float = 1 / 16
+    static let maxWarpError: Float = 1 / 5
 
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
-    private static let margin = 4 * movedBorder
+    private static let margin = 4 * warpBorder
 
     init() { marks.reserveCapacity(Self.mostMarks) }
 
     /// Follows its head from one frame to the next.
     /// - Parameter head: where it lies now, pixels.
     /// - Returns: the deviation up to which the picture is laid again.
-    mutating func follow(_ head: Point) -> Float {
+    mutating func trackHead(_ head: Point) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
         return 1 + Self.smear * moved
@@ -86,15 +86,15 @@ struct Impostor: ~Copyable {
     /// Forgets the picture, and makes room for another.
     /// - Returns: false where nothing of it lies near the frame.
     mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
-        forget()
+        invalidate()
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
         isWhole = layer.region.width >= region.width && layer.region.height >= region.height
         return true
     }
 
-    mutating func forget() { marks.removeAll(keepingCapacity: true) }
+    mutating func invalidate() { marks.removeAll(keepingCapacity: true) }
 
-    mutating func mark(_ mark: Corner) {
+    mutating func recordCorner(_ mark: Corner) {
         if marks.count < Self.mostMarks { marks.append(mark) }
     }
 
@@ -139,20 +139,20 @@ struct Impostor: ~Copyable {
         let other = (byY * xx - byX * xy) / determinant
         let shift = end + meanEnd - column * (origin.x + mean.x) - other * (origin.y + mean.y)
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
-        guard canLay(map, within: Self.mostLayingError) else { return nil }
+        guard canComposite(map, within: Self.maxWarpError) else { return nil }
         var deviation = Deviation.ofPlaces
         for i in marks.indices {
             let off = map(marks[i].position) - places[i]
             deviation.add(off.x * off.x + off.y * off.y)
         }
-        let size = max(deviation.size(over: marks.count), layingError(map) / Self.usualLayingError)
+        let size = max(deviation.size(over: marks.count), warpError(map) / Self.usualWarpError)
         return isWhole || reaches(map) ? (map, size) : nil
     }
 
     /// Whether what was left out beyond the frame's edges stays there.
     private func reaches(_ map: Affine) -> Bool {
         let region = layer.region
-        let far = Float(Self.margin - movedBorder)
+        let far = Float(Self.margin - warpBorder)
         for corner in 0..<4 {
             let p = Point(
                 Float(region.x + (corner & 1) * region.width), Float(region.y + (corner >> 1) * region.height))
@@ -201,7 +201,7 @@ struct ImpostorCache: ~Copyable {
         if let oldest, clock - entries[oldest].used > Self.patience { place = oldest }
         (entries[place].owner, entries[place].used) = (owner, clock)
         entries[place].head = nil
-        entries[place].forget()
+        entries[place].invalidate()
         return place
     }
 }

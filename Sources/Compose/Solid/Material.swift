@@ -63,7 +63,7 @@ struct Material: Sendable {
             picture = try Art(
                 file: name, folder: parts.folder, density: .infinity, range: parts.target.range, largest: 512
             ) {
-                dye?.dye(&$0)
+                dye?.apply(&$0)
             }
         } else {
             picture = nil

@@ -32,7 +32,7 @@ struct MeshModel {
     ///   - range: of the frames that it is for.
     /// - Throws: `Problem` that names the file.
     init(file name: String, folder: String, range: ColorRange) throws {
-        let path = try Art.inside(folder, name)
+        let path = try Art.resolvePath(folder, name)
         let bytes = try contents(of: path, limit: Self.largestBinary)
         try self.init(bytes, path: path, range: range)
     }

@@ -98,7 +98,7 @@ public struct BackdropSamples: Sendable {
 
 extension Frame {
     /// The means at those places that lie in the frame; nil where none does. Allocates nothing.
-    public func ground(at places: Span<Point>) -> BackdropSamples? {
+    public func meanSamples(at places: Span<Point>) -> BackdropSamples? {
         let layout = self.layout
         var (sum, count) = (SIMD3<Float>(), Float(0))
         unsafe bytes.withUnsafeBufferPointer { bytes in

@@ -3,18 +3,19 @@
 /// pixels it comes and goes. Allocates nothing.
 ///
 /// Eight pixels of a row share one place between the source's pixels, and its weights, which puts them beside their own by
-/// as much as `layingError` says.
+/// as much as `warpError` says.
 /// - Parameters:
-///   - layer: whose outer `movedBorder` columns and rows are transparent, or lie outside of the frame after the move.
-///   - map: from the frame's pixels that the tile was drawn for to those of this one; `canLay` it.
+///   - layer: whose outer `warpBorder` columns and rows are transparent, or lie outside of the frame after the move.
+///   - map: from the frame's pixels that the tile was drawn for to those of this one; `canComposite` it.
 ///   - paint: how it is laid.
 ///   - error: pixels by which none may lie further from its own place; with more than a sixteenth eight pixels are seen to
 ///     belong together, unless what they show moves fast.
-public func lay(
-    _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16, onto frame: inout Frame
+public func compositeLayer(
+    _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
+    onto frame: inout Frame
 ) {
     let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
-    guard let back = map.inverse, canLay(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
+    guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
     let (words, isNear) = (layer.readPixels, layer.nearArt)
     // The rows and columns that the corners span.
     let size = Point(Float(region.width), Float(region.height))
@@ -44,8 +45,8 @@ public func lay(
                     let (downU, downV) = (BicubicSampler.fixed(back.b), BicubicSampler.fixed(back.d))
                     for x in stride(from: left, to: right, by: runLength) {
                         var (upper, lower) = (Run(), Run())
-                        let one = sampler.take(u, v, into: &upper)
-                        let two = rows == 2 && sampler.take(u &+ downU, v &+ downV, into: &lower)
+                        let one = sampler.sample(u, v, into: &upper)
+                        let two = rows == 2 && sampler.sample(u &+ downU, v &+ downV, into: &lower)
                         u &+= 2 &* sampler.stepU
                         v &+= 2 &* sampler.stepV
                         guard one || two else { continue }
@@ -59,14 +60,14 @@ public func lay(
     }
 }
 
-/// Columns and rows at a tile's edges that `lay` with a map takes nothing from.
-public let movedBorder = 12
+/// Columns and rows at a tile's edges that `compositeLayer` with a map takes nothing from.
+public let warpBorder = 12
 
-/// Whether a map turns and sizes by little enough for `lay`.
-public func canLay(_ map: Affine, within error: Float = 1 / 16) -> Bool { layingError(map) <= error }
+/// Whether a map turns and sizes by little enough for `compositeLayer`.
+public func canComposite(_ map: Affine, within error: Float = 1 / 16) -> Bool { warpError(map) <= error }
 
-/// Pixels by which `lay` puts none further from its own place.
-public func layingError(_ map: Affine) -> Float {
+/// Pixels by which `compositeLayer` puts none further from its own place.
+public func warpError(_ map: Affine) -> Float {
     // Half of eight pixels.
     4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
@@ -94,16 +95,16 @@ extension ArtBlocks {
     ///   - u: the first pixel's place in the tile.
     /// - Returns: false where all of the run is transparent.
     @inline(__always)
-    func take(_ u: Int, _ v: Int, into run: inout Run) -> Bool {
-        let first = take(u, v, half: 0, into: &run)
-        let second = take(u &+ stepU, v &+ stepV, half: 1, into: &run)
+    func sample(_ u: Int, _ v: Int, into run: inout Run) -> Bool {
+        let first = sample(u, v, half: 0, into: &run)
+        let second = sample(u &+ stepU, v &+ stepV, half: 1, into: &run)
         guard first || second else { return false }
         run = faded(run, gain)
         return true
     }
 
     @inline(__always)
-    private func take(_ u: Int, _ v: Int, half: Int, into run: inout Run) -> Bool {
+    private func sample(_ u: Int, _ v: Int, half: Int, into run: inout Run) -> Bool {
         // To the nearest weight.
         let (u, v) = (
             (u &+ 1 << (Self.weightShift - 1)) >> Self.weightShift,

@@ -31,20 +31,20 @@
 
     /// Takes the next pixels, each of which lies on the art with the one to its right and the two below.
     @inline(__always)
-    mutating func take(_ count: Int, of art: SampledArt, into target: UnsafeMutablePointer<UInt32>) {
+    mutating func sample(_ count: Int, of art: SampledArt, into target: UnsafeMutablePointer<UInt32>) {
         var none: Fade?
-        unsafe take(count, of: art, fading: &none, into: target)
+        unsafe sample(count, of: art, fading: &none, into: target)
     }
 
     /// The same, faded.
     @inline(__always)
-    mutating func take(_ count: Int, of art: SampledArt, _ fade: Fade, into target: UnsafeMutablePointer<UInt32>) {
+    mutating func sample(_ count: Int, of art: SampledArt, _ fade: Fade, into target: UnsafeMutablePointer<UInt32>) {
         var fade: Fade? = fade
-        unsafe take(count, of: art, fading: &fade, into: target)
+        unsafe sample(count, of: art, fading: &fade, into: target)
     }
 
     @inline(__always)
-    private mutating func take(
+    private mutating func sample(
         _ count: Int, of art: SampledArt, fading fade: inout Fade?, into target: UnsafeMutablePointer<UInt32>
     ) {
         var weightU = Self.beside(UInt16(truncatingIfNeeded: u), UInt16(truncatingIfNeeded: u &+ du))

@@ -100,7 +100,7 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
     unsafe bytes.withUnsafeMutableBufferPointer { target in
         guard let target = target.baseAddress else { return }
         sprite.withArt { art in
-            art.fetch()
+            art.prefetch()
             let sampler = Sampler(art, back, gain: gain)
             for y in stride(from: top, to: bottom, by: rows) {
                 unsafe blendRows(target, layout, y, rows: min(rows, layout.height - y), sampler, blender)
@@ -130,7 +130,7 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
 
     /// Whether it has the pixel at this place, with 16 bits behind the point, and those to its right and below.
     @inline(__always)
-    func holds(_ u: Int, _ v: Int) -> Bool {
+    func contains(_ u: Int, _ v: Int) -> Bool {
         u >= 0 && v >= 0 && u < (width &- 1) << ArtLine.fraction && v < (height &- 1) << ArtLine.fraction
     }
 
@@ -143,7 +143,7 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
 
     /// Asks for all lines of the stamp's art at once. Between two frames their copies drive it out of the caches, and who
     /// samples along a slanted line waits for each of its lines in turn: make-up costs 0.86 to 0.95 of what it did.
-    func fetch() {
+    func prefetch() {
         let shift = ArtBlocks.sprite.shift
         for y in 0..<height {
             let row = unsafe pixels + y * stride
@@ -300,7 +300,7 @@ private func blendRows(
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
             let words = unsafe bytes.assumingMemoryBound(to: UInt32.self)
             guard let first = words.baseAddress else { return }
-            unsafe line.take(end - begin, of: art, into: first + (begin - x))
+            unsafe line.sample(end - begin, of: art, into: first + (begin - x))
         }
         run = faded(run, gain)
         return run != Run()

@@ -144,7 +144,7 @@ extension CascadeProgram {
         for lane in 0..<width where alive >> lane & 1 != 0 {
             let verdict = unsafe finish(
                 window + lane, scales[lane], from: index, gained: gained[lane], work: &work)
-            if verdict.passed >= stage { Self.put(verdict, x + lane * pitch, y, &hits, &count) }
+            if verdict.passed >= stage { Self.appendResult(verdict, x + lane * pitch, y, &hits, &count) }
         }
     }
 
@@ -164,7 +164,7 @@ extension CascadeProgram {
     ) {
         for lane in 0..<8 where lanes >> lane & 1 != 0 {
             let verdict = CascadeResult(passed: passed, margin: margin[lane], strength: gained[lane] / headroom)
-            Self.put(verdict, x + lane * pitch, y, &hits, &count)
+            Self.appendResult(verdict, x + lane * pitch, y, &hits, &count)
         }
     }
 

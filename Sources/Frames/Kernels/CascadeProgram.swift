@@ -205,13 +205,13 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
             }
             if let scale = unsafe contrast(window) {
                 let verdict = unsafe finish(window, scale, from: 0, gained: 0, work: &work)
-                if verdict.passed >= stage { Self.put(verdict, x, y, &hits, &count) }
+                if verdict.passed >= stage { Self.appendResult(verdict, x, y, &hits, &count) }
             }
             x += max(step, pitch)
         }
     }
 
-    static func put(
+    static func appendResult(
         _ verdict: CascadeResult, _ x: Int, _ y: Int, _ hits: inout MutableSpan<CascadeHit>, _ count: inout Int
     ) {
         guard count < hits.count else { return }

@@ -36,7 +36,9 @@ extension LayerBuffer {
     /// - Parameters:
     ///   - face: the frame's own pixels; beyond them nothing changes.
     ///   - place: where the face is.
-    public mutating func relieve(_ relief: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse) {
+    public mutating func transferShading(
+        _ relief: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse
+    ) {
         let (seen, piece, seenWords, rowWords) = (face.region, region, face.stride, stride)
         let columns = max(seen.x, piece.x)..<min(seen.x + seen.width, piece.x + piece.width)
         let rows = max(seen.y, piece.y)..<min(seen.y + seen.height, piece.y + piece.height)
@@ -50,7 +52,7 @@ extension LayerBuffer {
                     let from = unsafe source + (y - seen.y) * seenWords + columns.lowerBound - seen.x
                     let to = unsafe target + (y - piece.y) * rowWords + columns.lowerBound - piece.x
                     let start = Point(Float(columns.lowerBound), Float(y)) - place.center
-                    unsafe relieveRow(relief, from, to, columns.count, place, start)
+                    unsafe transferShadingRow(relief, from, to, columns.count, place, start)
                 }
             }
         }
@@ -58,7 +60,7 @@ extension LayerBuffer {
 }
 
 /// - Parameter start: of the first pixel from the ellipse's centre.
-@unsafe private func relieveRow(
+@unsafe private func transferShadingRow(
     _ relief: FaceShading, _ face: UnsafePointer<UInt32>, _ art: UnsafeMutablePointer<UInt32>, _ count: Int,
     _ place: SoftEllipse, _ start: Point
 ) {

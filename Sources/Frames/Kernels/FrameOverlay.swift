@@ -61,7 +61,7 @@ public struct FrameOverlay: Sendable {
     /// - Parameters:
     ///   - opacity: 0...1, multiplies the art's own alpha.
     ///   - way: over as art; multiply and screen as light, for which the sheet must be opaque all over.
-    public func lay(onto frame: inout Frame, opacity: Float, _ way: Mode = .over) {
+    public func draw(onto frame: inout Frame, opacity: Float, _ way: Mode = .over) {
         guard opacity > 0 else { return }
         let layout = frame.layout
         let gain = UInt32((min(opacity, 1) * 256).rounded())

@@ -53,7 +53,7 @@ public struct GrayRange: Equatable, Sendable {
 ///   - gain: 0 to 256.
 ///   - level: the grey level that becomes `shown`.
 ///   - shown: 0 to 255.
-public func stretch(_ samples: inout MutableSpan<UInt8>, count: Int, gain: Float, from level: Int, to shown: Int) {
+public func adjustLevels(_ samples: inout MutableSpan<UInt8>, count: Int, gain: Float, from level: Int, to shown: Int) {
     precondition(count >= 0 && count <= samples.count, "the picture has all samples")
     precondition(gain >= 0 && gain <= 256 && 0...255 ~= level && 0...255 ~= shown, "grey levels, and a gain")
     let factor = Int32((gain * 256).rounded())

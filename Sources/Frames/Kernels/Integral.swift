@@ -181,7 +181,7 @@
         let odd = unsafe even + self.odd
         let (above, planeSize, hasSquares) = (-stride, planeSize, planes == .squares)
         var (sum, square): (Int32, Int32) = (0, 0)
-        @inline(__always) func put(_ x: Int, at place: UnsafeMutablePointer<Int32>) {
+        @inline(__always) func setEntry(_ x: Int, at place: UnsafeMutablePointer<Int32>) {
             let value = unsafe Int32(now[x])
             sum &+= value
             square &+= value &* value
@@ -190,10 +190,10 @@
         }
         // A sample's column is one more than its own: the first is an empty sum.
         for pair in 0..<width / 2 {
-            unsafe put(2 &* pair, at: odd + pair)
-            unsafe put(2 &* pair &+ 1, at: even + pair + 1)
+            unsafe setEntry(2 &* pair, at: odd + pair)
+            unsafe setEntry(2 &* pair &+ 1, at: even + pair + 1)
         }
-        if width & 1 != 0 { unsafe put(width - 1, at: odd + width / 2) }
+        if width & 1 != 0 { unsafe setEntry(width - 1, at: odd + width / 2) }
     }
 
     private func add(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {

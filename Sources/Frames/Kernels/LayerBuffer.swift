@@ -16,7 +16,7 @@ public struct LayerBuffer: ~Copyable {
     /// - Parameters:
     ///   - region: pixels; what lies outside of the picture is cut off, and odd edges are widened to even ones.
     ///   - layout: the picture's.
-    ///   - margin: pixels by which it may reach beyond the picture, even; `lay` wants none.
+    ///   - margin: pixels by which it may reach beyond the picture, even; `compositeLayer` wants none.
     /// - Returns: false where nothing of it lies in the picture.
     public mutating func begin(_ region: PixelRect, in layout: FrameLayout, margin: Int = 0) -> Bool {
         begin(region, width: layout.width, height: layout.height, margin: margin)
@@ -48,7 +48,7 @@ public struct LayerBuffer: ~Copyable {
         @_lifetime(borrow self) get { words.span }
     }
 
-    /// Says where art lies, for `lay` with a map; called when all is drawn.
+    /// Says where art lies, for `compositeLayer` with a map; called when all is drawn.
     public mutating func markArt() {
         // Taken out meanwhile: a span of the words keeps all else from being changed.
         var isNear: [Bool] = []
@@ -65,7 +65,7 @@ public struct LayerBuffer: ~Copyable {
 
 /// Lays a tile over the frame where it belongs. Allocates nothing.
 /// - Parameter paint: how it is laid.
-public func lay(_ layer: borrowing LayerBuffer, _ paint: Paint, onto frame: inout Frame) {
+public func compositeLayer(_ layer: borrowing LayerBuffer, _ paint: Paint, onto frame: inout Frame) {
     let (region, layout) = (layer.region, frame.layout)
     guard !region.isEmpty, paint.opacity > 0 else { return }
     let gain = UInt32((min(paint.opacity, 1) * 256).rounded())

@@ -1,7 +1,7 @@
 extension LayerBuffer {
     /// Takes the frame's own pixels, opaque; chroma is each sample's for all pixels that share it.
     /// - Returns: false where nothing of the region lies in the frame.
-    public mutating func take(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
+    public mutating func copyPixels(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
         guard begin(region, in: frame.layout) else { return false }
         let (piece, layout, rowWords) = (self.region, frame.layout, stride)
         let bytes = frame.bytes
@@ -25,16 +25,16 @@ extension LayerBuffer {
 
     /// Puts a stamp's picture into the tile, bilinearly; the tile is transparent where it goes.
     /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
-    public mutating func put(_ sprite: borrowing Sprite, by map: Affine) {
+    public mutating func draw(_ sprite: borrowing Sprite, by map: Affine) {
         sprite.withArt { art in
             art.fetch()
-            put(art, by: map)
+            draw(art, by: map)
         }
     }
 
     /// Puts another tile's picture into this one, likewise.
     /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
-    public mutating func put(_ other: borrowing LayerBuffer, by map: Affine) {
+    public mutating func draw(_ other: borrowing LayerBuffer, by map: Affine) {
         let piece = other.region
         guard !piece.isEmpty else { return }
         let shift = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(piece.x), ty: Float(piece.y))
@@ -42,11 +42,11 @@ extension LayerBuffer {
             guard let words = $0.baseAddress else { return }
             let art = unsafe SampledArt(
                 words, width: piece.width, height: piece.height, stride: other.stride, isNearArt: nil)
-            put(art, by: map.after(shift))
+            draw(art, by: map.after(shift))
         }
     }
 
-    private mutating func put(_ art: SampledArt, by map: Affine) {
+    private mutating func draw(_ art: SampledArt, by map: Affine) {
         let (piece, rowWords) = (region, stride)
         let toTile = Affine(a: 1, b: 0, c: 0, d: 1, tx: Float(0 - piece.x), ty: Float(0 - piece.y))
         guard let back = toTile.after(map).inverse, !piece.isEmpty else { return }

@@ -3,7 +3,9 @@
 /// - Parameters:
 ///   - dark: luma, samples of the frame: where it is at the lower bound or below, all art goes, from the upper one on none.
 ///   - side: what is taken is weighed by `side.x * x + side.y * y + side.z` for the frame's pixels, from 0 to 1 and beyond.
-public func uncover(_ layer: inout LayerBuffer, dark: ClosedRange<Float>, side: SIMD3<Float>, over frame: borrowing Frame) {
+public func keyOutDark(
+    _ layer: inout LayerBuffer, dark: ClosedRange<Float>, side: SIMD3<Float>, over frame: borrowing Frame
+) {
     let (region, rowWords, layout) = (layer.region, layer.stride, frame.layout)
     let low = Int16(max(0, min(255, dark.lowerBound)))
     let span = Int16(max(1, min(255, dark.upperBound - dark.lowerBound)))

@@ -10,7 +10,7 @@ extension Rasterizer {
                 let a = vertices[Int(triangles[i])].position - origin
                 let b = vertices[Int(triangles[i + 1])].position - origin
                 let c = vertices[Int(triangles[i + 2])].position - origin
-                unsafe hide(behind: a, b, c, base, width: width, height: height)
+                unsafe rasterizeOccluder(behind: a, b, c, base, width: width, height: height)
             }
         }
         measureBlocks()
@@ -46,7 +46,7 @@ private func farthest(
 }
 
 /// Enters one triangle, row by row.
-private func hide(
+private func rasterizeOccluder(
     behind a: SIMD4<Float>, _ b: SIMD4<Float>, _ c: SIMD4<Float>, _ base: UnsafeMutablePointer<Float>, width: Int,
     height: Int
 ) {

@@ -177,7 +177,7 @@ public struct Pixelation: ~Copyable {
 
     /// Rounds the cells' values to multiples of 8, so that small differences between cells, from which trained networks
     /// put faces together again, are gone.
-    public mutating func quantise() {
+    public mutating func quantize() {
         for i in 0..<columns * rows {
             let word = words[i]
             var rounded = word & 0xff00_0000
@@ -197,7 +197,7 @@ public struct Pixelation: ~Copyable {
     /// - Parameters:
     ///   - corner: where the first cell's middle lies in the frame, pixels.
     ///   - side: from one cell's middle to the next, pixels.
-    public mutating func put(into layer: inout LayerBuffer, corner: Point, side: Float) {
+    public mutating func draw(into layer: inout LayerBuffer, corner: Point, side: Float) {
         guard side >= 1, columns > 1, rows > 1, abs(corner.x) < 1e6, abs(corner.y) < 1e6 else { return }
         let (piece, stride) = (layer.region, layer.stride)
         Self.grow(&blended, columns, 0)

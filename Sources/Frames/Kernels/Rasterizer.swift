@@ -718,7 +718,9 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
 
     /// Lays a pixel's colour on those of its samples that are shown.
     @inline(__always)
-    private func mix<I: FragmentShader>(_ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int) {
+    private func mix<I: FragmentShader>(
+        _ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int
+    ) {
         var mask = shown
         if I.isPierced && word >> 24 < 255 {
             // Alpha to coverage: of four samples as many as the alpha says.

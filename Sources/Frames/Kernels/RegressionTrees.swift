@@ -75,7 +75,7 @@ public enum RegressionTrees {
     }
 
     /// Asks for all chosen rows, so that they are on their way from memory together before they are added one by one.
-    public static func fetch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) {
+    public static func prefetch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) {
         let count = UInt32(leaves.count / max(1, width))
         unsafe leaves.withUnsafeBytes { leaves in
             guard let base = leaves.baseAddress else { return }

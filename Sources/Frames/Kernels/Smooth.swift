@@ -56,7 +56,7 @@ public struct Smoother: ~Copyable {
         step = max(1, Int((eyeDistance / Self.coarseEyes).rounded(.down)))
         // One more on the right and below, to interpolate towards.
         (width, height) = (region.width / step + 2, region.height / step + 2)
-        grow(width * height, region.width + 2 * runLength)
+        upsample(width * height, region.width + 2 * runLength)
         let all = PixelRect(x: 0, y: 0, width: width, height: height)
         guard mask.begin(all, width: width, height: height) else { return nil }
         let scale = 1 / Float(step)
@@ -69,12 +69,12 @@ public struct Smoother: ~Copyable {
 
     /// Smooths the skin as far as the mask says.
     public mutating func smooth(_ frame: inout Frame, _ how: Smoothing) {
-        coarse(frame)
+        downsample(frame)
         coefficients()
         draw(&frame, how)
     }
 
-    private mutating func grow(_ coarse: Int, _ row: Int) {
+    private mutating func upsample(_ coarse: Int, _ row: Int) {
         // With room to spare: a face that comes nearer would ask for more in every frame.
         if luma.count < coarse {
             luma = Array(repeating: 0, count: coarse * 3 / 2)
@@ -88,7 +88,7 @@ public struct Smoother: ~Copyable {
     }
 
     /// The smaller picture: means of blocks' diagonals, which is enough of them.
-    private mutating func coarse(_ frame: borrowing Frame) {
+    private mutating func downsample(_ frame: borrowing Frame) {
         let layout = frame.layout
         let (offset, pixel) = layout.luma
         let row = layout.planes[0].stride

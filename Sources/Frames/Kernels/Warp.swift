@@ -20,7 +20,8 @@ public struct WarpVertex: Sendable {
 ///   - triangles: three indices of `vertices` each, clockwise as seen in the stamp; the last lane is not used. One whose
 ///     corners do not lie clockwise in the frame faces away and is left out.
 public func warp(
-    _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>, onto layer: inout LayerBuffer
+    _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>,
+    onto layer: inout LayerBuffer
 ) {
     let (region, rowWords) = (layer.region, layer.stride)
     guard !region.isEmpty else { return }
@@ -28,7 +29,7 @@ public func warp(
     unsafe words.withUnsafeMutableBufferPointer { words in
         guard let words = words.baseAddress else { return }
         sprite.withArt { art in
-            art.fetch()
+            art.prefetch()
             for i in triangles.indices {
                 let t = triangles[i]
                 guard let triangle = WarpTriangle(vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)], art)
@@ -154,7 +155,7 @@ private struct WarpTriangle {
         var column: Int { (x &+ (1 << fraction &- 1)) >> fraction }
 
         @inline(__always)
-        mutating func goOn() { x &+= step }
+        mutating func advance() { x &+= step }
     }
 
     func draw(_ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect) {
@@ -181,8 +182,8 @@ private struct WarpTriangle {
             let left = max(region.x, min(one, other))
             let right = min(region.x &+ region.width, max(one, other))
             if left < right { unsafe draw(art, onto: line, left, right, y) }
-            long.goOn()
-            short.goOn()
+            long.advance()
+            short.advance()
             unsafe line += rowWords
         }
     }
@@ -219,9 +220,9 @@ private struct WarpTriangle {
                 place.skip(count)
             } else if let fade {
                 let here = ArtLine.Fade(value: fade.at(x &- column, y &- row), step: fade.across)
-                unsafe place.take(count, of: art, here, into: line + x)
+                unsafe place.sample(count, of: art, here, into: line + x)
             } else {
-                unsafe place.take(count, of: art, into: line + x)
+                unsafe place.sample(count, of: art, into: line + x)
             }
             x &+= count
         }

@@ -72,7 +72,7 @@ public struct CascadeGroups: Sendable {
                 members.append(CascadeFind(rect: nothing, count: 0, confidence: -.infinity))
                 labels[i] = ~(members.count - 1)
             }
-            members[~labels[root]].take(windows[i])
+            members[~labels[root]].addGroup(windows[i])
         }
         for i in members.indices { members[i].divide() }
         finds.removeAll(keepingCapacity: true)
@@ -124,7 +124,7 @@ public struct CascadeGroups: Sendable {
 }
 
 extension CascadeFind {
-    fileprivate mutating func take(_ window: CascadeWindow) {
+    fileprivate mutating func addGroup(_ window: CascadeWindow) {
         rect.x += window.rect.x
         rect.y += window.rect.y
         rect.width += window.rect.width

@@ -58,17 +58,17 @@ struct LandmarkConverter {
             for (i, split) in splits.enumerated() {
                 put(split, at: file.splits.offset + (level * splits.count + i) * 4, in: &bytes)
             }
-            let steps = quantise(leaves, columns: columns, level: level, file: file, bytes: &bytes)
+            let steps = quantize(leaves, columns: columns, level: level, file: file, bytes: &bytes)
             put(steps, at: file.steps.offset + level * file.coordinates * 4, in: &bytes)
         }
-        seal(&bytes, file)
+        finishHeader(&bytes, file)
         return bytes
     }
 
     /// Writes one level's leaves by their coordinates.
     /// - Parameter columns: the basis, point by point: `file.coordinates` values for each of 136.
     /// - Returns: what one step of each coordinate is worth.
-    private static func quantise(
+    private static func quantize(
         _ leaves: [Float], columns: [Float], level: Int, file: LandmarkFile, bytes: inout [UInt8]
     ) -> [Float] {
         let n = file.coordinates
@@ -104,7 +104,7 @@ struct LandmarkConverter {
     }
 
     /// Puts the header before the finished tables.
-    private static func seal(_ bytes: inout [UInt8], _ file: LandmarkFile) {
+    private static func finishHeader(_ bytes: inout [UInt8], _ file: LandmarkFile) {
         var words: [UInt64] = []
         words.reserveCapacity(bytes.count / 8)
         for start in stride(from: LandmarkFile.headerWords * 8, to: bytes.count, by: 8) {

@@ -91,7 +91,7 @@ public struct LandmarkFitter: ~Copyable {
         var chosen = rows.mutableSpan
         RegressionTrees.descend(splits, pixels: pixels.span, rows: &chosen)
         let finds = rows.span.extracting(first: file.trees)
-        RegressionTrees.fetch(leaves, rows: finds, width: file.bytesPerLeaf)
+        RegressionTrees.prefetch(leaves, rows: finds, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan
         RegressionTrees.sum(leaves, rows: finds, into: &totals)
 

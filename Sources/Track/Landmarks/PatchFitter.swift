@@ -35,11 +35,11 @@ struct PatchFitter: ~Copyable {
     var model: LandmarkModel { scaler.model }
 
     /// Hands the patch that was cut last to be laid on others.
-    func show(to patchTracker: inout PatchTracker) { patchTracker.take(patch, map: map) }
+    func passPatch(to patchTracker: inout PatchTracker) { patchTracker.setPatch(patch, map: map) }
 
     /// Cuts the patch of the face that has these landmarks (pixels of the frame).
     /// - Returns: false where they are no face's.
-    mutating func cut(_ luma: borrowing LumaView, around landmarks: borrowing Face.Landmarks) -> Bool {
+    mutating func extractPatch(_ luma: borrowing LumaView, around landmarks: borrowing Face.Landmarks) -> Bool {
         guard let box = model.box(around: landmarks) else { return false }
         let size = abs(box.determinant).squareRoot()
         guard size > Self.smallest else { return false }

@@ -43,7 +43,7 @@ struct ApplyCommand: ParsableCommand {
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
             let arrival = try clip.withFrame { view, time in
-                try pipeline.dress(view, at: time, isPhoto ? .whole : .following)
+                try pipeline.process(view, at: time, isPhoto ? .whole : .following)
                 faces += pipeline.tracker.faces.count
                 frames += 1
                 switch pipeline.gate.outcome {
@@ -64,13 +64,13 @@ struct ApplyCommand: ParsableCommand {
             }
         }
         try sink.finish(placeholder: placeholder.frame)
-        if let warning = clip.warning { tell("guise: \(warning)") }
+        if let warning = clip.warning { log("guise: \(warning)") }
         if isPhoto, !pipeline.tracker.candidateHeads.isEmpty {
-            tell("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were covered")
+            log("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were covered")
         }
         if withheld > 0 {
-            tell("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")
+            log("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")
         }
-        if faces == 0 { tell("guise: no face was found in \(input); \(output) is as it was") }
+        if faces == 0 { log("guise: no face was found in \(input); \(output) is as it was") }
     }
 }

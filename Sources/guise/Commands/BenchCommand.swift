@@ -54,7 +54,7 @@ struct BenchCommand: ParsableCommand {
             let number = figures.count
             let arrival = try source.withFrame { view, time in
                 let asked = callocations_count()
-                try pipeline.dress(view, at: time)
+                try pipeline.process(view, at: time)
                 let dressed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - dressed

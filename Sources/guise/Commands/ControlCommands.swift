@@ -23,7 +23,7 @@ protocol ControlCommand: ParsableCommand {
     /// What goes over the socket.
     var request: JSON { get }
     /// What the user reads; nil: nothing.
-    func words(_ answer: JSON) -> String?
+    func text(_ answer: JSON) -> String?
 }
 
 extension ControlCommand {
@@ -34,12 +34,12 @@ extension ControlCommand {
 
     func run() throws {
         var client = try connect()
-        if let words = words(try client.ask(request)) { print(plain(words)) }
+        if let words = text(try client.perform(request)) { print(plain(words)) }
     }
 
     /// What is worn after a change of it, where a file lies, which camera it is now, what takes effect later.
-    func words(_ answer: JSON) -> String? {
-        if answer["masks"] != nil { return wornWords(answer) }
+    func text(_ answer: JSON) -> String? {
+        if answer["masks"] != nil { return maskText(answer) }
         if let notes = answer["notes"] { return notes.elements.compactMap(\.string).joined(separator: "; ") }
         return answer["path"]?.string ?? answer["source"]?.string
     }
@@ -54,7 +54,7 @@ extension MaskCommand {
     var request: JSON { Self.baseRequest.with("mask", JSON(mask.mask)) }
 }
 
-func wornWords(_ answer: JSON) -> String {
+func maskText(_ answer: JSON) -> String {
     let names = answer["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
     let worn = names.isEmpty ? "no mask is worn" : "worn: \(names.joined(separator: ", "))"
     let kept = answer["kept"]?.elements.compactMap(\.string) ?? []
@@ -86,12 +86,12 @@ struct StatusCommand: ControlCommand {
     @Flag(help: "As one JSON object, as the socket gives it.")
     var json = false
 
-    func words(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
+    func text(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
 
     func run() throws {
         var client = try connect()
         // Of several lines, each made plain by itself.
-        for line in (words(try client.ask(request)) ?? "").split(separator: "\n") {
+        for line in (text(try client.perform(request)) ?? "").split(separator: "\n") {
             print(json ? String(line) : plain(String(line)))
         }
     }
@@ -225,7 +225,7 @@ struct RecordCommand: ControlCommand {
 
     func run() throws {
         var client = try connect()
-        let answer = try client.ask(request)
+        let answer = try client.perform(request)
         if let path = answer["path"]?.string { print(plain(path)) }
         // What was written is there; that it ended before its time is a failure all the same.
         if let problem = answer["problem"]?.string { throw RequestError(.failed, problem) }
@@ -263,13 +263,13 @@ struct WatchCommand: ParsableCommand {
     func run() throws {
         var client = try connect()
         if json {
-            _ = try client.ask(JSON(["request": "subscribe"]))
+            _ = try client.perform(JSON(["request": "subscribe"]))
             while let event = try client.next(within: 60) { print(event.text) }
             return
         }
         let isTerminal = isatty(1) == 1
         while true {
-            let lines = StatusText.lines(try client.ask(JSON(["request": "status"]))).map(plain)
+            let lines = StatusText.lines(try client.perform(JSON(["request": "status"]))).map(plain)
             // From the top left, clearing what was there.
             if isTerminal { FileHandle.standardOutput.write(Data("\u{1B}[H\u{1B}[2J".utf8)) }
             FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
@@ -287,7 +287,7 @@ enum StatusText {
         var lines = [
             "\(text("state")) for \(seconds / 3600) h \(seconds / 60 % 60) min \(seconds % 60) s  (guise \(text("version")), process "
                 + "\(Int(number("pid"))))",
-            wornWords(status),
+            maskText(status),
             "camera: \(text("camera"))\(text("source").isEmpty ? "" : ", \(text("source"))")",
         ]
         for output in status["outputs"]?.elements ?? [] { lines.append("output: \(output.string ?? "")") }

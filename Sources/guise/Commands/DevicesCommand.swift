@@ -9,6 +9,6 @@ struct DevicesCommand: ParsableCommand {
     func run() throws {
         let devices = listDevices()
         for device in devices { print(device) }
-        if devices.isEmpty { tell("no video devices: plug in a camera; for the virtual one load v4l2loopback") }
+        if devices.isEmpty { log("no video devices: plug in a camera; for the virtual one load v4l2loopback") }
     }
 }

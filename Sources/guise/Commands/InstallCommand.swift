@@ -20,7 +20,7 @@ struct InstallOptions: ParsableArguments {
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
-            say: { Self.write("\(plain($0))\n") }, ask: hasTerminal ? { Self.ask($0) } : nil,
+            print: { Self.write("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
             runInTerminal: { runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
@@ -30,7 +30,7 @@ struct InstallOptions: ParsableArguments {
             ], choices: choices, user: user)
     }
 
-    private static func ask(_ question: String) -> Bool {
+    private static func confirm(_ question: String) -> Bool {
         write(question)
         return ["y", "Y", "yes"].contains(readLine() ?? "")
     }

@@ -44,10 +44,10 @@ struct MasksCommand: ParsableCommand {
                 try contactSheet?.add(mask)
                 found += 1
             } catch {
-                complain(error)
+                logError(error)
             }
         }
-        ArtReader.rest()
+        ArtReader.shutDownRenderer()
         if found == 0 {
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }

@@ -23,7 +23,7 @@ struct PageCommand: ParsableCommand {
         if revoke { try Paths().pageSecrets.revoke() }
         do {
             var client = try connect()
-            let link = plain(try client.ask(JSON(["request": "page"]))["address"]?.string ?? "")
+            let link = plain(try client.perform(JSON(["request": "page"]))["address"]?.string ?? "")
             // A file or a pipe may be read by others.
             if noOpen || isatty(STDOUT_FILENO) == 1 { print(link) }
             if !noOpen { Browser.open(link) }
@@ -72,7 +72,7 @@ enum Browser {
 
             """
         guard let folder = try? ControlSocket.makeFolder() else { return nil }
-        let file = "\(folder)/open-\(unguessable()).html"
+        let file = "\(folder)/open-\(randomFileName()).html"
         return (try? writeOwnFile(Array(page.utf8), to: file)) == nil ? nil : file
     }
 }

@@ -50,14 +50,15 @@ struct RunCommand: ParsableCommand {
     ///   - sinks: none: the configuration's; the same with `masks`.
     ///   - overwrites: files that exist are replaced.
     static func serve(
-        _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [], isRealtime: Bool = false,
+        _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [],
+        isRealtime: Bool = false,
         isLooped: Bool = false, overwrites: Bool = false, page: PageUse
     ) throws {
         let settings = context.configuration
         let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
-        let (sourceSpec, sinkSpecs, notes) = context.choose(
+        let (sourceSpec, sinkSpecs, notes) = context.resolveAuto(
             source: source ?? settings.source, sinks: wantedSinks)
-        for note in notes { tell(note) }
+        for note in notes { log(note) }
         let hasPage = sinkSpecs.contains("page") || page != .asChosen
 
         let signals = try Signals()
@@ -96,19 +97,20 @@ struct RunCommand: ParsableCommand {
             let output = Output(sink, canvas: outputs.isEmpty ? nil : canvas)
             if outputs.isEmpty { canvas = output.layout }
             outputs.append(output)
-            tell("\(title) -> \(output.description)")
+            log("\(title) -> \(output.description)")
         }
-        if let absence = listening.absence { tell("guise: no command reaches it: \(absence)", .warning) }
+        if let absence = listening.absence { log("guise: no command reaches it: \(absence)", .warning) }
         // Loaded before the first frame: no face is shown undressed.
-        let loader = try context.maskLoader(masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
+        let loader = try context.maskLoader(
+            masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
 
         var first = Settings()
-        first.adopt(settings)
+        first.apply(settings)
         if isKept { first.source = sourceSpec }
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(canvas)
-        let preview = Preview(layout: canvas) { mailbox.wakeEvent.ring() }
+        let preview = Preview(layout: canvas) { mailbox.wakeEvent.signal() }
         pipeline.preview = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
@@ -116,34 +118,34 @@ struct RunCommand: ParsableCommand {
             let (link, place) = try pageService.open(port: settings.port)
             descriptions.append("page \(place)")
             // Files and journals may be read by others; only a person at a terminal is shown the way in.
-            tell("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
+            log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
             if page == .printed { print(link) }
             let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
             if isSeen { Browser.open(link) }
         }
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.read)
-        daemon.note(camera: isKept ? "" : title)
+        daemon.setCamera(isKept ? "" : title)
         let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
             let source = try cameraSettings.open(wanted, context)
-            daemon.opened(source.description)
+            daemon.cameraOpened(source.description)
             return source
         } closing: {
-            cameraSettings.lookAgain()
+            cameraSettings.saveSettings()
         } failed: { problem in
-            daemon.say("\(problem)")
-            daemon.note(camera: problem.what)
+            daemon.report("\(problem)")
+            daemon.setCamera(problem.what)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
         if isLive { Thread.detachNewThread { placeholders.drawAll() } }
         var server: ControlServer?
         if isLive {
             let fresh = try ControlServer(listening.listener.take(), daemon)
-            pageService.answers(by: fresh)
+            pageService.setControlServer(fresh)
             server = fresh
         }
-        loader.open(waking: mailbox.wakeEvent)
+        loader.start(signaling: mailbox.wakeEvent)
         daemon.watchConfiguration()
         defer {
             loader.close()
@@ -155,22 +157,25 @@ struct RunCommand: ParsableCommand {
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
-                clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders, captures: pageService.captures, preview: preview,
-                hangup: { daemon.hangUp() }, ready: { service.ready() },
-                alive: { service.alive() }, say: { service.say($0) }))
+                clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
+                captures: pageService.captures, preview: preview,
+                requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
+                pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {
             pageService.close()
             server?.close()
         }
         if sinkSpecs.contains(where: Self.isFile) { Self.watch(signals: descriptor) }
         let outcome = Result { try loop.run(&pipeline) }
-        service.stopping()
+        service.notifyStopping()
         // A file's last frames may take its encoder longer than that.
         if case .success(.sourceEnded) = outcome {} else { Self.endChildren() }
         // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
-            do { try placeholders.with(.stopped) { try output.finish(placeholder: $0) } } catch { ending = .failure(error) }
+            do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
+                ending = .failure(error)
+            }
         }
         try? mailbox.now.recorder?.finish()
         _ = try outcome.get()
@@ -184,7 +189,7 @@ struct RunCommand: ParsableCommand {
     private static func endChildren() {
         Thread.detachNewThread {
             Thread.sleep(forTimeInterval: patience)
-            ChildProcess.endAll()
+            ChildProcess.killAll()
         }
     }
 
@@ -199,7 +204,7 @@ struct RunCommand: ParsableCommand {
                 var pending = sigset_t()
                 _ = unsafe sigpending(&pending)
                 let isToEnd = [SIGINT, SIGTERM].contains { unsafe sigismember(&pending, $0) == 1 }
-                if isToEnd { ChildProcess.endAll() }
+                if isToEnd { ChildProcess.killAll() }
             }
         }
     }

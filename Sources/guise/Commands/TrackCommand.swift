@@ -30,7 +30,7 @@ struct TrackCommand: ParsableCommand {
             case .frame: break
             case .nothing: clip.wait()
             case .end:
-                if let warning = clip.warning { tell("guise: \(warning)") }
+                if let warning = clip.warning { log("guise: \(warning)") }
                 return
             }
         }

@@ -78,7 +78,7 @@ private enum Pack {
         var compositor = Compositor(masks: [mask])
         var canvas = Canvas(layout)
         let map = Affine(a: 20, b: 0, c: 0, d: 20, tx: 32, ty: 24)
-        for time in [0, 0.1] { compositor.dress(&canvas, [.mean], placement: map, at: time) }
-        compositor.dress(&canvas, [], placement: map, at: 0.2)
+        for time in [0, 0.1] { compositor.compose(&canvas, [.mean], placement: map, at: time) }
+        compositor.compose(&canvas, [], placement: map, at: 0.2)
     }
 }
