@@ -131,8 +131,8 @@ class MediaPipe:
             run([self.python, "-m", "ensurepip"])
             run([self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", *PACKAGES])
         except Missing as problem:
-            cure = "`apt install python3-venv` (Debian)" if "ensurepip" in str(problem) else "is the network there?"
-            raise Missing(f"cannot install MediaPipe 0.10.14: {problem}; {cure}")
+            fix = "`apt install python3-venv` (Debian)" if "ensurepip" in str(problem) else "is the network there?"
+            raise Missing(f"cannot install MediaPipe 0.10.14: {problem}; {fix}")
 
     def measure(self, clip, frames, size):
         output, _ = fed(clip, frames, [self.python, str(HERE / "mesh.py"), *map(str, size), str(self.faces)])

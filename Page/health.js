@@ -1,4 +1,4 @@
-// How guise does: the doctor's checks with their cures, and small curves of the last minute.
+// How guise does: the doctor's checks with their fixes, and small curves of the last minute.
 
 import { ask, on } from "./connection.js";
 import { $, attempt, capital, copyText, icon, make } from "./elements.js";
@@ -33,21 +33,21 @@ export async function check() {
 function row(check) {
     const item = make(
         "li", { className: check.state }, icon(icons[check.state]),
-        make("div", {}, make("strong", {}, capital(check.name), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.says)}.`)));
-    if (check.cure && check.state !== "ok") item.lastChild.append(...cure(check));
+        make("div", {}, make("strong", {}, capital(check.name), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.message)}.`)));
+    if (check.fix && check.state !== "ok") item.lastChild.append(...fix(check));
     return item;
 }
 
 /// "load it: sudo modprobe x": words, and behind them what is to be run.
 const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
 
-function cure(check) {
-    const [, words = "", line] = command.exec(check.cure) ?? [, check.cure];
+function fix(check) {
+    const [, words = "", line] = command.exec(check.fix) ?? [, check.fix];
     const parts = words ? [make("p", { className: "do" }, `${capital(words)}${line ? ":" : "."}`)] : [];
     if (!line) return parts;
-    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the cure for ${check.name}`, title: "Copy" }, icon("copy"));
+    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the fix for ${check.name}`, title: "Copy" }, icon("copy"));
     copy.onclick = () => attempt(copyText(line));
-    return [...parts, make("div", { className: "cure" }, make("code", {}, line), copy)];
+    return [...parts, make("div", { className: "fix" }, make("code", {}, line), copy)];
 }
 
 $("doctor-again").onclick = check;

@@ -136,7 +136,7 @@ public struct Camera: FrameSource, ~Copyable {
     private var stalled: Problem {
         Problem(
             .gone, "lost the camera \(ring.device.path): no good frame for \(Int(Self.patience)) seconds",
-            cure: "plug it out and in again, or restart what feeds it")
+            fix: "plug it out and in again, or restart what feeds it")
     }
 }
 
@@ -168,15 +168,15 @@ extension Camera {
         let seen = listings.map(\.path).joined(separator: ", ")
         throw Problem(
             .missing, seen.isEmpty ? "no camera was found" : "no camera was found among \(seen)",
-            cure: "plug one in, or take a clip with --source FILE")
+            fix: "plug one in, or take a clip with --source FILE")
     }
 
     private static func check(_ capabilities: Capabilities, of path: String) throws(Problem) {
         guard !capabilities.isCapture || !capabilities.canStream else { return }
         if capabilities.isLoopback {
-            throw Problem(.unusable, "\(path) is a loopback that nobody writes to", cure: "start its writer first")
+            throw Problem(.unusable, "\(path) is a loopback that nobody writes to", fix: "start its writer first")
         }
-        throw Problem(.unusable, "\(path) is not a camera", cure: "`guise devices` lists the cameras")
+        throw Problem(.unusable, "\(path) is not a camera", fix: "`guise devices` lists the cameras")
     }
 
     private static func mode(
@@ -201,7 +201,7 @@ extension Camera {
         let names = Set(formats).map(\.description).sorted().joined(separator: ", ")
         return Problem(
             .unusable, "\(path) has no usable format: it offers \(names.isEmpty ? "none" : names)",
-            cure: "choose another camera with --source; `guise devices` lists them")
+            fix: "choose another camera with --source; `guise devices` lists them")
     }
 }
 

@@ -88,7 +88,7 @@ import Synchronization
         guard result == 0 else {
             if -result == ENOENT {
                 throw Problem(
-                    .missing, "cannot start \(name): it is not installed", cure: "install it: sudo apt install ffmpeg")
+                    .missing, "cannot start \(name): it is not installed", fix: "install it: sudo apt install ffmpeg")
             }
             throw Problem(.system, "cannot start \(name): \(message(of: -result))")
         }

@@ -137,12 +137,12 @@ public struct Clip: FrameSource, ~Copyable {
         if case .signal = exit {
             throw Problem(
                 .gone, "ffmpeg, decoding \(file.path), ended after \(number) frames (\(exit))\(said)",
-                cure: "start again")
+                fix: "start again")
         }
         guard numberInRun > 0 else {
             throw Problem(
                 .unusable, "cannot decode \(file.path): not one frame came out (\(exit))\(said)",
-                cure: "the file is damaged: take another copy")
+                fix: "the file is damaged: take another copy")
         }
         if let lastLine { warning = "\(file.path) is damaged, \(numberInRun) frames could be read: \(lastLine)" }
         guard loop else { return .end }

@@ -23,7 +23,7 @@ import V4L2
             throw Problem(
                 .unusable,
                 "could not use the camera's format \(source): its rows lie \(source.bytesPerLine) bytes apart",
-                cure: "choose another format of the camera")
+                fix: "choose another format of the camera")
         }
         var pix = v4l2_pix_format()
         pix.pixelformat = source.fourCC.rawValue

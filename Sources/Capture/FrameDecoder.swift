@@ -20,7 +20,7 @@ enum FrameDecoder: ~Copyable, Sendable {
         } else {
             throw Problem(
                 .unusable, "could not use the camera's format \(format)",
-                cure: "choose another camera with --source; `guise devices` lists them")
+                fix: "choose another camera with --source; `guise devices` lists them")
         }
     }
 

@@ -46,7 +46,7 @@ import Frames
         default:
             throw Problem(
                 .unusable, "the camera sends JPEG with a rare colour sampling (4:4:0 or 4:1:1)",
-                cure: "choose another size, or another format of the camera")
+                fix: "choose another size, or another format of the camera")
         }
     }
 

@@ -69,9 +69,9 @@ struct MediaFile: ~Copyable {
     private static func problem(_ path: String, _ number: CInt) -> Problem {
         switch number {
         case ENOENT, ENOTDIR:
-            Problem(.missing, "cannot open \(path): there is no such file", cure: "check the name")
+            Problem(.missing, "cannot open \(path): there is no such file", fix: "check the name")
         case EACCES, EPERM:
-            Problem(.forbidden, "cannot open \(path): you may not read it", cure: "allow it: chmod u+r FILE")
+            Problem(.forbidden, "cannot open \(path): you may not read it", fix: "allow it: chmod u+r FILE")
         default: Problem(.unusable, "cannot open \(path): \(message(of: number))")
         }
     }
@@ -81,13 +81,13 @@ struct MediaFile: ~Copyable {
         guard unsafe fstat(descriptor, &status) == 0 else { throw Self.problem(path, errno) }
         let kind = status.st_mode & S_IFMT
         guard kind != S_IFDIR else {
-            throw Problem(.unusable, "cannot read \(path): it is a folder", cure: "name a picture or a clip in it")
+            throw Problem(.unusable, "cannot read \(path): it is a folder", fix: "name a picture or a clip in it")
         }
         guard kind == S_IFREG else {
-            throw Problem(.unusable, "cannot read \(path): it is not a plain file", cure: "name a picture or a clip")
+            throw Problem(.unusable, "cannot read \(path): it is not a plain file", fix: "name a picture or a clip")
         }
         guard status.st_size > 0 else {
-            throw Problem(.unusable, "cannot read \(path): the file is empty", cure: "name a picture or a clip")
+            throw Problem(.unusable, "cannot read \(path): the file is empty", fix: "name a picture or a clip")
         }
     }
 
@@ -110,23 +110,23 @@ struct MediaFile: ~Copyable {
             let height = facts["height"].flatMap({ Int($0) })
         else {
             if exit == .status(0), facts["format_name"] != nil {
-                throw Problem(.unusable, "cannot read \(path): there are no pictures in it", cure: "name a clip")
+                throw Problem(.unusable, "cannot read \(path): there are no pictures in it", fix: "name a clip")
             }
             if case .signal = exit {
                 throw Problem(
                     .unusable, "cannot read \(path): it takes longer to read than any plain picture or clip (\(exit))",
-                    cure: "the file may be damaged; try another copy")
+                    fix: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {
                 throw Problem(
                     .unusable,
                     "cannot read \(path): it is no plain picture or clip; lists of other files are not followed",
-                    cure: Self.hint)
+                    fix: Self.hint)
             }
             let reason = lines.last.map { ": \(Self.plain($0))" } ?? ""
             throw Problem(
                 .unusable, "cannot read \(path): it is no picture and no clip that ffmpeg knows\(reason)",
-                cure: Self.hint)
+                fix: Self.hint)
         }
         self.codec = String(codec)
         (self.width, self.height) = (width, height)
@@ -146,12 +146,12 @@ struct MediaFile: ~Copyable {
 
     private func checkSize() throws(Problem) {
         guard width > 0, height > 0 else {
-            throw Problem(.unusable, "cannot read \(path): its pictures have no size", cure: "name another file")
+            throw Problem(.unusable, "cannot read \(path): its pictures have no size", fix: "name another file")
         }
         guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
             throw Problem(
                 .unusable, "cannot read \(path): \(width)x\(height) is too large",
-                cure: "scale it to at most \(Self.largestSide) pixels on each side and "
+                fix: "scale it to at most \(Self.largestSide) pixels on each side and "
                     + "\(bounds.pixels / 1_000_000) million pixels in total")
         }
     }

@@ -66,7 +66,7 @@ public struct Art: Sendable {
     static func resolvePath(_ folder: String, _ name: String) throws -> String {
         let outside = Problem(
             .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
-            cure: "name a file inside it")
+            fix: "name a file inside it")
         guard !name.isEmpty, !name.utf8.contains(0), !name.hasPrefix("/"), !name.split(separator: "/").contains("..")
         else {
             throw outside

@@ -58,7 +58,7 @@ public struct RGBAImage: Equatable, Sendable {
         }
         guard result == 0 else {
             throw Problem(
-                .system, "cannot write \(path): \(ArtReader.string(text))", cure: "name a place that you may write to")
+                .system, "cannot write \(path): \(ArtReader.string(text))", fix: "name a place that you may write to")
         }
     }
 }
@@ -117,7 +117,7 @@ public enum ArtReader {
     }
 
     static func broken(_ path: String, _ reason: String) -> Problem {
-        Problem(.unusable, "cannot read the picture \(path): \(reason)", cure: "put a sound SVG or PNG in its place")
+        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "put a sound SVG or PNG in its place")
     }
 
     private static func svg(
@@ -180,9 +180,9 @@ public enum ArtReader {
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
-                throw Problem(.missing, "the picture \(path) is not there", cure: "put it there, or correct its name")
+                throw Problem(.missing, "the picture \(path) is not there", fix: "put it there, or correct its name")
             case EACCES:
-                throw Problem(.forbidden, "you may not read the picture \(path)", cure: "allow it: chmod u+r FILE")
+                throw Problem(.forbidden, "you may not read the picture \(path)", fix: "allow it: chmod u+r FILE")
             default: throw broken(path, "error \(errno) when it was opened")
             }
         }

@@ -90,7 +90,7 @@ public struct MaskLibrary: Sendable {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
             throw Problem(
                 .missing, "there is no mask '\(brief(name))'",
-                cure: hint
+                fix: hint
                     ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
@@ -128,7 +128,7 @@ public struct MaskLibrary: Sendable {
         }
         try fields.finish()
         guard !layers.isEmpty else {
-            throw Problem(.invalid, "\(file): the mask has neither layers nor includes", cure: "give it a layer")
+            throw Problem(.invalid, "\(file): the mask has neither layers nor includes", fix: "give it a layer")
         }
         return Mask(
             name: name, title: title, author: author, licence: licence, tags: tags, layers: layers,

@@ -17,7 +17,7 @@ public struct ControlClient: ~Copyable {
         case ENOENT, ECONNREFUSED:
             throw Problem(
                 .missing, "no guise is running",
-                cure: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
+                fix: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
         case 1...:
             throw Problem(.system, "could not connect to \(path): \(message(of: -connected))")
         default: descriptor = connected
@@ -33,7 +33,7 @@ public struct ControlClient: ~Copyable {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {
-                throw Problem(.gone, "guise ended without an answer", cure: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "guise ended without an answer", fix: "`journalctl --user -u guise` says why")
             }
             if let ok = answer["ok"] { return ok }
             if let error = answer["error"] {
@@ -52,7 +52,7 @@ public struct ControlClient: ~Copyable {
                 unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
             }
             guard count > 0 else {
-                throw Problem(.gone, "guise hung up", cure: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "guise hung up", fix: "`journalctl --user -u guise` says why")
             }
             sent += count
         }
@@ -72,7 +72,7 @@ public struct ControlClient: ~Copyable {
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else {
                 throw Problem(
-                    .busy, "guise gave no answer within \(seconds) s", cure: "`guise doctor` looks for the reason")
+                    .busy, "guise gave no answer within \(seconds) s", fix: "`guise doctor` looks for the reason")
             }
             var bytes = [UInt8](repeating: 0, count: 16 << 10)
             let count = unsafe clinux_read(descriptor, &bytes, bytes.count)

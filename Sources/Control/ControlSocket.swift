@@ -12,7 +12,7 @@ public enum ControlSocket {
         guard let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") else {
             throw Problem(
                 .missing, "there is no place for the control socket: XDG_RUNTIME_DIR is not set",
-                cure: "log in through a session that sets it, or set it to a folder that is yours alone (0700)")
+                fix: "log in through a session that sets it, or set it to a folder that is yours alone (0700)")
         }
         return "\(folder)/guise/control.sock"
     }
@@ -63,7 +63,7 @@ public struct Listener: ~Copyable, Sendable {
             switch error {
             case .held(let holder): throw Self.busy(path, holder)
             case .system(let code):
-                throw Problem(.system, "could not lock \(path).lock: \(message(of: code))", cure: "remove it")
+                throw Problem(.system, "could not lock \(path).lock: \(message(of: code))", fix: "remove it")
             }
         }
         var made = unsafe clinux_local_listen(path)
@@ -79,7 +79,7 @@ public struct Listener: ~Copyable, Sendable {
         guard made >= 0 else {
             throw Problem(
                 .system, "could not listen at \(path): \(message(of: -made))",
-                cure: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
+                fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
         }
         (descriptor, self.path) = (made, path)
         self.lock = consume lock
@@ -93,7 +93,7 @@ public struct Listener: ~Copyable, Sendable {
     private static func busy(_ path: String, _ holder: String) -> Problem {
         Problem(
             .busy, "could not listen at \(path): \(holder) already does",
-            cure: "use that one (`guise status`), or stop it (`guise stop`, "
+            fix: "use that one (`guise status`), or stop it (`guise stop`, "
                 + "`systemctl --user stop guise.socket guise.service`)")
     }
 

@@ -8,7 +8,7 @@ extension Check {
         guard !cameras.isEmpty else {
             // What may not be opened is told by the check of permissions.
             let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
-            return isHidden ? nil : .warning("there is no camera: guise shows the sample", cure: "plug a camera in")
+            return isHidden ? nil : .warning("there is no camera: guise shows the sample", fix: "plug a camera in")
         }
         var taken: [(path: String, holders: [Holder])] = []
         for camera in cameras {
@@ -21,26 +21,26 @@ extension Check {
         }
         let (path, holders) = taken[0]
         guard !holders.isEmpty else {
-            return .error("\(path) is held by another user's program", cure: "sudo fuser -v \(path)")
+            return .error("\(path) is held by another user's program", fix: "sudo fuser -v \(path)")
         }
         return .error(
             "\(path) is held by \(holders.list): close that program, and choose Guise Camera there",
-            cure: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(path)")
+            fix: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(path)")
     }
 
     static let cascades = Check("cascades") { system in
         guard let shared = system.shared else {
-            return .error("Guise's own files were not found near the program", cure: "make install")
+            return .error("Guise's own files were not found near the program", fix: "make install")
         }
         do {
             let catalog = try CascadeCatalog(folder: "\(shared)/Cascades")
             return .ok("all \(catalog.entries.count) cascades are there")
         } catch let problem as Problem {
-            return problem.cure.contains("opencv-data")
-                ? .error(problem.what, cure: "sudo apt install opencv-data")
-                : .error(problem.what, cure: "make install")
+            return problem.fix.contains("opencv-data")
+                ? .error(problem.message, fix: "sudo apt install opencv-data")
+                : .error(problem.message, fix: "make install")
         } catch {
-            return .error("\(error)", cure: "make install")
+            return .error("\(error)", fix: "make install")
         }
     }
 
@@ -49,19 +49,19 @@ extension Check {
         return isReadable(system.root + path)
             ? .ok("the landmark data is there")
             : .warning(
-                "there is no landmark data (\(path)): masks sit less well", cure: "sudo apt install libdlib-data")
+                "there is no landmark data (\(path)): masks sit less well", fix: "sudo apt install libdlib-data")
     }
 
     static let ffmpeg = Check("ffmpeg") { system in
         system.program("ffmpeg").map { .ok("\($0) reads and writes photos and clips") }
-            ?? .warning("ffmpeg is not installed: no photos, clips or sample", cure: "sudo apt install ffmpeg")
+            ?? .warning("ffmpeg is not installed: no photos, clips or sample", fix: "sudo apt install ffmpeg")
     }
 
     static let configuration = Check("config") { system in
         switch system.setting {
         case .read(let file?, _, _): .ok("\(file) is read")
         case .read(nil, _, _): .ok("there is no config.json: the defaults hold")
-        case .broken(let problem): .error(problem.what, cure: problem.cure.isEmpty ? "correct the file" : problem.cure)
+        case .broken(let problem): .error(problem.message, fix: problem.fix.isEmpty ? "correct the file" : problem.fix)
         }
     }
 }

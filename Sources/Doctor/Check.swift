@@ -5,13 +5,13 @@ public struct Finding: Equatable, Sendable {
 
     public let state: State
     /// What is the case, a sentence without a full stop.
-    public let says: String
-    /// The one command that cures it, or what to do where no command can; empty where all is well.
-    public let cure: String
+    public let message: String
+    /// The one command that fixes it, or what to do where no command can; empty where all is well.
+    public let fix: String
 
-    static func ok(_ says: String) -> Finding { Finding(state: .ok, says: says, cure: "") }
-    static func warning(_ says: String, cure: String) -> Finding { Finding(state: .warning, says: says, cure: cure) }
-    static func error(_ says: String, cure: String) -> Finding { Finding(state: .error, says: says, cure: cure) }
+    static func ok(_ message: String) -> Finding { Finding(state: .ok, message: message, fix: "") }
+    static func warning(_ message: String, fix: String) -> Finding { Finding(state: .warning, message: message, fix: fix) }
+    static func error(_ message: String, fix: String) -> Finding { Finding(state: .error, message: message, fix: fix) }
 }
 
 /// One thing that keeps people from a masked camera.
@@ -23,7 +23,7 @@ public struct Check: Sendable {
 
     init(_ name: String, _ probe: @escaping @Sendable (System) -> Finding?) { (self.name, self.probe) = (name, probe) }
 
-    /// All, in the order in which they are best cured.
+    /// All, in the order in which they are best fixed.
     public static let all: [Check] = [
         .module, .kernel, .version, .secureBoot, .permission,
         .device, .exclusiveCaps, .capabilities, .label, .size, .writer, .readers,
@@ -41,12 +41,12 @@ public struct Report: Encodable, Sendable {
         /// How bad it is.
         public let state: Finding.State
         /// What is the case.
-        public let says: String
+        public let message: String
         /// Empty where all is well.
-        public let cure: String
+        public let fix: String
     }
 
-    /// In the order in which they are best cured.
+    /// In the order in which they are best fixed.
     public let checks: [Line]
     public let errors: Int
     public let warnings: Int
@@ -54,7 +54,7 @@ public struct Report: Encodable, Sendable {
     /// Runs the checks.
     public init(_ system: System, checks: [Check] = Check.all) {
         self.checks = checks.compactMap { check in
-            check.probe(system).map { Line(check: check.name, state: $0.state, says: $0.says, cure: $0.cure) }
+            check.probe(system).map { Line(check: check.name, state: $0.state, message: $0.message, fix: $0.fix) }
         }
         errors = self.checks.count { $0.state == .error }
         warnings = self.checks.count { $0.state == .warning }
@@ -64,8 +64,8 @@ public struct Report: Encodable, Sendable {
     public var lines: [String] {
         let wide = checks.map(\.check.count).max() ?? 0
         return checks.map { line in
-            "\(column(line.state.rawValue, 7))  \(column(line.check, wide))  \(line.says)"
-                + (line.cure.isEmpty ? "" : "; cure: \(line.cure)")
+            "\(column(line.state.rawValue, 7))  \(column(line.check, wide))  \(line.message)"
+                + (line.fix.isEmpty ? "" : "; fix: \(line.fix)")
         }
     }
 }

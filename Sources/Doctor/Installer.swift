@@ -51,10 +51,10 @@ public struct Installer {
         guard system.user != 0 else {
             throw Problem(
                 .forbidden, "guise install and uninstall are for a user's own session, and this is root",
-                cure: "run it as that user, without sudo; it asks for root where it needs it")
+                fix: "run it as that user, without sudo; it asks for root where it needs it")
         }
         guard system.unitFolder != nil else {
-            throw Problem(.missing, "there is no home to install into", cure: "set HOME")
+            throw Problem(.missing, "there is no home to install into", fix: "set HOME")
         }
         (self.system, self.program, self.completions) = (system, program, completions)
         (self.choices, self.user) = (choices, user)
@@ -113,7 +113,7 @@ public struct Installer {
     private func shippedPath(_ name: String) throws(Problem) -> String {
         guard let shared = system.shared, isReadable("\(shared)/systemd/\(name)") else {
             throw Problem(
-                .missing, "Guise's own file systemd/\(name) was not found", cure: "run `make install` again")
+                .missing, "Guise's own file systemd/\(name) was not found", fix: "run `make install` again")
         }
         return "\(shared)/systemd/\(name)"
     }
@@ -138,7 +138,7 @@ public struct Installer {
             try Data(file.text.utf8).write(to: URL(filePath: path), options: .atomic)
         } catch {
             throw Problem(
-                .forbidden, "\(file.path) cannot be written", cure: "check its folder: ls -ld \(file.path.parent)")
+                .forbidden, "\(file.path) cannot be written", fix: "check its folder: ls -ld \(file.path.parent)")
         }
     }
 
@@ -270,7 +270,7 @@ public struct Installer {
         user.print("\(choices.isDry ? "would remove" : "removed"): \(path)")
         guard !choices.isDry else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
-            throw Problem(.forbidden, "\(path) cannot be removed", cure: "remove it by hand")
+            throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
         // The folders of the XDG variables that are set are the user's own; the others may be of our making.
         let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]

@@ -38,7 +38,7 @@ extension Check {
     static let device = Check("device") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let loopback = system.loopback else {
-            return .error("v4l2loopback is loaded and has no device", cure: system.reload)
+            return .error("v4l2loopback is loaded and has no device", fix: system.reload)
         }
         return .ok("the virtual camera is \(loopback.path)")
     }
@@ -50,7 +50,7 @@ extension Check {
         return isExclusive
             ? .ok("\(loopback.path) shows itself as a camera only, as Chrome wants it (exclusive_caps=1)")
             : .error(
-                "\(loopback.path) was loaded without exclusive_caps=1: Chrome does not list it", cure: system.reload)
+                "\(loopback.path) was loaded without exclusive_caps=1: Chrome does not list it", fix: system.reload)
     }
 
     static let capabilities = Check("capabilities") { system in
@@ -58,7 +58,7 @@ extension Check {
         switch (capabilities.isCapture, capabilities.isOutput) {
         case (false, false):
             // 0.12 after a writer that never called STREAMON (v4l2loopback issue 442).
-            return .error("\(loopback.path) is stuck: it takes no writer and shows no camera", cure: system.reload)
+            return .error("\(loopback.path) is stuck: it takes no writer and shows no camera", fix: system.reload)
         case (true, false): return .ok("\(loopback.path) is a camera now")
         case (false, true): return .ok("\(loopback.path) waits for a writer")
         case (true, true): return .ok("\(loopback.path) takes a writer and a reader")
@@ -71,7 +71,7 @@ extension Check {
         }
         return name == System.label
             ? .ok("programs list it as \(name)")
-            : .warning("programs list \(loopback.path) as \(name)", cure: system.reload)
+            : .warning("programs list \(loopback.path) as \(name)", fix: system.reload)
     }
 
     /// The sizes that Firefox asks a camera for (libwebrtc's device_info_v4l2.cc); a loopback has one size alone.
@@ -89,11 +89,11 @@ extension Check {
             guard parts.count >= 2 else { return nil }
             if !browserFormats.contains(parts[0]) {
                 return .error(
-                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not take", cure: system.reload)
+                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not take", fix: system.reload)
             }
             if !firefoxSizes.contains(parts[1]) {
                 return .warning(
-                    "\(loopback.path) is fixed at \(parts[1]): Firefox does not list it", cure: system.reload)
+                    "\(loopback.path) is fixed at \(parts[1]): Firefox does not list it", fix: system.reload)
             }
             return .ok("\(loopback.path) gives \(parts[0]) \(parts[1]), which all browsers take")
         }
@@ -103,7 +103,7 @@ extension Check {
             ? .ok("the output is \(size), which all browsers take")
             : .warning(
                 "the output is \(size): Firefox does not list cameras of that size",
-                cure: "set \"output\" to 1280x720 in \(file ?? "config.json")")
+                fix: "set \"output\" to 1280x720 in \(file ?? "config.json")")
     }
 
     static let writer = Check("writer") { system in
@@ -114,16 +114,16 @@ extension Check {
             let hasService = system.unit("guise.service")?.isLoaded ?? false
             return .warning(
                 "nobody writes to \(loopback.path): programs list it only while guise runs",
-                cure: hasService ? "systemctl --user start guise.service" : "guise run")
+                fix: hasService ? "systemctl --user start guise.service" : "guise run")
         }
         guard !holders.isEmpty else {
             return .error(
                 "\(loopback.path) is written to by another user's program, or keeps a format (keep_format)",
-                cure: "sudo fuser -v \(loopback.path)")
+                fix: "sudo fuser -v \(loopback.path)")
         }
         return .error(
             "\(loopback.path) is written to by another program: \(holders.list)",
-            cure: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(loopback.path)")
+            fix: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(loopback.path)")
     }
 
     static let readers = Check("readers") { system in
@@ -137,13 +137,13 @@ extension Check {
         if readers.count == 1, readers[0].isMediaServer {
             return .warning(
                 "\(readers[0]) has \(loopback.path) open, and this v4l2loopback gives frames to one program at a time",
-                cure: "systemctl --user restart wireplumber")
+                fix: "systemctl --user restart wireplumber")
         }
         guard readers.count > 1 else {
             return .ok("\(readers[0]) has \(loopback.path) open; a second program would get no picture")
         }
         return .warning(
             "\(readers.list) have \(loopback.path) open, and this v4l2loopback gives frames to one of them only",
-            cure: "close all but one, or look at the page: guise run --sink loopback --sink page")
+            fix: "close all but one, or look at the page: guise run --sink loopback --sink page")
     }
 }

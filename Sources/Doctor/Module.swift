@@ -1,6 +1,6 @@
 import Frames
 
-/// The kernel's module, and the command lines that cure it. One place says what options we load it with.
+/// The kernel's module, and the command lines that fix it. One place says what options we load it with.
 enum Module {
     static let name = "v4l2loopback"
     /// The options of `systemd/modprobe.d/guise.conf`, for those who have not installed that file.
@@ -55,21 +55,21 @@ extension Check {
             return system.names(in: "/lib/modules").isEmpty
                 ? .error(
                     "v4l2loopback is not loaded, and there are no kernel modules here: this seems to be a container",
-                    cure: "load it on the machine that runs the container: sudo \(system.modprobe)")
+                    fix: "load it on the machine that runs the container: sudo \(system.modprobe)")
                 : .error(
                     "v4l2loopback is not loaded, and the running kernel's modules (\(system.kernel)) are gone: "
                         + "the kernel was updated since the start",
-                    cure: "sudo reboot")
+                    fix: "sudo reboot")
         }
         if system.moduleIsBuilt {
-            return .error("v4l2loopback is installed and not loaded", cure: "sudo \(system.modprobe)")
+            return .error("v4l2loopback is installed and not loaded", fix: "sudo \(system.modprobe)")
         }
         // What is there and not built is told by the next check.
         return system.moduleHasSource
             ? nil
             : .error(
                 "v4l2loopback is not installed",
-                cure: "sudo apt install v4l2loopback-dkms"
+                fix: "sudo apt install v4l2loopback-dkms"
                     + (system.has("\(folder)/build") ? "" : " linux-headers-\(system.kernel)"))
     }
 
@@ -81,9 +81,9 @@ extension Check {
         guard system.moduleHasSource, system.has(folder) else { return nil }
         let what = "v4l2loopback is installed and not built for the running kernel \(system.kernel)"
         return system.has("\(folder)/build")
-            ? .error(what, cure: "sudo dkms autoinstall -k \(system.kernel)")
+            ? .error(what, fix: "sudo dkms autoinstall -k \(system.kernel)")
             // The package's own script calls DKMS.
-            : .error("\(what): its headers are missing", cure: "sudo apt install linux-headers-\(system.kernel)")
+            : .error("\(what): its headers are missing", fix: "sudo apt install linux-headers-\(system.kernel)")
     }
 
     static let version = Check("version") { system in
@@ -95,7 +95,7 @@ extension Check {
         if numbers.lexicographicallyPrecedes(Module.oldest) {
             return .warning(
                 "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tried on",
-                cure: "sudo apt install --only-upgrade v4l2loopback-dkms")
+                fix: "sudo apt install --only-upgrade v4l2loopback-dkms")
         }
         return system.hasOneReader
             ? .ok("v4l2loopback \(version): one program may watch at a time")
@@ -113,7 +113,7 @@ extension Check {
         guard let key = keys.first(where: system.has) else {
             return .warning(
                 "Secure Boot is on, and there is no key that DKMS signs modules with",
-                cure: "sudo dkms autoinstall --force")
+                fix: "sudo dkms autoinstall --force")
         }
         switch system.run(["mokutil", "--test-key", key]) {
         case .text(let text) where text.contains("already enrolled"):
@@ -121,14 +121,14 @@ extension Check {
         // mokutil says "already enrolled" with 1, and that it cannot look so too.
         case .failed:
             return .warning(
-                "Secure Boot is on; whether it knows DKMS's key is not known", cure: "mokutil --test-key \(key)")
+                "Secure Boot is on; whether it knows DKMS's key is not known", fix: "mokutil --test-key \(key)")
         case .absent:
-            return .warning("Secure Boot is on, and mokutil is not installed", cure: "sudo apt install mokutil")
+            return .warning("Secure Boot is on, and mokutil is not installed", fix: "sudo apt install mokutil")
         case .text:
             return .error(
                 "Secure Boot is on, and refuses v4l2loopback until it knows DKMS's key "
                     + "(choose a password, restart, and give it there again)",
-                cure: "sudo mokutil --import \(key)")
+                fix: "sudo mokutil --import \(key)")
         }
     }
 
@@ -143,8 +143,8 @@ extension Check {
         return members.contains { $0 == name }
             ? .error(
                 "\(list): not open to this session, which began before \(name) joined the group video",
-                cure: "log out and in")
+                fix: "log out and in")
             : .error(
-                "\(list): this user may not open them", cure: "sudo usermod -aG video \(name.isEmpty ? "$USER" : name)")
+                "\(list): this user may not open them", fix: "sudo usermod -aG video \(name.isEmpty ? "$USER" : name)")
     }
 }

@@ -7,21 +7,21 @@ extension Check {
         guard let service = system.unit("guise.service"), let socket = system.unit("guise.socket") else {
             return .warning(
                 "no systemd of this user answers: guise.service cannot be looked at",
-                cure: system.runtime == nil ? system.findRuntime : "guise run")
+                fix: system.runtime == nil ? system.findRuntime : "guise run")
         }
-        guard service.isLoaded else { return .warning("guise.service is not installed", cure: "guise install") }
+        guard service.isLoaded else { return .warning("guise.service is not installed", fix: "guise install") }
         if let program = service.program, !system.has(program) {
-            return .error("guise.service starts \(program), which is not there", cure: "guise install")
+            return .error("guise.service starts \(program), which is not there", fix: "guise install")
         }
         if service.hasFailed {
             let result = service.properties["Result"] ?? "unknown"
             return result == "start-limit-hit"
                 ? .error(
                     "guise.service failed too often and is no longer started",
-                    cure:
+                    fix:
                         "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket"
                 )
-                : .error("guise.service failed (\(result))", cure: "journalctl --user -u guise.service -n 20")
+                : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
         if service.isActive { return .ok("guise.service runs" + (service.words.isEmpty ? "" : ": \(service.words)")) }
         if service.isStarting {
@@ -29,32 +29,32 @@ extension Check {
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")
-            : .warning("guise.service does not run", cure: "systemctl --user enable --now guise.socket")
+            : .warning("guise.service does not run", fix: "systemctl --user enable --now guise.socket")
     }
 
     static let socket = Check("socket") { system in
         guard let path = system.socket else {
             return .error(
                 "XDG_RUNTIME_DIR is not set, so that no command finds the daemon",
-                cure: system.findRuntime)
+                fix: system.findRuntime)
         }
         let service = system.unit("guise.service")
         let restart = service?.isLoaded ?? false ? "systemctl --user restart guise.service" : "guise run"
         guard system.has(path) else {
-            return .warning("no daemon runs: \(path) is not there", cure: restart)
+            return .warning("no daemon runs: \(path) is not there", fix: restart)
         }
         // Asking would start the daemon.
         if let service, !service.isActive, let socket = system.unit("guise.socket"), socket.isActive {
             return .ok("systemd listens at \(path)")
         }
         switch system.query(path, "{\"request\": \"status\"}") {
-        case .refused: return .warning("\(path) was left by a daemon that has ended", cure: restart)
-        case .silent: return .error("the daemon at \(path) does not answer", cure: restart)
+        case .refused: return .warning("\(path) was left by a daemon that has ended", fix: restart)
+        case .silent: return .error("the daemon at \(path) does not answer", fix: restart)
         case .line(let line):
             guard let answer = try? JSON(Array(line.utf8), file: path), case .object(let members) = answer.value,
                 members.contains(where: { $0.key == "ok" })
             else {
-                return .error("what listens at \(path) is no daemon of this version: \(brief(line))", cure: restart)
+                return .error("what listens at \(path) is no daemon of this version: \(brief(line))", fix: restart)
             }
             return .ok("the daemon answers at \(path)")
         }
@@ -66,7 +66,7 @@ extension Check {
             return nil
         }
         guard let dump = try? JSON(Array(text.utf8), file: "pw-dump"), case .array(let objects) = dump.value else {
-            return .warning("what PipeWire lists could not be read", cure: "pw-dump")
+            return .warning("what PipeWire lists could not be read", fix: "pw-dump")
         }
         let isListed = objects.contains { object in
             let properties = object["info"]?["props"]
@@ -78,7 +78,7 @@ extension Check {
             ? .ok("PipeWire lists \(loopback.path) as a camera")
             : .warning(
                 "PipeWire looked at \(loopback.path) before guise ran: programs that ask it, as Fedora's Firefox, do not list it",
-                cure: "systemctl --user restart wireplumber")
+                fix: "systemctl --user restart wireplumber")
     }
 
     static let snap = Check("snap") { system in
@@ -91,7 +91,7 @@ extension Check {
         guard let first = shut.first else { return .ok("all \(plugs.count) snaps that want a camera have one") }
         let names = shut.compactMap { $0.split(separator: ":").first.map(String.init) }
         return .warning(
-            "\(names.joined(separator: ", ")): snaps that may not use a camera", cure: "sudo snap connect \(first)")
+            "\(names.joined(separator: ", ")): snaps that may not use a camera", fix: "sudo snap connect \(first)")
     }
 
     /// Programs of Flathub that make calls or record.
@@ -121,7 +121,7 @@ extension Check {
         guard let first = shut.first else { return .ok("all \(found.count) Flatpaks that make calls may open devices") }
         return .warning(
             "\(shut.joined(separator: ", ")): Flatpaks that may not open cameras",
-            cure: "flatpak override --user --device=all \(first)")
+            fix: "flatpak override --user --device=all \(first)")
     }
 
     /// Whether key files of Flatpak, the later ones winning, end in `devices=all` ("!all" takes it back).

@@ -110,7 +110,7 @@ extension System {
 
     /// `$XDG_RUNTIME_DIR`; nil where it is not set.
     var runtime: String? { environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } }
-    /// Cures a session without one, as su and sudo leave it.
+    /// Fixes a session without one, as su and sudo leave it.
     var findRuntime: String {
         let folder = "/run/user/\(user)"
         return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, and not through su or sudo"

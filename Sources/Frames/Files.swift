@@ -13,7 +13,7 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
-        throw Problem(.unusable, "\(path) is no plain file", cure: "put a plain file in its place")
+        throw Problem(.unusable, "\(path) is no plain file", fix: "put a plain file in its place")
     }
     var bytes: [UInt8] = []
     while true {
@@ -34,7 +34,7 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
         if count == 0 { return bytes }
         guard bytes.count <= limit else {
             let most = limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB"
-            throw Problem(.unusable, "\(path) has more than \(most)", cure: "is it the right file?")
+            throw Problem(.unusable, "\(path) has more than \(most)", fix: "is it the right file?")
         }
     }
 }
@@ -42,9 +42,9 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
 /// What the system said of a file that could not be read.
 public func unreadable(_ path: String, _ error: CInt) -> Problem {
     switch error {
-    case ENOENT, ENOTDIR: Problem(.missing, "\(path) does not exist", cure: "check the name")
-    case EACCES, EPERM: Problem(.forbidden, "\(path) may not be read", cure: "check its permissions: ls -l \(path)")
-    case EISDIR: Problem(.unusable, "\(path) is a folder", cure: "name a file")
+    case ENOENT, ENOTDIR: Problem(.missing, "\(path) does not exist", fix: "check the name")
+    case EACCES, EPERM: Problem(.forbidden, "\(path) may not be read", fix: "check its permissions: ls -l \(path)")
+    case EISDIR: Problem(.unusable, "\(path) is a folder", fix: "name a file")
     default: Problem(.system, "\(path) cannot be read: \(message(of: error))")
     }
 }
@@ -123,7 +123,7 @@ public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = f
     func problem() -> Problem {
         Problem(
             .system, "cannot write \(path): \(message(of: errno))",
-            cure: "is the disk full? see with df, or name another place")
+            fix: "is the disk full? see with df, or name another place")
     }
     let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw problem() }
@@ -171,7 +171,7 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
     guard made || isOurs else {
         throw Problem(
             .system, "could not use the folder \(folder): \(code == EEXIST ? "it is not ours" : message(of: code))",
-            cure: "set XDG_RUNTIME_DIR to a folder of this user")
+            fix: "set XDG_RUNTIME_DIR to a folder of this user")
     }
 }
 

@@ -25,17 +25,17 @@ public struct Problem: Error, Equatable, Sendable {
     /// What sort of thing went wrong.
     public let kind: Kind
     /// One sentence without a full stop: what was tried on what, and why it failed.
-    public let what: String
+    public let message: String
     /// What to do next, one sentence without a full stop; empty where there is nothing to do.
-    public let cure: String
+    public let fix: String
 
     /// A problem in words.
-    public init(_ kind: Kind, _ what: String, cure: String = "") {
-        (self.kind, self.what, self.cure) = (kind, what, cure)
+    public init(_ kind: Kind, _ message: String, fix: String = "") {
+        (self.kind, self.message, self.fix) = (kind, message, fix)
     }
 }
 
 extension Problem: CustomStringConvertible {
     /// What went wrong; what to do.
-    public var description: String { cure.isEmpty ? what : "\(what); \(cure)" }
+    public var description: String { fix.isEmpty ? message : "\(message); \(fix)" }
 }

@@ -18,7 +18,7 @@ public struct Fields {
         guard case .object(let members) = json.value else {
             let place = path.isEmpty ? "the file" : "'\(path)'"
             throw Problem(
-                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", cure: "an object {...} is wanted")
+                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", fix: "an object {...} is wanted")
         }
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }
@@ -27,13 +27,13 @@ public struct Fields {
 
     private func wrong(_ member: JSON.Member, _ found: String, allowed: String) -> Problem {
         Problem(
-            .invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", cure: "allowed: \(allowed)")
+            .invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", fix: "allowed: \(allowed)")
     }
 
     /// A problem with the value of `key`, for checks of the caller's own.
     public func wrong(_ key: String, _ found: String, allowed: String) -> Problem {
         guard let member = members.first(where: { $0.key == key }) else {
-            return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", cure: "allowed: \(allowed)")
+            return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", fix: "allowed: \(allowed)")
         }
         return wrong(member, found, allowed: allowed)
     }
@@ -52,7 +52,7 @@ public struct Fields {
     }
 
     private func missing(_ key: String, wanted: String) -> Problem {
-        Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", cure: "wanted: \(wanted)")
+        Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", fix: "wanted: \(wanted)")
     }
 
     /// True where the key is there, whatever its value.
@@ -198,7 +198,7 @@ public struct Fields {
         let hint = nearest(to: extra.key, among: known).map { "did you mean '\($0)'?" }
         throw Problem(
             .invalid, "\(file):\(extra.line): unknown key '\(full(extra.key))'",
-            cure: hint ?? "known here: \(known.joined(separator: ", "))")
+            fix: hint ?? "known here: \(known.joined(separator: ", "))")
     }
 
     private func text(_ range: ClosedRange<Double>) -> String {

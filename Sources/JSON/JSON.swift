@@ -66,8 +66,8 @@ private struct Parser {
 
     init(text: [UInt8], file: String) { (self.text, self.file) = (text, file) }
 
-    func wrong(_ what: String, cure: String = "correct the file") -> Problem {
-        Problem(.invalid, "\(file):\(line): \(what)", cure: cure)
+    func wrong(_ what: String, fix: String = "correct the file") -> Problem {
+        Problem(.invalid, "\(file):\(line): \(what)", fix: fix)
     }
 
     mutating func document() throws -> JSON {

@@ -29,7 +29,7 @@ final class HandshakeHandler: ChannelInboundHandler {
             let handshake = Handshake(port: router.port, secret: try router.secrets.current())
             state = .waiting(handshake)
             send(JSON(["nonce": JSON(handshake.serverNonce)]), context)
-        } catch { close(.unexpectedServerError, error.what, context) }
+        } catch { close(.unexpectedServerError, error.message, context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -62,7 +62,7 @@ public struct PageSecretStore: Sendable {
     public func revoke() throws(Problem) {
         guard let path else {
             throw Problem(
-                .missing, "no home directory to store the page's secret in", cure: "set HOME; without it, restart Guise"
+                .missing, "no home directory to store the page's secret in", fix: "set HOME; without it, restart Guise"
             )
         }
         _ = try write(path, overwrites: true)

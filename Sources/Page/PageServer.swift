@@ -53,7 +53,7 @@ public final class PageServer: Sendable {
             if (error as? IOError)?.errnoCode == EADDRINUSE {
                 throw Problem(
                     .busy, "cannot serve the page on port \(port): another program has it",
-                    cure: "set page.port to another, or to 0 for any that is free")
+                    fix: "set page.port to another, or to 0 for any that is free")
             }
             throw Problem(.system, "cannot serve the page on port \(port): \(error)")
         }

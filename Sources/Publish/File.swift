@@ -46,12 +46,12 @@ public struct FileSink: FrameSink, ~Copyable {
         guard let kind = Kind(path: path) else {
             throw Problem(
                 .invalid, "cannot write \(path): the ending does not say what it is",
-                cure: "end it with one of \(Kind.known)")
+                fix: "end it with one of \(Kind.known)")
         }
         let part = kind.beside(path, "part")
         guard Self.growing.withLock({ $0.insert(path).inserted }) else {
             throw Problem(
-                .busy, "cannot write \(path): it is being written already", cure: "wait, or name another file")
+                .busy, "cannot write \(path): it is being written already", fix: "wait, or name another file")
         }
         do throws(Problem) {
             try Self.check(path, overwrites)
@@ -129,12 +129,12 @@ public struct FileSink: FrameSink, ~Copyable {
         _ = encoder.finish()
         // A program that must end leaves it as it is.
         guard remux(part) || Self.hasPicture(part) || ChildProcess.isOver else {
-            return Problem(problem.kind, "\(problem.what); nothing of it can be kept", cure: problem.cure)
+            return Problem(problem.kind, "\(problem.message); nothing of it can be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {
-            return Problem(problem.kind, "\(problem.what); \(another.what)", cure: another.cure)
+            return Problem(problem.kind, "\(problem.message); \(another.message)", fix: another.fix)
         }
-        return Problem(problem.kind, "\(problem.what); what was written until then is kept", cure: problem.cure)
+        return Problem(problem.kind, "\(problem.message); what was written until then is kept", fix: problem.fix)
     }
 
     /// Gives the whole file its name.
@@ -149,7 +149,7 @@ public struct FileSink: FrameSink, ~Copyable {
         isFinished = renameToNew(part, other)
         return Problem(
             .system, "cannot name the file \(path): \(message(of: code))",
-            cure: isFinished ? "it is kept as \(other)" : "name a file in another folder")
+            fix: isFinished ? "it is kept as \(other)" : "name a file in another folder")
     }
 
     /// Puts a file's pieces together, so that players find their way in it.
@@ -188,7 +188,7 @@ public struct FileSink: FrameSink, ~Copyable {
         let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
         return Problem(
             .gone, "cannot write \(path): ffmpeg ended after \(frames) frames (\(exit))\(reason)",
-            cure: "is the disk full? see with df, or name another place")
+            fix: "is the disk full? see with df, or name another place")
     }
 
     /// What must not be there when a file is begun.
@@ -196,11 +196,11 @@ public struct FileSink: FrameSink, ~Copyable {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
         guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
-            throw Problem(.unusable, "cannot write \(path): it exists and is not a file", cure: "name another file")
+            throw Problem(.unusable, "cannot write \(path): it exists and is not a file", fix: "name another file")
         }
         guard overwrites else {
             throw Problem(
-                .exists, "cannot write \(path): it exists", cure: "name another file, or pass --overwrite to replace it"
+                .exists, "cannot write \(path): it exists", fix: "name another file, or pass --overwrite to replace it"
             )
         }
     }
@@ -212,11 +212,11 @@ public struct FileSink: FrameSink, ~Copyable {
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
-                throw Problem(.missing, "cannot write \(path): there is no such folder", cure: "make it with mkdir -p")
+                throw Problem(.missing, "cannot write \(path): there is no such folder", fix: "make it with mkdir -p")
             case EACCES, EPERM, EROFS:
                 throw Problem(
-                    .forbidden, "cannot write \(path): you may not write in its folder", cure: "name another place")
-            default: throw Problem(.system, "cannot write \(path): \(message(of: errno))", cure: "name another place")
+                    .forbidden, "cannot write \(path): you may not write in its folder", fix: "name another place")
+            default: throw Problem(.system, "cannot write \(path): \(message(of: errno))", fix: "name another place")
             }
         }
         close(descriptor)

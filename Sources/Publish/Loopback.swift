@@ -53,7 +53,7 @@ public struct Loopback: FrameSink, ~Copyable {
         let (driver, card) = (device.capabilities.driver, device.capabilities.card)
         guard device.capabilities.isLoopback else {
             throw Problem(
-                .unusable, "\(path) is no loopback but \(card) (\(driver))", cure: "`guise devices` lists the loopbacks"
+                .unusable, "\(path) is no loopback but \(card) (\(driver))", fix: "`guise devices` lists the loopbacks"
             )
         }
         let lock = try DeviceLock(device: path, folder: folder)
@@ -62,7 +62,7 @@ public struct Loopback: FrameSink, ~Copyable {
         guard let layout = Self.layout(of: granted) else {
             throw Problem(
                 .unusable, "could not write to \(path): it is fixed at \(granted)",
-                cure: "close the programs that use it, or load v4l2loopback anew")
+                fix: "close the programs that use it, or load v4l2loopback anew")
         }
         device.setRate(rate, for: .output)
         let plain = Placeholder(plain: layout)
@@ -114,7 +114,7 @@ public struct Loopback: FrameSink, ~Copyable {
         case let short where short <= 0:
             throw Problem(
                 .gone, "\(what): it took \(count) bytes of \(size), so that its format was changed by another program",
-                cure: "stop that program")
+                fix: "stop that program")
         case Int(EINVAL): throw device.problem(EBUSY, what)
         case let code: throw device.problem(CInt(clamping: code), what)
         }
@@ -181,7 +181,7 @@ extension Loopback {
         let isLoaded = FileManager.default.fileExists(atPath: "/sys/module/v4l2loopback")
         return Problem(
             .missing, isLoaded ? "v4l2loopback has no device" : "no loopback was found: v4l2loopback is not loaded",
-            cure: """
+            fix: """
                 install v4l2loopback-dkms and load it with \
                 `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(ownCard)"`
                 """)

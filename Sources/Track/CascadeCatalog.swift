@@ -53,7 +53,7 @@ public struct CascadeCatalog: Sendable {
             guard let path = places.first(where: isReadable) else {
                 throw Problem(
                     .missing, "cascade '\(name)' was not found as \(places.joined(separator: " or "))",
-                    cure: "install its package: sudo apt install opencv-data")
+                    fix: "install its package: sudo apt install opencv-data")
             }
             return Entry(
                 name: name, role: role, path: path, window: window, eyes: Point(Float(eyes[0]), Float(eyes[1])),
@@ -71,7 +71,7 @@ public struct CascadeCatalog: Sendable {
         guard let entry = entries.first(where: { $0.role == role }) else {
             throw Problem(
                 .missing, "the cascade catalogue has none of role '\(role.rawValue)'",
-                cure: "restore Cascades/catalogue.json")
+                fix: "restore Cascades/catalogue.json")
         }
         return entry
     }

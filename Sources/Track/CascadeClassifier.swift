@@ -28,7 +28,7 @@ struct CascadeClassifier: ~Copyable {
                 .unusable,
                 "cascade '\(entry.name)' (\(entry.path)) has features turned by 45 degrees, which the search of whole frames "
                     + "cannot read",
-                cure: "give role '\(entry.role.rawValue)' to another one in Cascades/catalogue.json")
+                fix: "give role '\(entry.role.rawValue)' to another one in Cascades/catalogue.json")
         }
         self.entry = entry
         search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)

@@ -45,7 +45,7 @@ public struct CatDetector: ~Copyable {
         guard cascades.count == 2 else {
             throw Problem(
                 .invalid, "the cascade catalogue has \(cascades.count) of role 'cat', two are needed",
-                cure: "restore Cascades/catalogue.json")
+                fix: "restore Cascades/catalogue.json")
         }
         // Without more contrast: it brings cats where there are none.
         let classifier = try CascadeClassifier(cascades[0], side: ScanScheduler.side, isLit: false)

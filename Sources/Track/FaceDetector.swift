@@ -110,7 +110,7 @@ public struct FaceDetector: ~Copyable {
         guard verifiers.count == 2 else {
             throw Problem(
                 .invalid, "the cascade catalogue has \(verifiers.count) of role 'witness', two are needed",
-                cure: "restore Cascades/catalogue.json")
+                fix: "restore Cascades/catalogue.json")
         }
         let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side)
         let thirdClassifier = try CascadeClassifier(verifiers[1], side: ScanScheduler.side)

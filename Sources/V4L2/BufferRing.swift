@@ -143,7 +143,7 @@ extension BufferRing {
         return switch code {
         case 0: Problem(.gone, "\(what): its driver named a buffer that is not there")
         // The driver reset itself, or a loopback's writer took the format along.
-        case EINVAL: Problem(.gone, "\(what): its stream has ended", cure: "start whatever feeds it again")
+        case EINVAL: Problem(.gone, "\(what): its stream has ended", fix: "start whatever feeds it again")
         default: Device.problem(code, what, path: device.path)
         }
     }

@@ -69,7 +69,7 @@ public struct Device: ~Copyable {
         guard code == 0 else {
             close(descriptor)
             throw code == ENOTTY || code == EINVAL
-                ? Problem(.unusable, "\(path) is not a video device", cure: "`guise devices` lists those that are")
+                ? Problem(.unusable, "\(path) is not a video device", fix: "`guise devices` lists those that are")
                 : Self.problem(code, "could not ask \(path) what it is", path: path)
         }
         (self.path, self.descriptor, capabilities) = (path, descriptor, Capabilities(raw))

@@ -28,11 +28,11 @@ public struct DeviceLock: ~Copyable {
             case .held(let holder):
                 throw Problem(
                     .busy, "could not write to \(device): \(holder) already does",
-                    cure: "stop it, or name another loopback with --sink")
+                    fix: "stop it, or name another loopback with --sink")
             case .system(let code):
                 throw Problem(
                     .system, "could not lock the file \(path): \(message(of: code))",
-                    cure: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
+                    fix: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
             }
         }
     }

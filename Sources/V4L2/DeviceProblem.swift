@@ -3,7 +3,7 @@ import Frames
 import Glibc
 
 extension Device {
-    /// What an error's number means on this device, in words with the cure.
+    /// What an error's number means on this device, in words with the fix.
     public func problem(_ code: CInt, _ what: String) -> Problem { Self.problem(code, what, path: path) }
 
     /// - Parameter opening: the node has not been open yet, so that "no such device" means that none is there.
@@ -12,18 +12,18 @@ extension Device {
         case EBUSY:
             let names = holders(of: path)
             let who = names.isEmpty ? "another program" : names.joined(separator: ", ")
-            return Problem(.busy, "\(what): \(who) is using it", cure: "close that program, or choose another device")
+            return Problem(.busy, "\(what): \(who) is using it", fix: "close that program, or choose another device")
         case EACCES, EPERM:
             return Problem(
                 .forbidden, "\(what): this user may not use it",
-                cure: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
+                fix: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
         case ENOENT, ENXIO, ENODEV:
             return opening
                 ? Problem(
-                    .missing, "\(what): there is no such device", cure: "`guise devices` lists those that are there")
-                : Problem(.gone, "\(what): it was unplugged or its driver removed", cure: "plug it in again")
+                    .missing, "\(what): there is no such device", fix: "`guise devices` lists those that are there")
+                : Problem(.gone, "\(what): it was unplugged or its driver removed", fix: "plug it in again")
         case EIO:
-            return Problem(.gone, "\(what): it stopped answering", cure: "plug it out and in again")
+            return Problem(.gone, "\(what): it stopped answering", fix: "plug it out and in again")
         default:
             return Problem(.system, "\(what): \(message(of: code))")
         }

@@ -31,7 +31,7 @@ final class CameraSettingsStore: Sendable {
             guard identity.path != nil || path == nil else {
                 throw Problem(
                     .missing, "\(identity.placeholder) is not there any more",
-                    cure: "plug it in; it is taken back by itself")
+                    fix: "plug it in; it is taken back by itself")
             }
             path = identity.path ?? path
         }

@@ -73,13 +73,13 @@ final class ContactSheet {
             Self.evenly(of: $0, at: most)
         }
         guard poses.count > 0 else {
-            throw Problem(.unusable, "no face was found in \(file)", cure: "name another photo or clip")
+            throw Problem(.unusable, "no face was found in \(file)", fix: "name another photo or clip")
         }
         columns = isGrid ? min(Self.columns, max(1, masks)) : poses.count
         let rows = isGrid ? (masks + columns - 1) / columns : masks
         let (width, height) = (columns * cell, max(1, rows) * (cell + Self.label))
         guard height <= Self.tallest else {
-            throw Problem(.invalid, "\(masks) masks are too many for one sheet", cure: "name some of them")
+            throw Problem(.invalid, "\(masks) masks are too many for one sheet", fix: "name some of them")
         }
         sheet = RGBAImage(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
     }

@@ -477,7 +477,7 @@ final class Daemon: RequestResponder {
         } catch {
             throw Problem(
                 .system, "could not write \(path): \(error.localizedDescription)",
-                cure: "look at that folder's owner, and at the room on its disk")
+                fix: "look at that folder's owner, and at the room on its disk")
         }
         // It may be the first time that there is one to watch.
         reloadEvent.signal()
@@ -490,8 +490,8 @@ final class Daemon: RequestResponder {
             "checks": JSON(
                 report.checks.map { check in
                     JSON([
-                        "name": JSON(check.check), "state": JSON(check.state.rawValue), "says": JSON(check.says),
-                        "cure": JSON(check.cure),
+                        "name": JSON(check.check), "state": JSON(check.state.rawValue), "message": JSON(check.message),
+                        "fix": JSON(check.fix),
                     ])
                 })
         ])

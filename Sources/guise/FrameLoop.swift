@@ -352,7 +352,7 @@ struct FrameLoop: ~Copyable {
         }
         if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.patience * 1_000_000_000 {
             let problem = Problem(
-                .gone, "\(taken.description) has given no frame for \(Self.patience) s", cure: "plug it in again")
+                .gone, "\(taken.description) has given no frame for \(Self.patience) s", fix: "plug it in again")
             source = consume taken
             returnSource(problem)
             return .nothing

@@ -19,7 +19,7 @@ struct Paths {
         state = Self.base("XDG_STATE_HOME", ".local/state", environment)
         cache = Self.base("XDG_CACHE_HOME", ".cache", environment)
         guard let program = realPath(of: "/proc/self/exe") else {
-            throw Problem(.system, "/proc/self/exe cannot be read", cure: "mount /proc")
+            throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
         // bin/guise and share/guise lie side by side; a build lies some folders below the package.
         var folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
@@ -31,7 +31,7 @@ struct Paths {
         guard let shared = candidates.first(where: { isReadable("\($0)/Cascades/catalogue.json") }) else {
             throw Problem(
                 .missing, "Guise's own files (Cascades/catalogue.json) were not found near \(program)",
-                cure: "run `make install` again")
+                fix: "run `make install` again")
         }
         self.shared = realPath(of: shared) ?? shared
     }

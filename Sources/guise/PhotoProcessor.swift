@@ -67,7 +67,7 @@ final class PhotoProcessor: Sendable {
             guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
             return drawn
         } catch let problem as Problem {
-            throw Problem(problem.kind, problem.what.replacing(path, with: "the photo"), cure: problem.cure)
+            throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)
         }
     }
 

@@ -8,7 +8,7 @@ extension AppContext {
     ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is no sink of frames: it takes copies.
     ///   - layout: what the other sinks get, or would get from this one.
     ///   - overwrites: a file that exists is replaced.
-    /// - Throws: `Problem` with the cure.
+    /// - Throws: `Problem` with the fix.
     func openSink(
         _ spec: String, _ layout: FrameLayout, rate: Double, overwrites: Bool
     ) throws -> any FrameSink & ~Copyable {

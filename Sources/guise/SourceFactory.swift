@@ -8,7 +8,7 @@ extension AppContext {
     /// - Parameters:
     ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
     ///   - loop: a file begins again at its end.
-    /// - Throws: `Problem` with the cure.
+    /// - Throws: `Problem` with the fix.
     func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
         let wanted = configuration.camera
         switch spec {
@@ -25,7 +25,7 @@ extension AppContext {
 
     func openSample() throws -> Sample {
         guard isReadable(places.sample) else {
-            throw Problem(.missing, "the sample picture \(places.sample) is not there", cure: "run `make sample`")
+            throw Problem(.missing, "the sample picture \(places.sample) is not there", fix: "run `make sample`")
         }
         return try Sample(path: places.sample, width: configuration.output.width, height: configuration.output.height)
     }

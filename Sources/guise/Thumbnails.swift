@@ -109,7 +109,7 @@ final class Thumbnails: Sendable {
             if let known = subjects.withLock({ $0.sample }) { return known }
             let file = context.paths.sample
             guard isReadable(file) else {
-                throw Problem(.missing, "the sample picture \(file) is not there", cure: "run `make sample`")
+                throw Problem(.missing, "the sample picture \(file) is not there", fix: "run `make sample`")
             }
             var tracker = try context.tracker()
             var slot: Subject?
@@ -118,7 +118,7 @@ final class Thumbnails: Sendable {
                 convert(view, into: &frame)
                 slot = Self.makeSubject(for: frame, &tracker).slot
             }
-            guard let slot else { throw Problem(.unusable, "no face was found in \(file)", cure: "run `make sample`") }
+            guard let slot else { throw Problem(.unusable, "no face was found in \(file)", fix: "run `make sample`") }
             subjects.withLock { $0.sample = slot }
             return slot
         }

@@ -18,7 +18,7 @@ private func node(
         problem: problem, name: card, isLoopback: driver == "v4l2 loopback")
 }
 
-private let forbidden = Problem(.forbidden, "could not open /dev/video0: this user may not use it", cure: "join")
+private let forbidden = Problem(.forbidden, "could not open /dev/video0: this user may not use it", fix: "join")
 
 struct ChoiceTests {
     @Test func `the camera is neither a loopback nor a metadata node nor an infrared one`() throws {
@@ -34,9 +34,9 @@ struct ChoiceTests {
         #expect(throws: forbidden) { try Camera.best(in: [node(0, problem: forbidden)]) }
         let none = #expect(throws: Problem.self) { try Camera.best(in: [node(7, driver: "v4l2 loopback")]) }
         #expect(none?.kind == .missing)
-        #expect(none?.what == "no camera was found among /dev/video7")
+        #expect(none?.message == "no camera was found among /dev/video7")
         let odd = #expect(throws: Problem.self) { try Camera.best(in: [node(0, formats: ["H264", "HEVC"])]) }
-        #expect(odd?.what == "/dev/video0 has no usable format: it offers H264, HEVC")
+        #expect(odd?.message == "/dev/video0 has no usable format: it offers H264, HEVC")
     }
 
     @Test func `our own loopback comes first`() throws {
@@ -47,7 +47,7 @@ struct ChoiceTests {
         #expect(try Loopback.candidates(in: nodes) == ["/dev/video9", "/dev/video4"])
         let none = #expect(throws: Problem.self) { try Loopback.candidates(in: [node(0)]) }
         #expect(none?.kind == .missing)
-        #expect(none?.cure.contains("modprobe v4l2loopback") == true)
+        #expect(none?.fix.contains("modprobe v4l2loopback") == true)
     }
 
     @Test(arguments: [("YUYV", .yuyv), ("UYVY", .uyvy), ("NV12", .nv12), ("YU12", .i420)] as [(FourCC, PixelFormat)])
@@ -61,7 +61,7 @@ struct ChoiceTests {
         #expect(Loopback.layout(of: StreamFormat(fourCC: format, width: width, height: 240)) == nil)
     }
 
-    @Test func `a device that may not be opened is listed with the cure`() {
+    @Test func `a device that may not be opened is listed with the fix`() {
         #expect(node(0, problem: forbidden).description.contains("may not use it; join"))
         #expect(
             node(3, formats: ["YUYV", "MJPG", "H264"]).description == """
@@ -78,6 +78,6 @@ struct ChoiceTests {
             do { _ = try Device(path: path) } catch { refusals.append(error) }
         }
         #expect(refusals.map(\.kind) == [.unusable, .missing, .unusable])
-        #expect(refusals.first?.what == "/dev/null is not a video device")
+        #expect(refusals.first?.message == "/dev/null is not a video device")
     }
 }

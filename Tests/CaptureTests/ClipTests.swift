@@ -150,7 +150,7 @@ import Testing
             let problem = problem { _ = try Clip(path: path) }
             #expect(problem?.kind == kind, "\(path)")
             #expect(
-                problem?.what.contains(path) == true && problem?.cure.isEmpty == false, "\(String(describing: problem))"
+                problem?.message.contains(path) == true && problem?.fix.isEmpty == false, "\(String(describing: problem))"
             )
         }
     }
@@ -161,7 +161,7 @@ import Testing
         let path = try scratch.write(header, "huge.png")
         let tall = try scratch.make("tall.bmp", "-f lavfi -i color=red:s=2x16500 -frames:v 1")
         #expect(problem { _ = try Clip(path: path) }?.kind == .unusable)
-        #expect(problem { _ = try Clip(path: tall) }?.what.contains("too large") == true)
+        #expect(problem { _ = try Clip(path: tall) }?.message.contains("too large") == true)
     }
 
     @Test func `a list of other files is no clip, whatever it is called`() throws {
@@ -180,7 +180,7 @@ import Testing
         for list in lists {
             let path = try scratch.write(list, "list.mp4")
             let problem = problem { _ = try Clip(path: path) }
-            #expect(problem?.kind == .unusable && problem?.what.contains("no plain picture") == true, "\(list)")
+            #expect(problem?.kind == .unusable && problem?.message.contains("no plain picture") == true, "\(list)")
         }
     }
 
@@ -221,7 +221,7 @@ import Testing
         let long = try scratch.make("long.mkv", "-stream_loop 29 -i \(short) -c copy")
         var clip = try Clip(path: long, within: bounds)
         let problem = problem { _ = try harvest(&clip) }
-        #expect(problem?.what.contains("killed by signal 9") == true, "\(String(describing: problem))")
+        #expect(problem?.message.contains("killed by signal 9") == true, "\(String(describing: problem))")
     }
 
     @Test func `a truncated clip gives its sound frames and a warning`() throws {
@@ -241,7 +241,7 @@ import Testing
                 var photo = try Clip(path: path)
                 #expect(try harvest(&photo).frames.count <= 1)
             }
-            #expect(thrown == nil || thrown?.what.contains(path) == true)
+            #expect(thrown == nil || thrown?.message.contains(path) == true)
         }
     }
 
@@ -251,7 +251,7 @@ import Testing
         #expect(try harvest(&clip, limit: 2).frames.count == 2)
         for child in children() { kill(child, SIGKILL) }
         let problem = problem { _ = try harvest(&clip) }
-        #expect(problem?.kind == .gone && problem?.what.contains("signal 9") == true)
+        #expect(problem?.kind == .gone && problem?.message.contains("signal 9") == true)
     }
 
     @Test func `no child and no descriptor stays behind`() throws {

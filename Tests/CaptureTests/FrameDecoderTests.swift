@@ -95,7 +95,7 @@ struct FrameDecoderTests {
         var requestError: Problem?
         do { _ = try FrameDecoder(format, descriptor: -1) } catch { requestError = error }
         #expect(requestError?.kind == .unusable)
-        #expect(requestError?.what.contains("H264 64x48") == true)
+        #expect(requestError?.message.contains("H264 64x48") == true)
     }
 
     /// libv4lconvert would read far outside the picture.

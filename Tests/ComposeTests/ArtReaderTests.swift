@@ -98,9 +98,9 @@ import Testing
         for (path, kind) in cases {
             let problem = problem { _ = try ArtReader.load(path: path, maxDimension: 64) }
             #expect(problem?.kind == kind, "\(path): \(String(describing: problem))")
-            #expect(problem?.what.contains(path) == true && problem?.cure.isEmpty == false)
+            #expect(problem?.message.contains(path) == true && problem?.fix.isEmpty == false)
         }
         let raster = RGBAImage(width: 1, height: 1, bytes: [0, 0, 0, 0])
-        #expect(problem { try raster.write(png: scratch.path("none/a.png")) }?.what.contains("none/a.png") == true)
+        #expect(problem { try raster.write(png: scratch.path("none/a.png")) }?.message.contains("none/a.png") == true)
     }
 }

@@ -111,8 +111,8 @@ private final class Said: Sendable {
     @Test func `it does not begin with less than was wished for`() throws {
         try make("hat")
         try make("broken", art: "<rect")
-        #expect(problem { _ = try loader(["broken", "hat"]) }?.what.contains("broken/a.svg") == true)
-        #expect(problem { _ = try loader(["hat", "none"]) }?.what.contains("'none'") == true)
+        #expect(problem { _ = try loader(["broken", "hat"]) }?.message.contains("broken/a.svg") == true)
+        #expect(problem { _ = try loader(["hat", "none"]) }?.message.contains("'none'") == true)
         #expect(try loader(["hat"]).masks.map(\.name) == ["hat"])
     }
 

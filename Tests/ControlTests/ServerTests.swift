@@ -140,7 +140,7 @@ import Testing
             let listener = try Listener(environment: environment)
             let problem = #expect(throws: Problem.self) { _ = try Listener(environment: environment) }
             #expect(problem?.kind == .busy)
-            #expect(problem?.what.contains("(\(getpid()))") == true, "\(problem?.what ?? "")")
+            #expect(problem?.message.contains("(\(getpid()))") == true, "\(problem?.message ?? "")")
             // As if killed: its file stays behind.
             try FileManager.default.copyItem(atPath: "\(socket).lock", toPath: "\(socket).copy")
             unsafe rename(socket, "\(socket).kept")

@@ -11,7 +11,7 @@ private let reload =
 @Test func `a module without a device is loaded anew`() throws {
     let machine = try Machine()
     try machine.load()
-    try machine.expect(.device, .error, "no device", cure: reload)
+    try machine.expect(.device, .error, "no device", fix: reload)
     #expect(Report(machine.system).errors > 0)
     machine.addLoopback("/dev/video4", card: "OBS", capture: false, output: true)
     machine.addLoopback(capture: false, output: true)
@@ -27,20 +27,20 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     machine.addLoopback(capture: false, output: true)
     try machine.expect(
         .exclusiveCaps, isExclusive ? .ok : .error, isExclusive ? "a camera only" : "Chrome does not list it",
-        cure: isExclusive ? "" : reload)
+        fix: isExclusive ? "" : reload)
 }
 
 @Test func `without the module's word the device's own is taken`() throws {
     let machine = try Machine()
     machine.addLoopback(capture: true, output: true)
-    try machine.expect(.exclusiveCaps, .error, "without exclusive_caps", cure: reload)
+    try machine.expect(.exclusiveCaps, .error, "without exclusive_caps", fix: reload)
 }
 
 @Test func `a device that is stuck is loaded anew`() throws {
     let machine = try Machine()
     try machine.load()
     machine.addLoopback(capture: false, output: false)
-    try machine.expect(.capabilities, .error, "stuck", cure: reload)
+    try machine.expect(.capabilities, .error, "stuck", fix: reload)
     machine.system.devices = []
     machine.addLoopback(capture: false, output: true)
     try machine.expect(.capabilities, .ok, "waits for a writer")
@@ -49,7 +49,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
 @Test func `another label is told`() throws {
     let machine = try Machine()
     machine.addLoopback(card: "Dummy video device (0x0000)", capture: false, output: true)
-    try machine.expect(.label, .warning, "Dummy video device (0x0000)", cure: reload)
+    try machine.expect(.label, .warning, "Dummy video device (0x0000)", fix: reload)
     machine.addLoopback("/dev/video11", capture: false, output: true)
     try machine.expect(.label, .ok, "Guise Camera")
 }
@@ -58,11 +58,11 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     ("YUYV:1280x720@30", Finding.State.ok, "YUYV 1280x720"), ("YUYV:848x480@30", .warning, "Firefox does not list it"),
     ("YU12:640x480@15", .ok, "YU12 640x480"), ("RGB3:640x480@30", .error, "browsers do not take"),
 ])
-func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, says: String) throws {
+func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, message: String) throws {
     let machine = try Machine()
     machine.addLoopback(capture: true, output: false)
     try machine.put("/sys/class/video4linux/video10/format", "\(format)\n")
-    try machine.expect(.size, state, says, cure: state == .ok ? "" : reload)
+    try machine.expect(.size, state, message, fix: state == .ok ? "" : reload)
 }
 
 @Test func `a size that would be asked for is held against it too`() throws {
@@ -72,23 +72,23 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.size, .ok, "1280x720")
     machine.system.setting = .read(file: "/home/ann/.config/guise/config.json", width: 960, height: 540)
     try machine.expect(
-        .size, .warning, "960x540", cure: "set \"output\" to 1280x720 in /home/ann/.config/guise/config.json")
+        .size, .warning, "960x540", fix: "set \"output\" to 1280x720 in /home/ann/.config/guise/config.json")
 }
 
 @Test func `who writes is named, and how to end it`() throws {
     let machine = try Machine()
     try machine.load("0.15.0")
     machine.addLoopback(capture: false, output: true)
-    try machine.expect(.writer, .warning, "nobody writes", cure: "guise run")
+    try machine.expect(.writer, .warning, "nobody writes", fix: "guise run")
     machine.unit("guise.service", "LoadState=loaded")
-    try machine.expect(.writer, .warning, "nobody writes", cure: "systemctl --user start guise.service")
+    try machine.expect(.writer, .warning, "nobody writes", fix: "systemctl --user start guise.service")
     machine.system.devices = []
     machine.addLoopback(capture: true, output: false)
-    try machine.expect(.writer, .error, "another user's program", cure: "sudo fuser -v /dev/video10")
+    try machine.expect(.writer, .error, "another user's program", fix: "sudo fuser -v /dev/video10")
     try machine.run("ffmpeg", 55, on: "/dev/video10")
-    try machine.expect(.writer, .error, "ffmpeg (55)", cure: "kill 55")
+    try machine.expect(.writer, .error, "ffmpeg (55)", fix: "kill 55")
     try machine.run("firefox", 56, on: "/dev/video10")
-    try machine.expect(.writer, .error, "firefox (56)", cure: "fuser -v /dev/video10")
+    try machine.expect(.writer, .error, "firefox (56)", fix: "fuser -v /dev/video10")
     try machine.run("guise", 57, on: "/dev/video10")
     try machine.expect(.writer, .ok, "guise (57)")
 }
@@ -98,9 +98,9 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.load("0.13.2")
     machine.addLoopback(capture: true, output: true)
     try machine.put("/sys/class/video4linux/video10/state", "output\n")
-    try machine.expect(.writer, .warning, "nobody writes", cure: "guise run")
+    try machine.expect(.writer, .warning, "nobody writes", fix: "guise run")
     try machine.put("/sys/class/video4linux/video10/state", "capture\n")
-    try machine.expect(.writer, .error, "another user's program", cure: "sudo fuser -v /dev/video10")
+    try machine.expect(.writer, .error, "another user's program", fix: "sudo fuser -v /dev/video10")
 }
 
 @Test func `a second reader is told where the driver refuses it`() throws {
@@ -110,30 +110,30 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.run("guise", 57, on: "/dev/video10")
     try machine.expect(.readers, .ok, "no program")
     try machine.run("wireplumber", 60, on: "/dev/video10")
-    try machine.expect(.readers, .warning, "wireplumber (60)", cure: "systemctl --user restart wireplumber")
+    try machine.expect(.readers, .warning, "wireplumber (60)", fix: "systemctl --user restart wireplumber")
     try machine.run("zoom", 61, on: "/dev/video10")
     try machine.expect(
         .readers, .warning, "one of them only",
-        cure: "close all but one, or look at the page: guise run --sink loopback --sink page")
+        fix: "close all but one, or look at the page: guise run --sink loopback --sink page")
     try machine.load("0.12.7")
     try machine.expect(.readers, .ok, "may watch")
 }
 
 @Test func `who holds the camera is named`() throws {
     let machine = try Machine()
-    try machine.expect(.camera, .warning, "no camera", cure: "plug a camera in")
+    try machine.expect(.camera, .warning, "no camera", fix: "plug a camera in")
     machine.addCamera()
     try machine.expect(.camera, .ok, "Webcam (/dev/video0) is free")
     // Open is not yet taken.
     try machine.run("zoom", 70, on: "/dev/video0")
     try machine.expect(.camera, .ok, "is free")
     machine.system.isTaken = { $0 == "/dev/video0" }
-    try machine.expect(.camera, .error, "zoom (70)", cure: "kill 70")
+    try machine.expect(.camera, .error, "zoom (70)", fix: "kill 70")
     machine.addCamera("/dev/video2")
     try machine.expect(.camera, .ok, "/dev/video2")
     machine.system.devices.removeLast()
     try FileManager.default.removeItem(atPath: "\(machine.root)/proc/70")
-    try machine.expect(.camera, .error, "another user's program", cure: "sudo fuser -v /dev/video0")
+    try machine.expect(.camera, .error, "another user's program", fix: "sudo fuser -v /dev/video0")
     try machine.run("guise", 71, on: "/dev/video0")
     try machine.expect(.camera, .ok, "guise (71)")
 }

@@ -86,22 +86,22 @@ final class Machine {
         programs["systemctl --user show \(name)"] = .text(properties.joined(separator: "\n") + "\n")
     }
 
-    /// What a check finds. Whatever is not well has a cure, and what is well has none.
+    /// What a check finds. Whatever is not well has a fix, and what is well has none.
     func look(_ check: Check, _ place: SourceLocation = #_sourceLocation) throws -> Finding {
         let finding = try #require(check.probe(system), "\(check.name) looks", sourceLocation: place)
-        #expect((finding.state == .ok) == finding.cure.isEmpty, "\(finding)", sourceLocation: place)
-        print("\(finding.state.rawValue)  \(check.name)  \(finding.says)  ->  \(finding.cure)")
+        #expect((finding.state == .ok) == finding.fix.isEmpty, "\(finding)", sourceLocation: place)
+        print("\(finding.state.rawValue)  \(check.name)  \(finding.message)  ->  \(finding.fix)")
         return finding
     }
 
     /// The same, held against what it should be.
     func expect(
-        _ check: Check, _ state: Finding.State, _ says: String, cure: String = "",
+        _ check: Check, _ state: Finding.State, _ message: String, fix: String = "",
         _ place: SourceLocation = #_sourceLocation
     ) throws {
         let finding = try look(check, place)
         #expect(finding.state == state, "\(finding)", sourceLocation: place)
-        #expect(finding.says.contains(says), "\(finding)", sourceLocation: place)
-        #expect(finding.cure == cure, "\(finding)", sourceLocation: place)
+        #expect(finding.message.contains(message), "\(finding)", sourceLocation: place)
+        #expect(finding.fix == fix, "\(finding)", sourceLocation: place)
     }
 }

@@ -11,18 +11,18 @@ private let folder = "/lib/modules/\(Machine.kernel)"
     try machine.put("\(folder)/modules.dep")
     try machine.expect(
         .module, .error, "not installed",
-        cure: "sudo apt install v4l2loopback-dkms linux-headers-\(Machine.kernel)")
+        fix: "sudo apt install v4l2loopback-dkms linux-headers-\(Machine.kernel)")
     try machine.put("\(folder)/build/Makefile")
-    try machine.expect(.module, .error, "not installed", cure: "sudo apt install v4l2loopback-dkms")
+    try machine.expect(.module, .error, "not installed", fix: "sudo apt install v4l2loopback-dkms")
     #expect(Check.kernel.probe(machine.system) == nil, "nothing is there to be built")
 }
 
 @Test func `a module that is there is loaded, with options unless they are installed`() throws {
     let machine = try Machine()
     try machine.put("\(folder)/modules.dep", "updates/dkms/v4l2loopback.ko: kernel/videodev.ko\n")
-    try machine.expect(.module, .error, "not loaded", cure: "sudo \(load)")
+    try machine.expect(.module, .error, "not loaded", fix: "sudo \(load)")
     try machine.put("/etc/modprobe.d/guise.conf", "options v4l2loopback exclusive_caps=1\n")
-    try machine.expect(.module, .error, "not loaded", cure: "sudo modprobe v4l2loopback")
+    try machine.expect(.module, .error, "not loaded", fix: "sudo modprobe v4l2loopback")
     try machine.expect(.kernel, .ok, "built for the running kernel")
     try machine.load()
     try machine.expect(.module, .ok, "is loaded")
@@ -33,29 +33,29 @@ private let folder = "/lib/modules/\(Machine.kernel)"
     try machine.put("/usr/src/v4l2loopback-0.12.7/Makefile")
     try machine.put("\(folder)/modules.dep", "kernel/videodev.ko:\n")
     try machine.expect(
-        .kernel, .error, "headers are missing", cure: "sudo apt install linux-headers-\(Machine.kernel)")
+        .kernel, .error, "headers are missing", fix: "sudo apt install linux-headers-\(Machine.kernel)")
     try machine.put("\(folder)/build/Makefile")
-    try machine.expect(.kernel, .error, "not built", cure: "sudo dkms autoinstall -k \(Machine.kernel)")
+    try machine.expect(.kernel, .error, "not built", fix: "sudo dkms autoinstall -k \(Machine.kernel)")
     #expect(Check.module.probe(machine.system) == nil, "one error is told once")
 }
 
 @Test func `a container and a kernel that was updated are told apart`() throws {
     let machine = try Machine()
     try machine.expect(
-        .module, .error, "container", cure: "load it on the machine that runs the container: sudo \(load)")
+        .module, .error, "container", fix: "load it on the machine that runs the container: sudo \(load)")
     try machine.put("/lib/modules/6.1.0-32-amd64/modules.dep")
-    try machine.expect(.module, .error, "updated", cure: "sudo reboot")
+    try machine.expect(.module, .error, "updated", fix: "sudo reboot")
 }
 
 @Test(arguments: [
     ("0.12.5", Finding.State.warning, "older"), ("0.12.7", .ok, "several programs"), ("0.13.2", .ok, "one program"),
     ("0.15.4", .ok, "one program"),
 ])
-func `a version says how many may watch`(version: String, state: Finding.State, says: String) throws {
+func `a version says how many may watch`(version: String, state: Finding.State, message: String) throws {
     let machine = try Machine()
     try machine.load(version)
     try machine.expect(
-        .version, state, says, cure: state == .ok ? "" : "sudo apt install --only-upgrade v4l2loopback-dkms")
+        .version, state, message, fix: state == .ok ? "" : "sudo apt install --only-upgrade v4l2loopback-dkms")
 }
 
 @Test func `a module that tells no version is an old one, whatever DKMS has since`() throws {
@@ -76,11 +76,11 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.expect(.secureBoot, .ok, "off")
     try machine.put(variable, Data([6, 0, 0, 0, 1]))
     try machine.put("\(folder)/modules.dep", "updates/dkms/v4l2loopback.ko:\n")
-    try machine.expect(.secureBoot, .warning, "no key", cure: "sudo dkms autoinstall --force")
+    try machine.expect(.secureBoot, .warning, "no key", fix: "sudo dkms autoinstall --force")
     try machine.put(key)
-    try machine.expect(.secureBoot, .warning, "mokutil is not", cure: "sudo apt install mokutil")
+    try machine.expect(.secureBoot, .warning, "mokutil is not", fix: "sudo apt install mokutil")
     machine.programs["mokutil --test-key \(key)"] = .text("\(key) is not enrolled\n")
-    try machine.expect(.secureBoot, .error, "refuses v4l2loopback", cure: "sudo mokutil --import \(key)")
+    try machine.expect(.secureBoot, .error, "refuses v4l2loopback", fix: "sudo mokutil --import \(key)")
     machine.programs["mokutil --test-key \(key)"] = .text("\(key) is already enrolled\n")
     try machine.expect(.secureBoot, .ok, "knows")
     try machine.load()
@@ -93,7 +93,7 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.expect(.permission, .ok, "all 1")
     machine.addForbidden("/dev/video2")
     try machine.put("/etc/group", "root:x:0:\nvideo:x:44:bob,joann\n")
-    try machine.expect(.permission, .error, "/dev/video2", cure: "sudo usermod -aG video ann")
+    try machine.expect(.permission, .error, "/dev/video2", fix: "sudo usermod -aG video ann")
     try machine.put("/etc/group", "root:x:0:\nvideo:x:44:bob,ann\n")
-    try machine.expect(.permission, .error, "began before ann joined", cure: "log out and in")
+    try machine.expect(.permission, .error, "began before ann joined", fix: "log out and in")
 }

@@ -9,10 +9,10 @@ private let socket = "/run/user/1000/guise/control.sock"
 
 @Test func `what Guise needs beside it is told with its package`() throws {
     let machine = try Machine()
-    try machine.expect(.landmarks, .warning, "landmark data", cure: "sudo apt install libdlib-data")
+    try machine.expect(.landmarks, .warning, "landmark data", fix: "sudo apt install libdlib-data")
     try machine.put("/usr/share/dlib/shape_predictor_68_face_landmarks.dat", "x")
     try machine.expect(.landmarks, .ok, "is there")
-    try machine.expect(.ffmpeg, .warning, "not installed", cure: "sudo apt install ffmpeg")
+    try machine.expect(.ffmpeg, .warning, "not installed", fix: "sudo apt install ffmpeg")
     try machine.put("/bin/ffmpeg")
     try machine.expect(.ffmpeg, .ok, "/bin/ffmpeg")
 }
@@ -20,7 +20,7 @@ private let socket = "/run/user/1000/guise/control.sock"
 @Test func `a cascade that is missing is told with its package`() throws {
     let machine = try Machine()
     machine.system.shared = nil
-    try machine.expect(.cascades, .error, "own files", cure: "make install")
+    try machine.expect(.cascades, .error, "own files", fix: "make install")
     try machine.put(
         "/share/Cascades/catalogue.json",
         """
@@ -28,7 +28,7 @@ private let socket = "/run/user/1000/guise/control.sock"
         "eyes": [0.5, 0.4], "eyeDistance": 0.4}]}
         """)
     machine.system.shared = "\(machine.root)/share"
-    try machine.expect(.cascades, .error, "cascade 'no' was not found", cure: "sudo apt install opencv-data")
+    try machine.expect(.cascades, .error, "cascade 'no' was not found", fix: "sudo apt install opencv-data")
     try machine.put("/share/Cascades/such.xml")
     try machine.expect(.cascades, .ok, "all 1 cascades")
 }
@@ -36,44 +36,44 @@ private let socket = "/run/user/1000/guise/control.sock"
 @Test func `a broken configuration is told in its own words`() throws {
     let machine = try Machine()
     try machine.expect(.configuration, .ok, "defaults")
-    machine.system.setting = .broken(Problem(.invalid, "c.json:3: 'maks' is no key", cure: "did you mean 'masks'?"))
-    try machine.expect(.configuration, .error, "c.json:3", cure: "did you mean 'masks'?")
+    machine.system.setting = .broken(Problem(.invalid, "c.json:3: 'maks' is no key", fix: "did you mean 'masks'?"))
+    try machine.expect(.configuration, .error, "c.json:3", fix: "did you mean 'masks'?")
 }
 
 @Test func `the service is told in each of its states`() throws {
     let machine = try Machine()
-    try machine.expect(.service, .warning, "no systemd", cure: "guise run")
+    try machine.expect(.service, .warning, "no systemd", fix: "guise run")
     machine.unit("guise.service", "LoadState=not-found", "ActiveState=inactive")
     machine.unit("guise.socket", "LoadState=not-found", "ActiveState=inactive")
-    try machine.expect(.service, .warning, "not installed", cure: "guise install")
+    try machine.expect(.service, .warning, "not installed", fix: "guise install")
     let program = "ExecStart={ path=/home/ann/bin/guise ; argv[]=/home/ann/bin/guise run ; ignore_errors=no }"
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive", program)
-    try machine.expect(.service, .error, "/home/ann/bin/guise, which is not there", cure: "guise install")
+    try machine.expect(.service, .error, "/home/ann/bin/guise, which is not there", fix: "guise install")
     try machine.put("/home/ann/bin/guise")
-    try machine.expect(.service, .warning, "does not run", cure: "systemctl --user enable --now guise.socket")
+    try machine.expect(.service, .warning, "does not run", fix: "systemctl --user enable --now guise.socket")
     machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
     try machine.expect(.service, .ok, "starts with the first command")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=active", program, "StatusText=2 faces, santa")
     try machine.expect(.service, .ok, "runs: 2 faces, santa")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=watchdog")
-    try machine.expect(.service, .error, "failed (watchdog)", cure: "journalctl --user -u guise.service -n 20")
+    try machine.expect(.service, .error, "failed (watchdog)", fix: "journalctl --user -u guise.service -n 20")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=start-limit-hit")
     try machine.expect(
         .service, .error, "too often",
-        cure: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
+        fix: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
 }
 
 @Test func `the daemon is asked, and never started by asking`() throws {
     let machine = try Machine()
-    try machine.expect(.socket, .warning, "no daemon runs", cure: "guise run")
+    try machine.expect(.socket, .warning, "no daemon runs", fix: "guise run")
     try machine.put(socket)
-    try machine.expect(.socket, .warning, "left by a daemon that has ended", cure: "guise run")
+    try machine.expect(.socket, .warning, "left by a daemon that has ended", fix: "guise run")
     machine.system.query = { _, _ in .silent }
-    try machine.expect(.socket, .error, "does not answer", cure: "guise run")
+    try machine.expect(.socket, .error, "does not answer", fix: "guise run")
     machine.system.query = { path, line in .line(path == socket && line.contains("\"status\"") ? "{\"ok\": {}}" : "?") }
     try machine.expect(.socket, .ok, "answers at \(socket)")
     machine.system.query = { _, _ in .line("HTTP/1.1 400 Bad Request") }
-    try machine.expect(.socket, .error, "HTTP/1.1 400", cure: "guise run")
+    try machine.expect(.socket, .error, "HTTP/1.1 400", fix: "guise run")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive")
     machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
     machine.system.query = { _, _ in
@@ -82,9 +82,9 @@ private let socket = "/run/user/1000/guise/control.sock"
     }
     try machine.expect(.socket, .ok, "systemd listens")
     machine.system.environment["XDG_RUNTIME_DIR"] = nil
-    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "export XDG_RUNTIME_DIR=/run/user/1000")
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "export XDG_RUNTIME_DIR=/run/user/1000")
     machine.system.user = 1001
-    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", cure: "log in as this user, and not through su or sudo")
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "log in as this user, and not through su or sudo")
 }
 
 @Test func `a list of PipeWire that is old is told while guise writes`() throws {
@@ -97,9 +97,9 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(Check.pipeWire.probe(machine.system) == nil, "nobody writes yet")
     machine.system.devices = []
     machine.addLoopback(capture: true, output: false)
-    try machine.expect(.pipeWire, .warning, "before guise ran", cure: "systemctl --user restart wireplumber")
+    try machine.expect(.pipeWire, .warning, "before guise ran", fix: "systemctl --user restart wireplumber")
     machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video0\"")
-    try machine.expect(.pipeWire, .warning, "before guise ran", cure: "systemctl --user restart wireplumber")
+    try machine.expect(.pipeWire, .warning, "before guise ran", fix: "systemctl --user restart wireplumber")
     machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video10\"")
     try machine.expect(.pipeWire, .ok, "lists /dev/video10")
     machine.programs["pw-dump"] = .failed
@@ -120,7 +120,7 @@ private let socket = "/run/user/1000/guise/control.sock"
             """)
     }
     machine.programs["snap connections --all"] = table("-")
-    try machine.expect(.snap, .warning, "zoom: snaps that may not", cure: "sudo snap connect zoom:camera")
+    try machine.expect(.snap, .warning, "zoom: snaps that may not", fix: "sudo snap connect zoom:camera")
     machine.programs["snap connections --all"] = table(":camera")
     try machine.expect(.snap, .ok, "all 2 snaps")
 }
@@ -131,16 +131,16 @@ private let socket = "/run/user/1000/guise/control.sock"
     let metadata = "app/org.signal.Signal/current/active/metadata"
     let own = "/home/ann/.local/share/flatpak"
     try machine.put("/var/lib/flatpak/\(metadata)", "[Context]\nshared=network;\ndevices=dri;\n")
-    let cure = "flatpak override --user --device=all org.signal.Signal"
-    try machine.expect(.flatpak, .warning, "org.signal.Signal", cure: cure)
+    let fix = "flatpak override --user --device=all org.signal.Signal"
+    try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
     try machine.put("\(own)/overrides/org.signal.Signal", "[Context]\ndevices=all;\n")
     try machine.expect(.flatpak, .ok, "all 1 Flatpaks")
     try machine.put("/var/lib/flatpak/\(metadata)", "[Context]\ndevices=all;\n")
     try machine.put("\(own)/overrides/org.signal.Signal", "[Context]\ndevices=!all;\n")
-    try machine.expect(.flatpak, .warning, "org.signal.Signal", cure: cure)
+    try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
 }
 
-@Test func `the report counts, and its lines hold the cures`() throws {
+@Test func `the report counts, and its lines hold the fixes`() throws {
     let machine = try Machine()
     try machine.load(exclusive: "N")
     machine.addLoopback(card: "OBS", capture: true, output: true)
@@ -150,12 +150,12 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(report.lines.count == 3, "a check that has nothing to look at has no line")
     #expect(report.lines[0] == "ok       module          v4l2loopback is loaded")
     #expect(report.lines[1].hasPrefix("error    exclusive caps  "))
-    #expect(report.lines[1].contains("; cure: sudo sh -c '"))
+    #expect(report.lines[1].contains("; fix: sudo sh -c '"))
     let json = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(report)) as? [String: Any]
     #expect(json?["errors"] as? Int == 1)
     let lines = try #require(json?["checks"] as? [[String: String]])
     #expect(lines.map { $0["state"] } == ["ok", "error", "warning"])
-    #expect(lines[1]["cure"]?.hasPrefix("sudo sh -c") == true)
+    #expect(lines[1]["fix"]?.hasPrefix("sudo sh -c") == true)
     #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
 }
 

@@ -76,7 +76,7 @@ extension EndToEnd {
             #expect(running.wait().code == 0)
         }
 
-        @Test func `a port that another program has is told, with the cure`() throws {
+        @Test func `a port that another program has is told, with the fix`() throws {
             let config = try scratch.write("{\"page\": {\"port\": 0}}", "free.json")
             let first = try Running(["run", "--source", "sample", "--sink", "page", "--config", config], in: scratch)
             try #require(first.waits(for: "http://127.0.0.1:"), "\(first.said)")
@@ -90,7 +90,7 @@ extension EndToEnd {
         }
 
         @Test(.needsNoVideoDevices)
-        func `no camera, no such device and no loopback are each one line with the cure`() throws {
+        func `no camera, no such device and no loopback are each one line with the fix`() throws {
             for (arguments, words) in [
                 (["--source", "camera", "--sink", "null"], "no camera was found; plug one in"),
                 (["--source", "/dev/video77", "--sink", "null"], "/dev/video77"),

@@ -26,7 +26,7 @@ import Testing
         {
             let odd = path.isEmpty ? "{\"qqqqqqqqq\": 1}" : "{\"\(path)\": {\"qqqqqqqqq\": 1}}"
             let problem = #expect(throws: Problem.self) { try read(odd) }
-            let known = problem?.cure.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
+            let known = problem?.fix.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
             #expect(known.sorted() == object.keys.sorted(), "in '\(path)'")
         }
     }

@@ -183,7 +183,7 @@ import Testing
                 port: UInt16(place.server.port), files: "/", secrets: place.secrets, preview: place.preview,
                 host: place.host)
         }
-        #expect(problem?.kind == .busy && problem?.what.contains("\(place.server.port)") == true)
-        #expect(problem?.cure.contains("page.port") == true)
+        #expect(problem?.kind == .busy && problem?.message.contains("\(place.server.port)") == true)
+        #expect(problem?.fix.contains("page.port") == true)
     }
 }

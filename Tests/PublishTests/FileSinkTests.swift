@@ -101,7 +101,7 @@ import Testing
         for (path, kind) in cases + [(scratch.path("dir.png"), .unusable)] {
             let problem = problem { _ = try FileSink(path: path, layout: layout) }
             #expect(problem?.kind == kind, "\(path): \(String(describing: problem))")
-            #expect(problem?.what.contains(path) == true && problem?.cure.isEmpty == false)
+            #expect(problem?.message.contains(path) == true && problem?.fix.isEmpty == false)
         }
     }
 
@@ -131,7 +131,7 @@ import Testing
         let red = frame(.i420)
         for name in ["c.mp4", "d.mp4", "e.mp4"] {
             let problem = problem { try write(name, red, count: 1) }
-            #expect(problem?.kind == .exists && problem?.cure.contains("--overwrite") == true, "\(name)")
+            #expect(problem?.kind == .exists && problem?.fix.contains("--overwrite") == true, "\(name)")
         }
         #expect(try scratch.shell("cat e.mp4") == "older\n")
         for name in ["c.mp4", "d.mp4", "e.mp4"] {
@@ -150,7 +150,7 @@ import Testing
         _ = try scratch.write("theirs", "a.mp4")
         let outcome = finishing(sink, red)
         let problem = try #require(outcome)
-        #expect(problem.cure.contains(scratch.path("a 2.mp4")), "\(problem)")
+        #expect(problem.fix.contains(scratch.path("a 2.mp4")), "\(problem)")
         #expect(try scratch.read("a.mp4") == Data("theirs".utf8))
         #expect(try scratch.measure(scratch.path("a 2.mp4")) == "48x32 5")
     }
@@ -173,7 +173,7 @@ import Testing
         for child in writers() { kill(child, SIGKILL) }
         let problem = try #require(
             problem { for _ in 0..<200 { try sink.publish(PublishableFrame(red.view)) } })
-        #expect(problem.kind == .gone && problem.what.contains("a.mp4") && problem.what.contains("signal 9"))
+        #expect(problem.kind == .gone && problem.message.contains("a.mp4") && problem.message.contains("signal 9"))
         #expect(finishing(sink, red)?.kind == .gone)
         #expect(scratch.names().isEmpty)
     }

@@ -176,7 +176,7 @@ import Testing
         try scratch.makeFolder("folder.mp4")
         let (path, layout) = (scratch.path(name), FrameLayout(width: 64, height: 48, format: .i420))
         let refused = problem { _ = try Recorder(path: path, layout: layout, rate: Self.seldom) }
-        #expect(refused?.kind == kind && refused?.what.contains(path) == true)
+        #expect(refused?.kind == kind && refused?.message.contains(path) == true)
         #expect(scratch.names() == ["folder.mp4"])
     }
 
@@ -202,8 +202,8 @@ import Testing
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
         #expect(reports.all == [told] && recorder.progress.problem == told)
-        #expect(told.kind == .gone && told.what.hasPrefix("cannot write \(path): ffmpeg ended after"))
-        #expect(told.what.hasSuffix("; nothing of it can be kept") && !told.cure.isEmpty)
+        #expect(told.kind == .gone && told.message.hasPrefix("cannot write \(path): ffmpeg ended after"))
+        #expect(told.message.hasSuffix("; nothing of it can be kept") && !told.fix.isEmpty)
         #expect(scratch.names().isEmpty)
     }
 
@@ -226,8 +226,8 @@ import Testing
         while recorder.progress.problem == nil { recorder.enqueue(PublishableFrame(frame.view)) }
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
-        #expect(told.kind == .gone && told.what.contains("killed by signal 9"))
-        #expect(told.what.hasSuffix("; \(outcome)"), "\(told)")
+        #expect(told.kind == .gone && told.message.contains("killed by signal 9"))
+        #expect(told.message.hasSuffix("; \(outcome)"), "\(told)")
         #expect(reports.all == [told] && recorder.progress.problem == told)
         #expect(scratch.names() == (written > 0 ? [name] : []))
         guard written > 0 else { return }

@@ -41,8 +41,8 @@ struct CascadeFileTests {
         let bytes = Array((parts[0] + change.to + parts[1]).utf8)
         let problem = #expect(throws: Problem.self) { _ = try Cascade(xml: bytes.span, file: "small.xml") }
         #expect(problem?.kind == .unusable)
-        #expect(problem?.what.contains("small.xml") == true)
-        #expect(problem?.cure.contains("opencv-data") == true)
+        #expect(problem?.message.contains("small.xml") == true)
+        #expect(problem?.fix.contains("opencv-data") == true)
     }
 
     @Test func `a file cut short anywhere is refused`() throws {
@@ -56,7 +56,7 @@ struct CascadeFileTests {
     @Test func `a cascade of the format before OpenCV 2 is refused`() throws {
         let bytes = try OpenCVData.read("haarcascade_licence_plate_rus_16stages")
         let problem = #expect(throws: Problem.self) { _ = try Cascade(xml: bytes.span, file: "plate.xml") }
-        #expect(problem?.what.contains("format") == true)
+        #expect(problem?.message.contains("format") == true)
     }
 
     @Test(arguments: [
@@ -74,7 +74,7 @@ struct CascadeFileTests {
             _ = try CascadeClassifier(entry, side: ScanScheduler.side, sweeps: true)
         }
         #expect(problem?.kind == .unusable)
-        #expect(problem?.what.contains("'smile'") == true && problem?.cure.contains("'face'") == true)
+        #expect(problem?.message.contains("'smile'") == true && problem?.fix.contains("'face'") == true)
         _ = try CascadeClassifier(entry, side: ScanScheduler.side)
     }
 }

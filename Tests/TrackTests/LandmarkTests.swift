@@ -30,8 +30,8 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 @Test func `a missing model is named with the package that brings it`() throws {
     let problem = #expect(throws: Problem.self) { try LandmarkModel(path: "/nowhere/model.dat", cache: nil) }
     #expect(problem?.kind == .missing)
-    #expect(problem?.what.contains("/nowhere/model.dat") == true)
-    #expect(problem?.cure.contains("libdlib-data") == true)
+    #expect(problem?.message.contains("/nowhere/model.dat") == true)
+    #expect(problem?.fix.contains("libdlib-data") == true)
 }
 
 @Test func `a model cut short anywhere is refused with its name`() throws {
@@ -40,7 +40,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     for length in [1, 2, 3, 400, whole.count / 2, whole.count - 2, whole.count - 1] {
         let path = try scratch.write(Data(Array(whole.prefix(length))), "cut.dat")
         let problem = #expect(throws: Problem.self) { try LandmarkModel(path: path, cache: nil) }
-        #expect(problem?.kind == .unusable && problem?.what.contains(path) == true)
+        #expect(problem?.kind == .unusable && problem?.message.contains(path) == true)
     }
     let empty = try scratch.write(Data([]), "empty.dat")
     #expect(throws: Problem.self) { try LandmarkModel(path: empty, cache: nil) }

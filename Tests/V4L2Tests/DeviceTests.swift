@@ -149,7 +149,7 @@ struct DeviceTests {
             _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.what.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
         let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
         #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
         withExtendedLifetime(first) {}
@@ -224,6 +224,6 @@ struct UnplugTests {
         var loss: Problem?
         do { for _ in 0..<20 { try frames(1, of: &camera) } } catch { loss = error as? Problem }
         #expect(loss?.kind == .gone)
-        #expect(loss?.what.hasPrefix("lost the camera /dev/video0") == true)
+        #expect(loss?.message.hasPrefix("lost the camera /dev/video0") == true)
     }
 }

@@ -17,7 +17,7 @@ struct LockTests {
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
         let requestError = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.what.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
         _ = try DeviceLock(device: "/dev/video11", folder: folder)
         withExtendedLifetime(first) {}
     }

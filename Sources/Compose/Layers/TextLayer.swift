@@ -170,7 +170,7 @@ private struct TextStyle {
         let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
         let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "the text", density: .infinity)
         guard var ink = draft.ink else {
-            throw Problem(.invalid, "the text '\(text)' draws nothing", cure: "give it letters that a font has")
+            throw Problem(.invalid, "the text '\(text)' draws nothing", fix: "give it letters that a font has")
         }
         // Names set side by side stand on one line and are as high, with or without a y.
         let (top, bottom) = (min(ink.y, -72), max(ink.y + ink.height, (lines - 1) * 120 + 20))

@@ -73,7 +73,7 @@ struct MeshModel {
     private static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(
             .unusable, "cannot read the model \(path): \(reason.isEmpty ? "it is no glTF 2.0" : reason)",
-            cure: "export it again as .glb: plain triangles, no compression, pictures as PNG")
+            fix: "export it again as .glb: plain triangles, no compression, pictures as PNG")
     }
 
     /// Size and nesting of the description, before anybody reads it.

@@ -101,7 +101,7 @@ public struct Cascade: Sendable {
     static func unusable(_ file: String, _ why: String) -> Problem {
         Problem(
             .unusable, "cannot read the cascade \(file): \(why)",
-            cure: "install Debian's package opencv-data again, or take another file")
+            fix: "install Debian's package opencv-data again, or take another file")
     }
 }
 

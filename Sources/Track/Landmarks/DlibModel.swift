@@ -45,14 +45,14 @@ struct DlibModel: ~Copyable {
         do throws(Problem) {
             return try MappedFile(path: path)
         } catch {
-            throw Problem(error.kind, error.what, cure: "install it: apt install libdlib-data")
+            throw Problem(error.kind, error.message, fix: "install it: apt install libdlib-data")
         }
     }
 
     private func damaged(_ why: String) -> Problem {
         Problem(
             .unusable, "\(path) is not a landmark model that can be read: \(why)",
-            cure: "install it again: apt install --reinstall libdlib-data")
+            fix: "install it again: apt install --reinstall libdlib-data")
     }
 
     /// Bytes of the file, and when it was last changed: what tells one model from another.

@@ -51,7 +51,7 @@ struct ApplyCommand: ParsableCommand {
                 case .withheld(.noFaceFound):
                     throw Problem(
                         .unusable, "no face that could be hidden was found in \(input); \(output) was not written",
-                        cure: "check the photo, or pass --allow-uncovered to write it unchanged")
+                        fix: "check the photo, or pass --allow-uncovered to write it unchanged")
                 case .withheld:
                     withheld += 1
                     try sink.publish(placeholder.frame)

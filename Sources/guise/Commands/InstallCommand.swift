@@ -14,7 +14,7 @@ struct InstallOptions: ParsableArguments {
 
     func installer() throws -> Installer {
         guard let program = realPath(of: "/proc/self/exe") else {
-            throw Problem(.system, "/proc/self/exe cannot be read", cure: "mount /proc")
+            throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
         var choices = Installer.Choices()
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)

@@ -135,7 +135,7 @@ struct RunCommand: ParsableCommand {
             cameraSettings.saveSettings()
         } failed: { problem in
             daemon.report("\(problem)")
-            daemon.setCamera(problem.what)
+            daemon.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
         if isLive { Thread.detachNewThread { placeholders.drawAll() } }
