@@ -3,7 +3,7 @@
 import { on } from "./connection.js";
 import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
-import * as wardrobe from "./wardrobe.js";
+import * as library from "./library.js";
 
 /// Tags that are shown at once; the others come by "More".
 const tagsAtFirst = 9;
@@ -12,8 +12,8 @@ const cards = new Map();
 let tag = "";
 let showsAllTags = false;
 
-wardrobe.onChange(() => {
-    const names = [...wardrobe.all.keys()].join();
+library.onChange(() => {
+    const names = [...library.all.keys()].join();
     if ($("masks").dataset.names !== names) build(names);
     show();
 });
@@ -22,7 +22,7 @@ function build(names) {
     seen.disconnect();
     cards.clear();
     $("masks").dataset.names = names;
-    $("masks").replaceChildren(...[...wardrobe.all.values()].map((mask) => {
+    $("masks").replaceChildren(...[...library.all.values()].map((mask) => {
         const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
         const button = make(
             "button",
@@ -32,7 +32,7 @@ function build(names) {
                     + "\nShift: this one alone",
             },
             make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
-        button.onclick = (event) => event.shiftKey ? wardrobe.only(mask.name) : wardrobe.toggle(mask.name);
+        button.onclick = (event) => event.shiftKey ? library.only(mask.name) : library.toggle(mask.name);
         const card = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
         cards.set(mask.name, card);
         seen.observe(card.item);
@@ -47,8 +47,8 @@ const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mas
 /// Marks what is worn, and asks again for thumbnails that failed or show another face.
 function show() {
     for (const [name, card] of cards) {
-        press(card.button, wardrobe.isWorn(name));
-        if (card.isSeen) wardrobe.showThumbnail(card.picture, name);
+        press(card.button, library.isWorn(name));
+        if (card.isSeen) library.showThumbnail(card.picture, name);
     }
 }
 
@@ -61,7 +61,7 @@ const seen = new IntersectionObserver((entries) => {
         const card = cards.get(target.firstChild.dataset.mask);
         seen.unobserve(target);
         card.isSeen = true;
-        wardrobe.showThumbnail(card.picture, card.mask.name);
+        library.showThumbnail(card.picture, card.mask.name);
     }
 }, { rootMargin: "200px" });
 
@@ -69,7 +69,7 @@ const seen = new IntersectionObserver((entries) => {
 
 function buildTags() {
     const counts = new Map();
-    for (const mask of wardrobe.all.values()) for (const name of mask.tags) counts.set(name, (counts.get(name) ?? 0) + 1);
+    for (const mask of library.all.values()) for (const name of mask.tags) counts.set(name, (counts.get(name) ?? 0) + 1);
     const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a.localeCompare(b));
     const shown = showsAllTags ? names : names.slice(0, tagsAtFirst);
     if (tag && !shown.includes(tag)) shown.push(tag);
@@ -156,16 +156,16 @@ $("masks").addEventListener("keydown", (event) => {
 
 async function takeFace() {
     await request("/face", { method: "POST" });
-    wardrobe.face.version = Date.now();
+    library.face.version = Date.now();
 }
 
 /// Takes the face anew where the switch is on; where there is none, it goes off.
 async function showFace() {
     if ($("mine").checked && await attempt(takeFace().then(() => true)) !== true) $("mine").checked = false;
     const isOwn = $("mine").checked;
-    wardrobe.face.own = isOwn;
+    library.face.own = isOwn;
     $("mine-again").hidden = !isOwn;
-    wardrobe.redraw();
+    library.redraw();
     announce(isOwn ? "Thumbnails show your face" : "Thumbnails show the sample");
 }
 
@@ -177,9 +177,9 @@ on("connection", ({ state }) => { if (state === "open" && $("mine").checked) sho
 
 for (const name of ["previous", "next", "random", "surprise"]) {
     $(name).onclick = async () => {
-        const before = wardrobe.worn;
-        const answer = await wardrobe.change(name);
-        if (answer?.masks) announce(answer.masks.map((mask) => wardrobe.title(mask.name)).join(", "));
+        const before = library.worn;
+        const answer = await library.change(name);
+        if (answer?.masks) announce(answer.masks.map((mask) => library.title(mask.name)).join(", "));
         if (answer && !answer.kept && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
     };
 }
@@ -190,11 +190,11 @@ const isSurprise = (masks) => masks.some((mask) => mask.person);
 const isArranged = (masks) => !isSurprise(masks)
     && (masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0));
 
-const undo = (before) => toastButton("Undo", () => wardrobe.wearAgain(before));
+const undo = (before) => toastButton("Undo", () => library.wearAgain(before));
 
 $("clear").onclick = async () => {
-    const before = wardrobe.worn;
-    const answer = await wardrobe.change("clear");
+    const before = library.worn;
+    const answer = await library.change("clear");
     if (!answer || answer.masks.length === before.length) return;
     toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
     // The button goes with the masks.

@@ -62,7 +62,7 @@ const curves = {
     cpu: { values: [], least: 50, text: (value) => `${value.toFixed(0)} %` },
 };
 
-on("figures", (figures) => {
+on("metrics", (figures) => {
     add("rate", figures.rate);
     add("latency", figures.latency.median, `95 of 100 under ${figures.latency.p95.toFixed(0)} ms`);
     add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms a frame, ${figures.memory} MB`);

@@ -8,7 +8,7 @@ import "./keys.js";
 import "./photo.js";
 import { refresh as refreshSettings } from "./settings.js";
 import { showStatus } from "./stage.js";
-import { refresh as refreshWardrobe } from "./wardrobe.js";
+import { refresh as refreshLibrary } from "./library.js";
 import "./worn.js";
 
 // MARK: tabs
@@ -61,7 +61,7 @@ function showPresence(now) {
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
     // `call`: a program reads the virtual camera; null: there is none, and only this page can watch.
     const who = watch.call ? "A call is watching" : watch.call === false ? "No call is watching" : "No virtual camera";
-    const [kind, words] = watch.paused ? ["rest", "Paused: calls see a card"]
+    const [kind, words] = watch.paused ? ["rest", "Paused: calls see a placeholder"]
         : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
     $("presence").className = `presence ${kind}`;
     if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
@@ -70,7 +70,7 @@ function showPresence(now) {
 on("consumer", showPresence);
 on("camera", showPresence);
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
-on("figures", (event) => {
+on("metrics", (event) => {
     showPresence(event);
     showStatus(event);
 });
@@ -92,14 +92,14 @@ on("connection", async ({ state }) => {
         showPresence(status);
         showStatus(status);
     }
-    await attempt(Promise.all([refreshWardrobe(), refreshSettings()]));
+    await attempt(Promise.all([refreshLibrary(), refreshSettings()]));
     check();
     if (wasLost) toast("Guise is back.");
     wasLost = false;
 });
 
 // Masks may have been edited while nobody looked here, and keys set elsewhere while another window had the focus.
-document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshWardrobe().catch(() => {}); });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });
 addEventListener("focus", () => refreshSettings().catch(() => {}));
 
 connect();

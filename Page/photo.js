@@ -1,17 +1,17 @@
-// A photo that is dropped, pasted or chosen is dressed with what is worn, and again whenever that changes.
+// A photo that is dropped, pasted or chosen gets the masks that are worn, and again whenever that changes.
 
 import { $, attempt, calm, copyPicture, toast } from "./elements.js";
 import { request } from "./session.js";
 import { showPhoto } from "./stage.js";
-import * as wardrobe from "./wardrobe.js";
+import * as library from "./library.js";
 
 let file = null;
 let urls = null;
 let turn = 0;
 
-async function dress() {
+async function putMasksOn() {
     const own = ++turn;
-    $("photo-says").textContent = "Dressing …";
+    $("photo-says").textContent = "Putting masks on …";
     const answer = await request("/photo", { method: "POST", body: file });
     const after = await answer.blob();
     if (own !== turn || !file) return;
@@ -29,8 +29,8 @@ async function dress() {
 async function open(photo) {
     close();
     file = photo;
-    const end = toast("Dressing the photo …", { symbol: "photo" });
-    if (await attempt(dress().then(() => true)) !== true && file === photo) close();
+    const end = toast("Putting masks on the photo …", { symbol: "photo" });
+    if (await attempt(putMasksOn().then(() => true)) !== true && file === photo) close();
     end();
 }
 
@@ -44,9 +44,9 @@ export function close() {
 const again = calm(150, async () => {
     if (!file || !urls) return;
     const [said, own] = [$("photo-says").textContent, turn + 1];
-    if (await attempt(dress().then(() => true)) !== true && own === turn) $("photo-says").textContent = said;
+    if (await attempt(putMasksOn().then(() => true)) !== true && own === turn) $("photo-says").textContent = said;
 });
-wardrobe.onChange(again);
+library.onChange(again);
 
 $("photo-open").onclick = () => $("photo-file").click();
 $("photo-file").onchange = () => {

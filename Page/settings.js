@@ -20,7 +20,7 @@ async function set(key, value) {
     const answer = await ask("set", { key, value });
     write(key, value);
     show();
-    $("config-says").textContent = "Not saved yet: changes hold until Guise ends.";
+    $("config-says").textContent = "Not saved yet: changes apply until Guise ends.";
     if (answer.notes?.length) toast(answer.notes.join("; "));
 }
 
@@ -156,7 +156,7 @@ $("note").onchange = () => { localStorage.note = $("note").checked ? "on" : "off
 export async function refresh() {
     const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
     values = configuration.values;
-    $("config-file").textContent = configuration.file ? place(configuration.file) : "No file yet: the defaults hold";
+    $("config-file").textContent = configuration.file ? place(configuration.file) : "No file yet: defaults apply";
     cameras = devices.devices.filter((device) => device.camera && !device.loopback);
     source = status.source ?? "";
     showCameras();

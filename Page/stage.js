@@ -1,11 +1,11 @@
-// The picture: live, before and after, marks, snapshots, recordings, pause and freeze.
+// The picture: live, before and after, tracking overlay, snapshots, recordings, pause and freeze.
 
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, calm, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
 import { requestURL } from "./session.js";
 import { showStream } from "./stream.js";
 
-let showsMarks = false;
+let showsOverlay = false;
 /// While a photo is shown, the live picture rests.
 let photo = null;
 
@@ -14,7 +14,7 @@ let photo = null;
 /// A large picture takes guise three times the work: it is asked for where the picture alone is looked at.
 const viewer = () => `width=${document.fullscreenElement ? 1280 : 640}&rate=15`;
 
-const streamPath = (picture) => `/stream?picture=${picture}&marks=${showsMarks ? 1 : 0}&${viewer()}`;
+const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&${viewer()}`;
 /// The stream that is shown: its path, and what ends it.
 let live = null;
 
@@ -43,9 +43,9 @@ addEventListener("resize", calm(300, () => {
 }));
 on("connection", look);
 
-$("marks").onclick = () => {
-    showsMarks = !showsMarks;
-    press($("marks"), showsMarks);
+$("overlay").onclick = () => {
+    showsOverlay = !showsOverlay;
+    press($("overlay"), showsOverlay);
     look();
 };
 

@@ -2,14 +2,14 @@
 
 import { ask } from "./connection.js";
 import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
-import * as wardrobe from "./wardrobe.js";
+import * as library from "./library.js";
 
 /// The rows by the masks' names. The uppermost mask is the first row, as in a drawing program.
 const rows = new Map();
 const names = () => [...$("worn").children].map((item) => item.dataset.mask);
 
-wardrobe.onChange(() => {
-    const wanted = wardrobe.worn.map((mask) => mask.name).reverse();
+library.onChange(() => {
+    const wanted = library.worn.map((mask) => mask.name).reverse();
     for (const [name, row] of rows) {
         if (wanted.includes(name)) continue;
         const hadFocus = row.item.contains(document.activeElement);
@@ -17,9 +17,9 @@ wardrobe.onChange(() => {
         rows.delete(name);
         if (hadFocus) ($("worn").querySelector(".grip") ?? document.querySelector(".mask[tabindex='0']"))?.focus({ preventScroll: true });
     }
-    for (const mask of wardrobe.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
+    for (const mask of library.worn) if (!rows.has(mask.name)) rows.set(mask.name, makeRow(mask.name));
     if (!drag && names().join() !== wanted.join()) arrange(wanted);
-    for (const mask of wardrobe.worn) rows.get(mask.name).update(mask);
+    for (const mask of library.worn) rows.get(mask.name).update(mask);
     $("worn-empty").hidden = wanted.length > 0;
     $("clear").hidden = wanted.length === 0;
 });
@@ -65,7 +65,7 @@ function makeRow(name) {
         choices.hidden = !choices.hidden;
         more.setAttribute("aria-expanded", String(!choices.hidden));
     };
-    off.onclick = () => wardrobe.change("hide", { mask: name });
+    off.onclick = () => library.change("hide", { mask: name });
     grip.onkeydown = (event) => {
         const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
         if (!step) return;
@@ -78,10 +78,10 @@ function makeRow(name) {
     return {
         item,
         update(mask) {
-            const title = wardrobe.title(name);
-            // A surprise gives each person a mask of their own, by the numbers that the marks show.
+            const title = library.title(name);
+            // A surprise gives each person a mask of their own, by the numbers that the tracking overlay shows.
             label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
-            wardrobe.showThumbnail(picture, name);
+            library.showThumbnail(picture, name);
             grip.setAttribute("aria-label", `Move ${title}`);
             grip.title = "Drag, or press ↑ ↓";
             slider.setAttribute("aria-label", `Opacity of ${title}`);
@@ -93,7 +93,7 @@ function makeRow(name) {
                 slider.value = Math.round(mask.opacity * 100);
                 fill(slider.valueAsNumber);
             }
-            const known = wardrobe.all.get(name)?.choices ?? {};
+            const known = library.all.get(name)?.choices ?? {};
             more.hidden = Object.keys(known).length === 0;
             for (const [key, choice] of Object.entries(known)) {
                 if (!fields.has(key)) {
@@ -149,7 +149,7 @@ function makeField(mask, key, choice) {
 
 function reorder(order) {
     arrange(order);
-    return wardrobe.order([...order].reverse());
+    return library.order([...order].reverse());
 }
 
 async function move(name, to) {
@@ -158,7 +158,7 @@ async function move(name, to) {
     order.splice(order.indexOf(name), 1);
     order.splice(to, 0, name);
     await reorder(order);
-    announce(`${wardrobe.title(name)}: ${to + 1} of ${order.length}, from the top`);
+    announce(`${library.title(name)}: ${to + 1} of ${order.length}, from the top`);
 }
 
 let drag = null;
@@ -194,7 +194,7 @@ function beginDrag(event, item, grip) {
         item.classList.remove("dragged");
         for (const other of items) other.style.transform = "";
         if (isWanted && to !== from) move(item.dataset.mask, to);
-        else wardrobe.redraw();
+        else library.redraw();
     };
     grip.onpointerup = () => end(true);
     grip.onpointercancel = grip.onlostpointercapture = () => end(false);

@@ -18,7 +18,7 @@
 enum {
     TRIES = 100,       // for the kernel to close what the parent held
     PAUSE_MS = 20,     // between two of them
-    SHOWN_MS = 200,    // for readers to take the card: stopping empties the queue of some versions
+    SHOWN_MS = 200,    // for readers to take the placeholder: stopping empties the queue of some versions
 };
 
 static void sleep_ms(int milliseconds) {
@@ -33,7 +33,7 @@ static void close_all_but(int a, int b) {
     close_range(high + 1, ~0U, 0);
 }
 
-static int leave_card(const char *device, const struct v4l2_format *wanted, const uint8_t *card, size_t size, int writes) {
+static int leave_placeholder(const char *device, const struct v4l2_format *wanted, const uint8_t *placeholder, size_t size, int writes) {
     const int descriptor = open(device, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return -1;
     struct v4l2_format format = *wanted;
@@ -46,7 +46,7 @@ static int leave_card(const char *device, const struct v4l2_format *wanted, cons
         (void)ioctl(descriptor, VIDIOC_STREAMON, &type);  // 0.14 and later start with the first write
         result = 0;
         for (int i = 0; i < writes && result == 0; i++) {
-            if (write(descriptor, card, size) != (ssize_t)size) result = -1;
+            if (write(descriptor, placeholder, size) != (ssize_t)size) result = -1;
             sleep_ms(SHOWN_MS / writes);
         }
         (void)ioctl(descriptor, VIDIOC_STREAMOFF, &type);
@@ -71,7 +71,7 @@ static void watch(const char *device, const struct v4l2_format *format, const st
     while (count < 0 && errno == EINTR);
     if (count != 0) _exit(0);
     for (int i = 0; i < TRIES; i++) {
-        if (leave_card(device, format, guard->card, guard->size, writes) == 0) break;
+        if (leave_placeholder(device, format, guard->placeholder, guard->size, writes) == 0) break;
         sleep_ms(PAUSE_MS);
     }
     _exit(0);
@@ -81,14 +81,14 @@ int clinux_guard_start(const char *device, uint32_t pixel_format, int width, int
                        int lock, struct clinux_guard *guard) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0) return -errno;
-    void *card = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (card == MAP_FAILED) {
+    void *placeholder = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (placeholder == MAP_FAILED) {
         const int error = errno;
         close(ends[0]);
         close(ends[1]);
         return -error;
     }
-    *guard = (struct clinux_guard){.pipe = ends[1], .card = card, .size = size};
+    *guard = (struct clinux_guard){.pipe = ends[1], .placeholder = placeholder, .size = size};
     struct v4l2_format format;
     memset(&format, 0, sizeof format);
     format.type = V4L2_BUF_TYPE_VIDEO_OUTPUT;
@@ -102,7 +102,7 @@ int clinux_guard_start(const char *device, uint32_t pixel_format, int width, int
     close(ends[0]);
     if (pid < 0) {
         close(ends[1]);
-        munmap(card, size);
+        munmap(placeholder, size);
         return -error;
     }
     guard->pid = pid;
@@ -117,5 +117,5 @@ void clinux_guard_end(struct clinux_guard *guard) {
     int status;
     while (waitpid(guard->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    munmap(guard->card, guard->size);
+    munmap(guard->placeholder, guard->size);
 }

@@ -90,7 +90,7 @@ import Synchronization
                 throw Problem(
                     .missing, "cannot start \(name): it is not installed", fix: "install it: sudo apt install ffmpeg")
             }
-            throw Problem(.system, "cannot start \(name): \(message(of: -result))")
+            throw Problem(.system, "cannot start \(name): \(errorMessage(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
         // One that has ended already needs no limits.
@@ -131,7 +131,7 @@ import Synchronization
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
         if -count == Int(EAGAIN) { return .nothing }
-        throw Problem(.system, "cannot read from \(name): \(message(of: CInt(-count)))")
+        throw Problem(.system, "cannot read from \(name): \(errorMessage(of: CInt(-count)))")
     }
 
     /// The same into a frame's bytes.
@@ -150,7 +150,9 @@ import Synchronization
                 return unsafe clinux_write(pipe, base + offset, buffer.count - offset)
             }
             if -count == Int(EPIPE) { return false }
-            guard count > 0 else { throw Problem(.system, "cannot write to \(name): \(message(of: CInt(-count)))") }
+            guard count > 0 else {
+                throw Problem(.system, "cannot write to \(name): \(errorMessage(of: CInt(-count)))")
+            }
             offset += count
         }
         return true
@@ -173,7 +175,7 @@ import Synchronization
 
     /// The lines that the child said on standard error, the last ones where it said much.
     var lines: [String] {
-        String(decoder: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+        String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 
     /// The last line that the child said; nil where it said nothing.
@@ -207,7 +209,7 @@ import Synchronization
             }
         }
         let exit = child.finish()
-        return (String(decoder: bytes[..<count], as: UTF8.self), exit, child.lines)
+        return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 
     /// Waits until there is something to read.

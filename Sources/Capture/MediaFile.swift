@@ -72,7 +72,7 @@ struct MediaFile: ~Copyable {
             Problem(.missing, "cannot open \(path): there is no such file", fix: "check the name")
         case EACCES, EPERM:
             Problem(.forbidden, "cannot open \(path): you may not read it", fix: "allow it: chmod u+r FILE")
-        default: Problem(.unusable, "cannot open \(path): \(message(of: number))")
+        default: Problem(.unusable, "cannot open \(path): \(errorMessage(of: number))")
         }
     }
 

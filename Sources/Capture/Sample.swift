@@ -80,11 +80,11 @@ public struct Sample: FrameSource, ~Copyable {
     /// a pace of its own.
     func place(_ number: Int) -> Affine {
         let seconds = Float(number % Self.period) / 30
-        func wave(_ period: Float) -> Float { sin(2 * .pi * seconds / period) }
+        func wave(_ period: Float) -> Float { Frames.sin(2 * .pi * seconds / period) }
         let size = Point(Float(layout.width), Float(layout.height))
         let source = Point(Float(portrait.layout.width), Float(portrait.layout.height))
         // 1.025 is the geometric mean of 0.7 and 1.5, 0.381 the logarithm of what leads from it to either.
-        let scale = size.y / source.y * 1.025 * exp(0.381 * wave(10))
+        let scale = size.y / source.y * 1.025 * Frames.exp(0.381 * wave(10))
         let center = Point(size.x * (0.5 + 0.25 * wave(8)), size.y * (0.45 + 0.1 * wave(5)))
         let turn = Affine(scale: scale, angle: radians(25) * wave(6.4), origin: center)
         let pivot = source * Self.pivot

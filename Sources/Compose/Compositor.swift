@@ -250,7 +250,7 @@ private struct PersonState: Sendable {
     /// Landmarks shake: the speed is taken with this time constant, seconds.
     private static let inertia: Float = 0.06
 
-    mutating func appearance(
+    mutating func measure(
         _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ ambient: AmbientEstimate,
         height: Float,
         elapsed: Float

@@ -163,12 +163,12 @@ public struct MaskLibrary: Sendable {
 
     /// Tells whether a mask, or one that it includes, was edited.
     public func fileVersions(of name: String) -> [FileVersion] {
-        includeClosure(of: name).flatMap { folder(of: $0).map { fileVersions(in: $0) } ?? [] }
+        includeClosure(of: name).flatMap { folder(of: $0).map { treeVersions(in: $0) } ?? [] }
     }
 }
 
 /// The files and folders of a mask's folder, itself first. Bounded: nobody's art lies deeper, or in more files.
-func fileVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
+func treeVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
     guard let own = FileVersion(folder) else { return [] }
     var found = [own]
     for name in entries(of: folder).prefix(256) {
@@ -176,7 +176,7 @@ func fileVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
         if !mark.isFolder {
             found.append(mark)
         } else if depth < 3 {
-            found += fileVersions(in: mark.path, depth: depth + 1)
+            found += treeVersions(in: mark.path, depth: depth + 1)
         }
     }
     return found

@@ -306,7 +306,7 @@ struct LoadedMasks: Sendable {
         let family = Set(selections.flatMap { library.includeClosure(of: $0.mask) })
             .filter { !$0.isEmpty && !$0.hasPrefix(".") && !$0.contains("/") }.sorted()
         let files = family.flatMap { name in
-            searchPaths.flatMap { fileVersions(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
+            searchPaths.flatMap { treeVersions(in: "\($0)/\(name)").filter(\.isFolder).map(\.path) }
         }
         return (files, searchPaths.compactMap(Self.nearestExisting))
     }

@@ -36,13 +36,13 @@ public struct Rotator: ~Copyable {
     /// Leaves the picture, turned and mirrored, in `frame`.
     /// - Precondition: it has the layout that the turner was made for.
     /// - Throws: `system` where OpenCV has no memory.
-    public mutating func rotation(_ view: borrowing FrameView) throws(Problem) {
+    public mutating func rotate(_ view: borrowing FrameView) throws(Problem) {
         precondition(view.layout == input, "frames have the turner's layout")
         if isPlanar {
-            try Self.rotation(view, into: &frame, quarters, isMirrored)
+            try Self.rotate(view, into: &frame, quarters, isMirrored)
         } else {
             convert(view, into: &planes)
-            try Self.rotation(planes, into: &frame, quarters, isMirrored)
+            try Self.rotate(planes, into: &frame, quarters, isMirrored)
         }
     }
 
@@ -59,11 +59,11 @@ public struct Rotator: ~Copyable {
         }
     }
 
-    private static func rotation(
+    private static func rotate(
         _ source: borrowing Frame, into target: inout Frame, _ quarters: Int, _ isMirrored: Bool
-    ) throws(Problem) { try rotation(source.view, into: &target, quarters, isMirrored) }
+    ) throws(Problem) { try rotate(source.view, into: &target, quarters, isMirrored) }
 
-    private static func rotation(
+    private static func rotate(
         _ view: borrowing FrameView, into target: inout Frame, _ quarters: Int, _ isMirrored: Bool
     ) throws(Problem) {
         let (from, to) = (view.layout, target.layout)

@@ -78,7 +78,7 @@ private struct Child: Sendable {
         var child = clinux_child()
         var span = ends.mutableSpan
         guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
-            throw Problem(.system, "no pipe for drawing art: \(message(of: errno))")
+            throw Problem(.system, "no pipe for drawing art: \(errorMessage(of: errno))")
         }
         // Other children are started with all but their own descriptors closed; this is for libraries' children.
         for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -94,7 +94,7 @@ private struct Child: Sendable {
         close(ends[0])
         guard result == 0 else {
             close(ends[1])
-            throw Problem(.system, "the process that draws art does not start: \(message(of: -result))")
+            throw Problem(.system, "the process that draws art does not start: \(errorMessage(of: -result))")
         }
         return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
     }

@@ -3,7 +3,7 @@ import JSON
 import Track
 
 /// What a face may be doing. Right and left are the subject's own.
-public enum Expression: String, CaseIterable, Sendable {
+public enum FacialExpression: String, CaseIterable, Sendable {
     case mouthOpen = "mouth open"
     case smile
     case rightBlink = "blink right"
@@ -29,18 +29,18 @@ struct Trigger: Sendable {
         case stop
     }
 
-    let doing: Expression
+    let doing: FacialExpression
     let then: Action
 
     /// - Returns: nil where the key is absent.
     init?(_ fields: inout Fields) throws {
         guard let json = fields.json("when") else { return nil }
         guard case .object = json.value else {
-            (doing, then) = (try fields.oneOf("when", Expression.self), .show)
+            (doing, then) = (try fields.oneOf("when", FacialExpression.self), .show)
             return
         }
         var when = try fields.object("when")
-        doing = try when.oneOf("is", Expression.self)
+        doing = try when.oneOf("is", FacialExpression.self)
         then = try when.choice("then", default: .show)
         try when.finish()
     }
@@ -129,9 +129,9 @@ struct ExpressionState: Sendable {
     private var leftEye = NeutralEstimate(0.29)
     private var brows = NeutralEstimate(0.39)
 
-    subscript(doing: Expression) -> Bool { self.doing[doing.index].isOn }
+    subscript(doing: FacialExpression) -> Bool { self.doing[doing.index].isOn }
 
-    private mutating func set(_ what: Expression, _ value: Float, on: Float, off: Float) {
+    private mutating func set(_ what: FacialExpression, _ value: Float, on: Float, off: Float) {
         doing[what.index].update(value, on: on, off: off)
     }
 
@@ -164,7 +164,7 @@ struct ExpressionState: Sendable {
     }
 
     /// What is done is not usual either, unless it goes on and on: narrow eyes are no blink for ever.
-    private func weight(_ doing: Expression, _ elapsed: Float) -> Float { self[doing] ? elapsed / 4 : elapsed }
+    private func weight(_ doing: FacialExpression, _ elapsed: Float) -> Float { self[doing] ? elapsed / 4 : elapsed }
 
     /// What is measured.
     struct FaceMeasurements {
@@ -195,7 +195,7 @@ struct ExpressionState: Sendable {
     }
 }
 
-extension Expression {
+extension FacialExpression {
     fileprivate var index: Int {
         switch self {
         case .mouthOpen: 0

@@ -19,7 +19,7 @@ public struct ControlClient: ~Copyable {
                 .missing, "no guise is running",
                 fix: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
         case 1...:
-            throw Problem(.system, "could not connect to \(path): \(message(of: -connected))")
+            throw Problem(.system, "could not connect to \(path): \(errorMessage(of: -connected))")
         default: descriptor = connected
         }
     }

@@ -73,7 +73,7 @@ public final class ControlServer: Sendable {
         var span = ends.mutableSpan
         let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let made = unsafe span.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, kind, 0, $0.baseAddress) }
-        guard made == 0 else { throw Problem(.system, "no socket for a client: \(message(of: errno))") }
+        guard made == 0 else { throw Problem(.system, "no socket for a client: \(errorMessage(of: errno))") }
         let (own, theirs) = (ends[0], ends[1])
         let isOpen = outbox.withLock { outbox in
             if outbox.isOpen { outbox.newClients.append(own) }

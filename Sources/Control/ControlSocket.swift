@@ -28,7 +28,7 @@ public enum ControlSocket {
         try makeOwnFolder(folder)
         // Whoever made it made it for others too.
         guard unsafe chmod(folder, 0o700) == 0 else {
-            throw Problem(.system, "could not keep others out of \(folder): \(message(of: errno))")
+            throw Problem(.system, "could not keep others out of \(folder): \(errorMessage(of: errno))")
         }
         return folder
     }
@@ -63,7 +63,7 @@ public struct Listener: ~Copyable, Sendable {
             switch error {
             case .held(let holder): throw Self.busy(path, holder)
             case .system(let code):
-                throw Problem(.system, "could not lock \(path).lock: \(message(of: code))", fix: "remove it")
+                throw Problem(.system, "could not lock \(path).lock: \(errorMessage(of: code))", fix: "remove it")
             }
         }
         var made = unsafe clinux_local_listen(path)
@@ -78,7 +78,7 @@ public struct Listener: ~Copyable, Sendable {
         }
         guard made >= 0 else {
             throw Problem(
-                .system, "could not listen at \(path): \(message(of: -made))",
+                .system, "could not listen at \(path): \(errorMessage(of: -made))",
                 fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
         }
         (descriptor, self.path) = (made, path)

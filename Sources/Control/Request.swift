@@ -14,7 +14,7 @@ public enum Topic: String, CaseIterable, Sendable {
     /// What the log says.
     case errors
     /// Rates, costs and delays, each second.
-    case figures
+    case metrics
 }
 
 /// One thing that a client may ask for. The protocol is documented in docs/control.md, which a test holds to this.

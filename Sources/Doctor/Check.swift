@@ -10,7 +10,9 @@ public struct Finding: Equatable, Sendable {
     public let fix: String
 
     static func ok(_ message: String) -> Finding { Finding(state: .ok, message: message, fix: "") }
-    static func warning(_ message: String, fix: String) -> Finding { Finding(state: .warning, message: message, fix: fix) }
+    static func warning(_ message: String, fix: String) -> Finding {
+        Finding(state: .warning, message: message, fix: fix)
+    }
     static func error(_ message: String, fix: String) -> Finding { Finding(state: .error, message: message, fix: fix) }
 }
 

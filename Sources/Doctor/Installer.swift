@@ -37,7 +37,7 @@ public struct Installer {
         public init(
             print: @escaping (String) -> Void, confirm: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
         ) {
-            (self.print, self.query, self.runInTerminal) = (print, confirm, runInTerminal)
+            (self.print, self.confirm, self.runInTerminal) = (print, confirm, runInTerminal)
         }
     }
 

@@ -45,12 +45,12 @@ public func unreadable(_ path: String, _ error: CInt) -> Problem {
     case ENOENT, ENOTDIR: Problem(.missing, "\(path) does not exist", fix: "check the name")
     case EACCES, EPERM: Problem(.forbidden, "\(path) may not be read", fix: "check its permissions: ls -l \(path)")
     case EISDIR: Problem(.unusable, "\(path) is a folder", fix: "name a file")
-    default: Problem(.system, "\(path) cannot be read: \(message(of: error))")
+    default: Problem(.system, "\(path) cannot be read: \(errorMessage(of: error))")
     }
 }
 
 /// The system's words for an error number.
-public func message(of error: CInt) -> String {
+public func errorMessage(of error: CInt) -> String {
     unsafe String(cString: strerror(error))
 }
 
@@ -122,7 +122,7 @@ public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = f
     let part = path + "." + randomFileName() + ".part"
     func problem() -> Problem {
         Problem(
-            .system, "cannot write \(path): \(message(of: errno))",
+            .system, "cannot write \(path): \(errorMessage(of: errno))",
             fix: "is the disk full? see with df, or name another place")
     }
     let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -170,7 +170,8 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
     let isOurs = unsafe lstat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR && status.st_uid == getuid()
     guard made || isOurs else {
         throw Problem(
-            .system, "could not use the folder \(folder): \(code == EEXIST ? "it is not ours" : message(of: code))",
+            .system,
+            "could not use the folder \(folder): \(code == EEXIST ? "it is not ours" : errorMessage(of: code))",
             fix: "set XDG_RUNTIME_DIR to a folder of this user")
     }
 }

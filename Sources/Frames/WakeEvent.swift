@@ -9,7 +9,7 @@ public final class WakeEvent: Sendable {
     /// - Throws: `system` where no descriptor is left.
     public init() throws(Problem) {
         descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-        guard descriptor >= 0 else { throw Problem(.system, "eventfd failed: \(message(of: errno))") }
+        guard descriptor >= 0 else { throw Problem(.system, "eventfd failed: \(errorMessage(of: errno))") }
     }
 
     deinit { close(descriptor) }

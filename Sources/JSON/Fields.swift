@@ -55,6 +55,14 @@ public struct Fields {
         Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", fix: "wanted: \(wanted)")
     }
 
+    /// Refuses a key of an earlier version.
+    /// - Throws: `Problem` that names the key's line and its new name.
+    public func refuse(_ old: String, renamedTo new: String) throws {
+        guard let member = members.first(where: { $0.key == old }) else { return }
+        throw Problem(
+            .invalid, "\(file):\(member.line): the key '\(full(old))' has a new name", fix: "write '\(full(new))'")
+    }
+
     /// True where the key is there, whatever its value.
     public mutating func has(_ key: String) -> Bool { member(key) != nil }
 

@@ -70,8 +70,8 @@ final class PageRouter: Sendable {
     private func respond(to request: PageRequest) async throws -> Response {
         switch (request.method, request.path) {
         case (.GET, "/stream"):
-            let look = try PictureStream.options(request)
-            return .stream(headers(PictureStream.type), PictureStream(preview: preview, look: look))
+            let options = try PictureStream.options(request)
+            return .stream(headers(PictureStream.type), PictureStream(preview: preview, options: options))
         case (.GET, "/thumbnail"): return try await thumbnail(request)
         case (.POST, "/face"):
             return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.storeFace())]).text.utf8))

@@ -24,7 +24,7 @@ struct PictureStream: Sendable {
                     throw wrong("picture", Preview.Picture.allCases.map(\.rawValue).joined(separator: ", "))
                 }
                 options.picture = picture
-            case "marks": options.hasOverlay = item.value == "1"
+            case "overlay": options.hasOverlay = item.value == "1"
             case "width":
                 guard let width = Int(item.value), (64...4096).contains(width) else {
                     throw wrong("width", "64 to 4096")

@@ -22,7 +22,7 @@ import V4L2
             device.path, format.rawValue, CInt(layout.width), CInt(layout.height), layout.byteCount, CInt(writes),
             lock.descriptor, &handle)
         guard result == 0 else {
-            throw Problem(.system, "could not start the guard of \(device.path): \(message(of: -result))")
+            throw Problem(.system, "could not start the guard of \(device.path): \(errorMessage(of: -result))")
         }
         unsafe self.handle = unsafe handle
     }
@@ -34,11 +34,11 @@ import V4L2
 
     /// What it would leave.
     /// - Precondition: the frame is the device's layout.
-    func update(_ card: borrowing PublishableFrame) {
+    func update(_ placeholder: borrowing PublishableFrame) {
         let size = unsafe handle.size
-        precondition(card.view.bytes.count >= size, "a card has its device's layout")
-        unsafe card.view.bytes.withUnsafeBufferPointer { bytes in
-            if let first = bytes.baseAddress { unsafe handle.card.update(from: first, count: size) }
+        precondition(placeholder.view.bytes.count >= size, "a placeholder has its device's layout")
+        unsafe placeholder.view.bytes.withUnsafeBufferPointer { bytes in
+            if let first = bytes.baseAddress { unsafe handle.placeholder.update(from: first, count: size) }
         }
     }
 }

@@ -148,7 +148,7 @@ public struct FileSink: FrameSink, ~Copyable {
         let other = freePath(for: path)
         isFinished = renameToNew(part, other)
         return Problem(
-            .system, "cannot name the file \(path): \(message(of: code))",
+            .system, "cannot name the file \(path): \(errorMessage(of: code))",
             fix: isFinished ? "it is kept as \(other)" : "name a file in another folder")
     }
 
@@ -216,7 +216,8 @@ public struct FileSink: FrameSink, ~Copyable {
             case EACCES, EPERM, EROFS:
                 throw Problem(
                     .forbidden, "cannot write \(path): you may not write in its folder", fix: "name another place")
-            default: throw Problem(.system, "cannot write \(path): \(message(of: errno))", fix: "name another place")
+            default:
+                throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "name another place")
             }
         }
         close(descriptor)

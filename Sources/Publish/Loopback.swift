@@ -20,10 +20,10 @@ public struct Loopback: FrameSink, ~Copyable {
     private var readers: ReaderWatch
     private let crashPlaceholder: CrashPlaceholder
     /// Writes after which the card is in all of the driver's buffers.
-    private let cardCount: Int
+    private let placeholderWrites: Int
 
     /// The card label that our set-up gives to its device.
-    static let ownCard = "Guise Camera"
+    static let ownCardLabel = "Guise Camera"
 
     /// Takes a loopback and starts its stream. `layout` is what the driver granted: a size or format that others fixed
     /// before is obeyed.
@@ -80,7 +80,7 @@ public struct Loopback: FrameSink, ~Copyable {
         let crashPlaceholder = try CrashPlaceholder(
             device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
         crashPlaceholder.update(plain.frame)
-        (self.layout, description, cardCount) = (layout, "\(card) (\(path)), \(granted)", writes)
+        (self.layout, description, placeholderWrites) = (layout, "\(card) (\(path)), \(granted)", writes)
         self.readers = readers
         self.crashPlaceholder = crashPlaceholder
         self.device = device
@@ -123,9 +123,9 @@ public struct Loopback: FrameSink, ~Copyable {
     /// Leaves `placeholder` in every buffer of the driver, so that none keeps a face, and gives readers time to take it:
     /// stopping empties the queue of some versions.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
-        for _ in 0..<cardCount {
+        for _ in 0..<placeholderWrites {
             try publish(placeholder)
-            usleep(UInt32(200_000 / cardCount))
+            usleep(UInt32(200_000 / placeholderWrites))
         }
     }
 }
@@ -134,8 +134,8 @@ extension Loopback {
     /// All loopbacks, our own first, then by number.
     static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
         let loopbacks = listings.filter(\.isLoopback)
-        let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCard }
-        let others = loopbacks.filter { ($0.capabilities?.card ?? $0.name) != ownCard }
+        let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCardLabel }
+        let others = loopbacks.filter { ($0.capabilities?.card ?? $0.name) != ownCardLabel }
         guard !loopbacks.isEmpty else { throw noLoopback }
         return (own + others).map(\.path)
     }
@@ -183,7 +183,7 @@ extension Loopback {
             .missing, isLoaded ? "v4l2loopback has no device" : "no loopback was found: v4l2loopback is not loaded",
             fix: """
                 install v4l2loopback-dkms and load it with \
-                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(ownCard)"`
+                `sudo modprobe v4l2loopback exclusive_caps=1 card_label="\(ownCardLabel)"`
                 """)
     }
 }

@@ -6,8 +6,8 @@ import JSON
 public struct CascadeCatalog: Sendable {
     /// What a cascade is for.
     public enum Role: String, CaseIterable, Sendable {
-        case face, witness, eye
-        case eyeVerifier = "eye-witness"
+        case face, verifier, eye
+        case eyeVerifier = "eye-verifier"
         case cat
     }
 

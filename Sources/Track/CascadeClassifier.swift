@@ -47,7 +47,7 @@ struct CascadeClassifier: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
         let side = ScanScheduler.side
-        let map = extractPatch(luma, region, side: side, .slice)
+        let map = extractPatch(luma, region, side: side, .tile)
         finds.removeAll(keepingCapacity: true)
         guard coarse != nil else { return map }
         var scan = CascadeSearch.Scan(
@@ -70,7 +70,7 @@ struct CascadeClassifier: ~Copyable {
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
         let side = ScanScheduler.side
-        let map = extractPatch(luma, region, side: side, .slice)
+        let map = extractPatch(luma, region, side: side, .tile)
         var scan = CascadeSearch.Scan(smallest: size, largest: size, stage: stages)
         search.scan(patch, side: side, &scan)
         finds.removeAll(keepingCapacity: true)
@@ -94,7 +94,7 @@ struct CascadeClassifier: ~Copyable {
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
         let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
         let region = PatchTransform(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
-        let map = extractPatch(luma, region, side: side, .look)
+        let map = extractPatch(luma, region, side: side, .classifier)
         let corner = Float(side - window) / 2
         let near = CascadeSearch.Near(
             rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,

@@ -15,10 +15,10 @@ struct ContrastStretch {
     /// in good light span less than 39, half of them 73 and more; a higher aim lets false faces in (docs/tracker.md).
     static let face = ContrastStretch(margin: Point(0.25, 0.25), share: 0.05, least: 50)
     /// Of a patch that a cascade looks at, a face with little round it.
-    static let look = ContrastStretch(margin: .zero, share: 0.05, least: 50)
+    static let classifier = ContrastStretch(margin: .zero, share: 0.05, least: 50)
     /// Of a slice that is searched: the smallest face in it covers 1.6 % of it, and must not be cut off as the tail of a
     /// bright room.
-    static let slice = ContrastStretch(margin: .zero, share: 0.005, least: 100)
+    static let tile = ContrastStretch(margin: .zero, share: 0.005, least: 100)
 
     /// Higher gain shows noise.
     private static let most: Float = 8
@@ -28,7 +28,7 @@ struct ContrastStretch {
     private static let shown = 100...155
 
     /// How a square patch should be stretched; nil: not at all.
-    func adjustLevels(of samples: Span<UInt8>, side: Int) -> (gain: Float, from: Int, to: Int)? {
+    func mapping(of samples: Span<UInt8>, side: Int) -> (gain: Float, from: Int, to: Int)? {
         let (x, y) = (Int(margin.x * Float(side)), Int(margin.y * Float(side)))
         let rect = PixelRect(x: x, y: y, width: side - 2 * x, height: side - 2 * y)
         let range = GrayRange(of: samples, rowStride: side, in: rect, leaving: share)
@@ -39,7 +39,7 @@ struct ContrastStretch {
 
     /// Stretches a square patch where it needs it.
     func apply(to samples: inout MutableSpan<UInt8>, side: Int) {
-        guard let stretch = adjustLevels(of: samples.span, side: side) else { return }
+        guard let stretch = mapping(of: samples.span, side: side) else { return }
         Frames.adjustLevels(&samples, count: side * side, gain: stretch.gain, from: stretch.from, to: stretch.to)
     }
 }

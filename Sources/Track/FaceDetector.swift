@@ -109,7 +109,7 @@ public struct FaceDetector: ~Copyable {
         let verifiers = catalog.all(.verifier)
         guard verifiers.count == 2 else {
             throw Problem(
-                .invalid, "the cascade catalogue has \(verifiers.count) of role 'witness', two are needed",
+                .invalid, "the cascade catalogue has \(verifiers.count) of role 'verifier', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
         let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side)

@@ -55,7 +55,7 @@ struct ScanScheduler: Sendable {
     private let weights: [Float]
     /// When each was searched last, in slices; long ago: not yet, the largest first.
     private var searched: [Int]
-    private var tiles = 0
+    private var tilesScanned = 0
 
     /// - Parameters:
     ///   - smallest: side of the smallest window to look for, pixels of the frame.
@@ -121,10 +121,10 @@ struct ScanScheduler: Sendable {
     /// - Returns: nil where known faces cover everything.
     mutating func advance(_ motion: borrowing FrameMotion, known: Span<Rect>) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
-        tiles += 1
+        tilesScanned += 1
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
-            let waited = Float(tiles - searched[i]) * weights[i]
+            let waited = Float(tilesScanned - searched[i]) * weights[i]
             // The share of what moved is at most 1.
             guard waited * Self.companyWeight * (1 + Self.motionWeight) > urgency else { continue }
             let moved = waited * (1 + Self.motionWeight * motion.share(of: rect))
@@ -141,13 +141,13 @@ struct ScanScheduler: Sendable {
             let weighted = moved * company
             guard weighted > urgency else { continue }
             guard free > rect.area * (1 - Self.covered) else {
-                searched[i] = tiles
+                searched[i] = tilesScanned
                 continue
             }
             (best, urgency) = (i, weighted)
         }
         guard best >= 0 else { return nil }
-        searched[best] = tiles
+        searched[best] = tilesScanned
         return tiles[best]
     }
 

@@ -147,8 +147,8 @@ public struct Tracker: ~Copyable {
     /// - Parameter cats: finds cats' faces; nil: they are not looked for.
     public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings())
     {
-        detector = detector
-        detector.reserveSlots(faces: settings.most)
+        self.detector = detector
+        self.detector.reserveSlots(faces: settings.most)
         self.cats = cats
         self.settings = settings
         faces.reserveCapacity(settings.most)
@@ -203,7 +203,7 @@ public struct Tracker: ~Copyable {
                 width: luma.width, height: luma.height, smallest: size * first, rolls: Self.photoRolls)
             for region in all.tiles {
                 detector.detect(luma, in: region)
-                for detection in detector.detect {
+                for detection in detector.detections {
                     let logOdds = evaluate(luma, detection, atLeast: FaceDetector.photoLogOdds, 0)
                     if isThorough, let logOdds, logOdds > FaceDetector.weakLogOdds { addCandidate(detection) }
                 }
@@ -434,7 +434,7 @@ public struct Tracker: ~Copyable {
                 tiles -= 1
                 if cats != nil { tilesSinceCats += 1 }
                 detector.detect(luma, in: region)
-                for detection in detector.detect { addCandidate(detection) }
+                for detection in detector.detections { addCandidate(detection) }
             }
         }
         if isThorough { examineCandidates(luma, seconds) }

@@ -82,7 +82,7 @@ import Glibc
         let known = count
         return try Self.newest(of: known, shortest: shortest, damaged: &damaged) { () throws(Problem) in
             try Self.dequeue(device, known: known)
-        } giveBack: {
+        } requeue: {
             Self.queue(device.descriptor, $0)
         }
     }
@@ -91,7 +91,7 @@ import Glibc
     /// - Parameter limit: buffers that are looked at in one call, so that a fast camera cannot hold the caller up.
     static func newest(
         of limit: Int, shortest: Int, damaged: inout Int, dequeue: () throws(Problem) -> DequeuedBuffer?,
-        giveBack: (DequeuedBuffer) -> Void
+        requeue: (DequeuedBuffer) -> Void
     ) throws(Problem) -> DequeuedBuffer? {
         var newest: DequeuedBuffer?
         for _ in 0..<limit {

@@ -31,7 +31,7 @@ public struct DeviceLock: ~Copyable {
                     fix: "stop it, or name another loopback with --sink")
             case .system(let code):
                 throw Problem(
-                    .system, "could not lock the file \(path): \(message(of: code))",
+                    .system, "could not lock the file \(path): \(errorMessage(of: code))",
                     fix: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
             }
         }

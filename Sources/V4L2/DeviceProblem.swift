@@ -25,7 +25,7 @@ extension Device {
         case EIO:
             return Problem(.gone, "\(what): it stopped answering", fix: "plug it out and in again")
         default:
-            return Problem(.system, "\(what): \(message(of: code))")
+            return Problem(.system, "\(what): \(errorMessage(of: code))")
         }
     }
 

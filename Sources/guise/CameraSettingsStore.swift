@@ -30,7 +30,7 @@ final class CameraSettingsStore: Sendable {
             // Who wants any camera is given another one; who wants this one waits for it.
             guard identity.path != nil || path == nil else {
                 throw Problem(
-                    .missing, "\(identity.placeholder) is not there any more",
+                    .missing, "\(identity.card) is not there any more",
                     fix: "plug it in; it is taken back by itself")
             }
             path = identity.path ?? path

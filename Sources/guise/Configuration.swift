@@ -70,9 +70,11 @@ struct Configuration: Equatable {
         self.output = try Self.picture(&output, step: 2)
         try output.finish()
         var faces = try fields.object("faces")
-        self.faces.most = try faces.integer("most", in: Tracker.Settings.allowed, default: standard.faces.most)
+        try faces.refuse("most", renamedTo: "max")
+        try faces.refuse("smallest", renamedTo: "minSize")
+        self.faces.most = try faces.integer("max", in: Tracker.Settings.allowed, default: standard.faces.most)
         self.faces.smallest = Float(
-            try faces.number("smallest", in: 0.02...0.9, default: Double(standard.faces.smallest)))
+            try faces.number("minSize", in: 0.02...0.9, default: Double(standard.faces.smallest)))
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
         cats = try faces.bool("cats", default: standard.cats)
         try faces.finish()
@@ -86,6 +88,7 @@ struct Configuration: Equatable {
     }
 
     private static func viewTransform(_ object: inout Fields) throws -> ViewTransform {
+        try object.refuse("most", renamedTo: "maxZoom")
         var viewTransform = ViewTransform()
         viewTransform.isMirrored = try object.bool("mirror", default: viewTransform.isMirrored)
         let rotations = ViewTransform.Rotation.allCases.map { "\($0.rawValue)" }.joined(separator: ", ")
@@ -97,7 +100,7 @@ struct Configuration: Equatable {
         let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.mostCrop, default: [0, 0, 0, 0])
         viewTransform.crop = SIMD4(crop)
         viewTransform.zoom = try object.choice("zoom", default: viewTransform.zoom)
-        viewTransform.most = try object.number("most", in: 1...3, default: viewTransform.most)
+        viewTransform.most = try object.number("maxZoom", in: 1...3, default: viewTransform.most)
         return viewTransform
     }
 
@@ -123,12 +126,12 @@ struct Configuration: Equatable {
             "view": JSON([
                 "mirror": JSON(view.isMirrored), "rotate": JSON(view.rotation.rawValue),
                 "crop": JSON((0..<4).map { JSON(view.crop[$0]) }), "zoom": JSON(view.zoom.rawValue),
-                "most": JSON(view.most),
+                "maxZoom": JSON(view.most),
             ]),
             "output": Self.json(output),
             "faces": JSON([
                 // As it was written: a Float has no more than seven digits.
-                "most": JSON(faces.most), "smallest": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
+                "max": JSON(faces.most), "minSize": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
                 "hold": JSON(faces.hold), "cats": JSON(cats),
             ]),
             "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFaceSetting.mask.rawValue))]),

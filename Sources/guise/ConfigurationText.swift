@@ -39,12 +39,12 @@ struct ConfigurationText: Sendable {
     }
 
     /// The same with one key set, and nothing written anywhere.
-    /// - Parameter key: with its path: "faces.most".
+    /// - Parameter key: with its path: "faces.max".
     /// - Throws: `RequestError` that names what is allowed.
     func setting(_ key: String, _ new: JSON) throws -> ConfigurationText {
         let names = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard !names.contains(""), names.count <= 4 else {
-            throw RequestError(.badValue, "'\(brief(key))' is no key; they look like \"faces.most\"")
+            throw RequestError(.badValue, "'\(brief(key))' is no key; they look like \"faces.max\"")
         }
         do {
             return try ConfigurationText(json.setting(names[...], new), file: file)

@@ -97,7 +97,7 @@ final class Daemon: RequestResponder {
                     })
             }
         case .devices: handleInBackground(reply) { Self.devices() }
-        case .switchSource(let name): handleInBackground(reply) { [self] in try switchSource(name) }
+        case .use(let name): handleInBackground(reply) { [self] in try switchSource(name) }
         case .doctor: handleInBackground(reply) { [self] in doctor }
         case .page:
             handleInBackground(reply) { [self] in
@@ -142,12 +142,12 @@ final class Daemon: RequestResponder {
         case .next: return try selectNeighbor(1)
         case .previous: return try selectNeighbor(-1)
         case .clear: return try replaceSelection(with: [] as [MaskSelection])
-        case .updateSelection(let names): return try replaceSelection(with: names)
+        case .wear(let names): return try replaceSelection(with: names)
         case .random: return try selectRandom()
         case .surprise: return try assignRandom()
         case .set(let mask?, let key, let value): return try set(mask, key, value)
         case .set(nil, let key, let value):
-            let notes = try adopt { try $0.setting(key, value) }
+            let notes = try applyConfiguration { try $0.setting(key, value) }
             return JSON(["key": JSON(key), "value": value, "notes": JSON(notes)])
         case .pause: return change { $0.isPaused = true }
         case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
@@ -420,7 +420,7 @@ final class Daemon: RequestResponder {
         let path = configuration.withLock { $0.file }
         guard let path else { return ["there is no configuration file: the defaults hold"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
-        return try adopt { _ in fresh }
+        return try applyConfiguration { _ in fresh }
     }
 
     /// Makes a configuration hold, as far as that can be while frames flow.
@@ -499,9 +499,9 @@ final class Daemon: RequestResponder {
 
     private func switchSource(_ name: String) throws -> JSON {
         let cameras = listDevices().filter { $0.isCamera || $0.path == name }
-        let found = cameras.first { $0.path == name || $0.capabilities?.placeholder == name || $0.name == name }
+        let found = cameras.first { $0.path == name || $0.capabilities?.card == name || $0.name == name }
         guard name == "auto" || name == "sample" || found != nil || name.hasPrefix("/") && isReadable(name) else {
-            let names = cameras.map { "\($0.path) (\($0.capabilities?.placeholder ?? $0.name ?? "unknown"))" }
+            let names = cameras.map { "\($0.path) (\($0.capabilities?.card ?? $0.name ?? "unknown"))" }
             throw RequestError(
                 .unknownDevice,
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
@@ -525,7 +525,7 @@ final class Daemon: RequestResponder {
             "devices": JSON(
                 listDevices().map { device in
                     JSON([
-                        "path": JSON(device.path), "name": JSON(device.capabilities?.placeholder ?? device.name),
+                        "path": JSON(device.path), "name": JSON(device.capabilities?.card ?? device.name),
                         "camera": JSON(device.isCamera), "loopback": JSON(device.isLoopback),
                         "problem": JSON(device.problem?.description),
                         "modes": JSON(device.isCamera ? device.offers.compactMap(modes) : []),
@@ -645,7 +645,7 @@ final class Daemon: RequestResponder {
                 ))
         }
         if now - before.metrics >= 1_000_000_000 {
-            news.append((.metrics, JSON(["event": "figures"]).joined(metrics)))
+            news.append((.metrics, JSON(["event": "metrics"]).joined(metrics)))
         }
         return news
     }

@@ -20,7 +20,7 @@ struct Signals: ~Copyable {
         for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, signal) }
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
         descriptor = unsafe signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
-        guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(message(of: errno))") }
+        guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: errno))") }
     }
 
     deinit { close(descriptor) }
@@ -202,7 +202,7 @@ struct FrameLoop: ~Copyable {
 
     /// In words, for `systemctl status`.
     private enum State: String {
-        case paused = "paused: a card is shown, the camera is closed"
+        case paused = "paused: a placeholder is shown, the camera is closed"
         case frozen = "frozen: the last picture is shown"
         case lost = "no picture: the camera is not there, or in use; it is tried again"
         case open = "the camera is open, frames flow"
@@ -297,7 +297,7 @@ struct FrameLoop: ~Copyable {
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
-        for output in outputs where place < polled.recordCost {
+        for output in outputs where place < polled.count {
             guard let news = output.readerEvents else { continue }
             if news.isUnsure { timeout = min(timeout, Self.unsure) }
             polled[place] = pollfd(fd: news.descriptor, events: news.events, revents: 0)
@@ -305,7 +305,7 @@ struct FrameLoop: ~Copyable {
         }
         var span = polled.mutableSpan
         let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
-        guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(message(of: errno))") }
+        guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(errorMessage(of: errno))") }
         if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.drain() }
         return polled[0].revents == 0 || !receiveSignals()
     }

@@ -36,7 +36,7 @@ final class PhotoProcessor: Sendable {
         }
         let dressed = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
         guard let dressed else {
-            throw PageError(409, "not-now", "other photos are being dressed; ask again when they are done")
+            throw PageError(409, "not-now", "other photos are being processed; ask again when they are done")
         }
         return dressed
     }
@@ -74,7 +74,7 @@ final class PhotoProcessor: Sendable {
     /// A file in memory that is nowhere else.
     private static func file(of bytes: [UInt8]) throws -> CInt {
         let descriptor = unsafe clinux_memory_file("guise-photo")
-        guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(message(of: -descriptor))") }
+        guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(errorMessage(of: -descriptor))") }
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBufferPointer {
@@ -82,7 +82,7 @@ final class PhotoProcessor: Sendable {
             }
             guard count > 0 else {
                 close(descriptor)
-                throw Problem(.system, "no memory for a photo: \(message(of: errno))")
+                throw Problem(.system, "no memory for a photo: \(errorMessage(of: errno))")
             }
             written += count
         }

@@ -122,7 +122,7 @@ struct Pipeline: ~Copyable {
         // Taken out for the call: a part of this value may not be lent to another one otherwise.
         guard var taken = rotator.take() else { return }
         do {
-            try taken.turn(view)
+            try taken.rotate(view)
             try process(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
             rotator = consume taken

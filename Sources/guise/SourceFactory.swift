@@ -24,10 +24,10 @@ extension AppContext {
     }
 
     func openSample() throws -> Sample {
-        guard isReadable(places.sample) else {
-            throw Problem(.missing, "the sample picture \(places.sample) is not there", fix: "run `make sample`")
+        guard isReadable(paths.sample) else {
+            throw Problem(.missing, "the sample picture \(paths.sample) is not there", fix: "run `make sample`")
         }
-        return try Sample(path: places.sample, width: configuration.output.width, height: configuration.output.height)
+        return try Sample(path: paths.sample, width: configuration.output.width, height: configuration.output.height)
     }
 
     /// What `auto` means on this machine, and the lines that say so and how to get the rest.
@@ -37,7 +37,7 @@ extension AppContext {
         var source = source
         if source == "auto" {
             // A card says so where neither is there, until a camera is plugged in.
-            let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(places.sample)
+            let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(paths.sample)
             source = camera ? "camera" : "sample"
             notes.append(
                 camera

@@ -143,7 +143,7 @@ extension Accuracy {
                     for i in 0..<68 { landmarks[i] = Self.point(points[i]) }
                     let tracked = HeadPlacement(fitting: landmarks)
                     var (head, time) = steady[face.id] ?? (HeadPoseFilter(tracked), line.time)
-                    let worn = head.follow(tracked, elapsed: Float(line.time - time))
+                    let worn = head.update(tracked, elapsed: Float(line.time - time))
                     time = line.time
                     steady[face.id] = (head, time)
                     guard !isIgnored, let right = face.points["right_eye"], let left = face.points["left_eye"] else {
@@ -212,7 +212,10 @@ extension Accuracy {
                 let way = (own - model) / (Float(Placement.brow.count) * face.worn.scale)
                 // Along the head's own axes.
                 let roll = face.worn.pose.roll * .pi / 180
-                return [way.x * cos(roll) + way.y * sin(roll), way.y * cos(roll) - way.x * sin(roll)]
+                return [
+                    way.x * Frames.cos(roll) + way.y * Frames.sin(roll),
+                    way.y * Frames.cos(roll) - way.x * Frames.sin(roll),
+                ]
             }
             let ahead = seen.filter { abs($0.worn.pose.yaw) < 10 && abs($0.worn.pose.pitch) < 10 }.map(off)
             guard ahead.count >= 10 else { return [] }

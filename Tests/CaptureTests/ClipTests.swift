@@ -150,7 +150,8 @@ import Testing
             let problem = problem { _ = try Clip(path: path) }
             #expect(problem?.kind == kind, "\(path)")
             #expect(
-                problem?.message.contains(path) == true && problem?.fix.isEmpty == false, "\(String(describing: problem))"
+                problem?.message.contains(path) == true && problem?.fix.isEmpty == false,
+                "\(String(describing: problem))"
             )
         }
     }

@@ -52,7 +52,7 @@ struct AnonymizeLayerTests {
         let layout = Self.layouts[index]
         let before = Samples(noise: layout)
         // The finest that the format lets anybody ask for.
-        let mask = try layer(#"{"kind": "treatment", "way": "pixelate", "size": 0.34}"#, layout)
+        let mask = try layer(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.34}"#, layout)
         for (name, face) in Self.faces {
             let after = worn(mask, on: before, [face])
             let hull = Self.hull(of: face, layout)
@@ -82,7 +82,7 @@ struct AnonymizeLayerTests {
             for y in 0..<240 {
                 for x in 0..<320 { before.bytes[before.places(x, y).y] = (x + y) % period * 2 < period ? 60 : 190 }
             }
-            let mask = try layer(#"{"kind": "treatment", "way": "blur", "size": 0.35}"#, layout)
+            let mask = try layer(#"{"kind": "anonymize", "mode": "blur", "size": 0.35}"#, layout)
             let after = worn(mask, on: before, [face])
             let hull = Self.hull(of: face, layout)
             let values = hull.map { Double(after[$0.x, $0.y].x) }
@@ -97,7 +97,7 @@ struct AnonymizeLayerTests {
         let layout = FrameLayout(width: 320, height: 240, format: .i420)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {
-            let mask = try layer(#"{"kind": "treatment", "way": "\#(way)"}"#, layout)
+            let mask = try layer(#"{"kind": "anonymize", "mode": "\#(way)"}"#, layout)
             func changed(_ state: Face.State) -> Int {
                 let after = worn(mask, on: before, [face(at: Point(160, 110), scale: 30, state: state)])
                 return zip(after.bytes, before.bytes).count { $0 != $1 }
@@ -111,8 +111,8 @@ struct AnonymizeLayerTests {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {
-            let whole = try layer(#"{"kind": "treatment", "way": "\#(way)"}"#, layout)
-            let faint = try layer(#"{"kind": "treatment", "way": "\#(way)", "opacity": 0.2}"#, layout)
+            let whole = try layer(#"{"kind": "anonymize", "mode": "\#(way)"}"#, layout)
+            let faint = try layer(#"{"kind": "anonymize", "mode": "\#(way)", "opacity": 0.2}"#, layout)
             let faces = [Self.faces[0].1]
             #expect(worn(whole, on: before, faces).bytes == worn(faint, on: before, faces).bytes)
         }
@@ -121,7 +121,7 @@ struct AnonymizeLayerTests {
     @Test func `a grid follows its face without swimming`() throws {
         let layout = FrameLayout(width: 640, height: 480, format: .i444)
         let flat = Samples(noise: layout)
-        let mask = try layer(#"{"kind": "treatment", "way": "pixelate"}"#, layout)
+        let mask = try layer(#"{"kind": "anonymize", "mode": "pixelate"}"#, layout)
         // Where the first cell begins: so many equal neighbours are no noise.
         func beginning(_ shift: Int) -> Int {
             let after = worn(mask, on: flat, [face(at: Point(300 + Float(shift), 200), scale: 60)])
@@ -141,7 +141,7 @@ struct AnonymizeLayerTests {
     @Test func `the negative of the negative is the picture, inside`() throws {
         for layout in [FrameLayout(width: 320, height: 240, format: .i444), Self.layouts[0]] {
             let before = Samples(noise: layout)
-            let mask = try layer(#"{"kind": "treatment", "way": "negative"}"#, layout)
+            let mask = try layer(#"{"kind": "anonymize", "mode": "negative"}"#, layout)
             let faces = [Self.faces[0].1]
             let once = worn(mask, on: before, faces)
             let twice = worn(mask, on: once, faces)

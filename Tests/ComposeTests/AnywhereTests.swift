@@ -34,7 +34,7 @@ import Testing
                 let faces = (0..<2).map { k in
                     var face = face(
                         at: Point(next(-0.5, 1.5) * Float(layout.width), next(-0.5, 1.5) * Float(layout.height)),
-                        scale: exp(next(0, 5.5)), roll: next(-180, 180), yaw: next(-75, 75),
+                        scale: Frames.exp(next(0, 5.5)), roll: next(-180, 180), yaw: next(-75, 75),
                         state: next(0, 1) < 0.2 ? .predicted : .tracked)
                     face.id = frame / 3 * 2 + k
                     return face

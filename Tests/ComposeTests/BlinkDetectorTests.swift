@@ -21,7 +21,7 @@ private func picture(_ face: Face, _ gaze: Gaze, hasColor: Bool) -> Frame {
         for x in 0..<layout.width {
             let place = y * layout.width + x
             var (luma, u, v): (Float, Float, Float) = (140 + Float((x * 7 + y * 13) % 5), 116, 148)
-            for first in eyes where gaze != .closeLids {
+            for first in eyes where gaze != .shut {
                 let p = face.landmarks
                 let (corner, end) = (p[first], p[first + 3])
                 let middle = (corner + end) / 2

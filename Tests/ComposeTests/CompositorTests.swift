@@ -48,7 +48,7 @@ private func face(
     _ id: Int = 1, at place: Point = Point(320, 180), scale: Float = 50, roll: Float = 0,
     state: Face.State = .tracked
 ) -> Face {
-    let (c, s) = (cos(radians(roll)) * scale, sin(radians(roll)) * scale)
+    let (c, s) = (Frames.cos(radians(roll)) * scale, Frames.sin(radians(roll)) * scale)
     let head = HeadPlacement(x: [c, -s, 0], y: [s, c, 0], origin: place)
     var face = Face.mean
     (face.id, face.state, face.head, face.landmarks) = (id, state, head, head.landmarks)
@@ -104,8 +104,8 @@ struct CompositorTests {
         ("face lost", face(state: .predicted)),
     ]
 
-    @Test(arguments: Expression.allCases)
-    func `a layer shows while a face does its thing, and for no other`(doing: Expression) throws {
+    @Test(arguments: FacialExpression.allCases)
+    func `a layer shows while a face does its thing, and for no other`(doing: FacialExpression) throws {
         let diary = Diary()
         var show = Show([try mask([("{\"when\": \"\(doing.rawValue)\"}", diary)])])
         show.run([face()], frames: 30)

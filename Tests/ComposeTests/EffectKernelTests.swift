@@ -119,7 +119,7 @@ struct EffectKernelTests {
             }
         }
         var black = Frame(layout)
-        lay(layer, Paint(opacity: 1), onto: &black)
+        compositeLayer(layer, Paint(opacity: 1), onto: &black)
         let after = Samples(black)
         let region = layer.region
         for y in region.y..<min(region.y + region.height, layout.height) {
@@ -140,8 +140,9 @@ struct EffectKernelTests {
         #expect(hasBegun)
         var words = layer.pixels
         for i in words.indices { words[i] = word }
-        lay(layer, Paint(opacity: 0.5), onto: &first)
-        FrameOverlay(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).lay(onto: &second, opacity: 0.5)
+        compositeLayer(layer, Paint(opacity: 0.5), onto: &first)
+        FrameOverlay(width: 32, height: 16, pixels: Array(repeating: word, count: 512)).draw(
+            onto: &second, opacity: 0.5)
         // (200, 100, 40) over (16, 128, 128).
         for seen in [Samples(first)[9, 9], Samples(second)[9, 9]] {
             #expect(abs(seen.x - 108) <= 1 && abs(seen.y - 114) <= 1 && abs(seen.z - 84) <= 1, "\(seen)")

@@ -9,9 +9,9 @@ struct EffectLayerTests {
     private static let layout = FrameLayout(width: 640, height: 360, format: .yuyv)
     private static let masks = ["pixelate", "blur", "polaroid", "snow", "name-tag", "tint", "hud", "bust"]
     private static let others = [
-        #"{"kind": "treatment", "way": "block", "shape": "bar"}"#, #"{"kind": "treatment", "way": "negative"}"#,
-        #"{"kind": "swap"}"#, #"{"kind": "effect", "way": "white balance"}"#, #"{"kind": "effect", "way": "grey"}"#,
-        #"{"kind": "effect", "way": "multiply", "art": "frame.svg"}"#,
+        #"{"kind": "anonymize", "mode": "block", "shape": "bar"}"#, #"{"kind": "anonymize", "mode": "negative"}"#,
+        #"{"kind": "swap"}"#, #"{"kind": "effect", "mode": "white balance"}"#, #"{"kind": "effect", "mode": "grey"}"#,
+        #"{"kind": "effect", "mode": "multiply", "art": "frame.svg"}"#,
     ]
     private static let two = [
         face(at: Point(180, 150), scale: 50, roll: 10), face(at: Point(450, 170), scale: 42, yaw: 20),
@@ -40,13 +40,13 @@ struct EffectLayerTests {
 
     @Test func `grey leaves no colour, sepia one, and a tint passes through its colours in time`() throws {
         let before = Samples(noise: Self.layout)
-        let grey = worn(try layer(#"{"kind": "effect", "way": "grey"}"#, Self.layout), on: before, [])
+        let grey = worn(try layer(#"{"kind": "effect", "mode": "grey"}"#, Self.layout), on: before, [])
         for x in stride(from: 0, to: 640, by: 7) {
             let (seen, was) = (grey[x, 100], before[x, 100])
             #expect(seen == [was.x, 128, 128])
         }
         let tint = try layer(
-            ##"{"kind": "effect", "way": "tint", "colors": ["#ff0000", "#0000ff"], "period": 1000, "strength": 1}"##,
+            ##"{"kind": "effect", "mode": "tint", "colors": ["#ff0000", "#0000ff"], "period": 1000, "strength": 1}"##,
             Self.layout)
         func chroma(_ time: Double) -> SIMD2<Int> {
             let after = worn(tint, on: before, [], at: time)
@@ -65,7 +65,7 @@ struct EffectLayerTests {
 
     @Test func `white balance takes a cast away, and follows a change slowly`() throws {
         let layout = Self.layout
-        let mask = try layer(#"{"kind": "effect", "way": "white balance"}"#, layout)
+        let mask = try layer(#"{"kind": "effect", "mode": "white balance"}"#, layout)
         func cast(_ u: UInt8, _ v: UInt8) -> Samples {
             var samples = Samples(noise: layout)
             for i in stride(from: 0, to: samples.bytes.count, by: 4) {
@@ -192,9 +192,11 @@ struct EffectLayerTests {
                 return ""
             } catch { return "\(error)" }
         }
-        #expect(message(#"{"kind": "treatment", "way": "pixlate"}"#).contains("did you mean 'pixelate'"))
-        #expect(message(#"{"kind": "treatment", "way": "pixelate", "size": 0.1}"#).contains("0.33"))
-        #expect(message(#"{"kind": "effect", "way": "tint", "color": "red"}"#).contains("#ffcc00"))
+        #expect(message(#"{"kind": "treatment", "mode": "blur"}"#).contains("allowed: anonymize"))
+        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("write 'layers[0].mode'"))
+        #expect(message(#"{"kind": "anonymize", "mode": "pixlate"}"#).contains("did you mean 'pixelate'"))
+        #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
+        #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))
         #expect(message(#"{"kind": "frame", "art": "../cat/ears.svg"}"#).contains("outside the mask's folder"))
         #expect(message(#"{"kind": "text", "text": ""}"#).contains("1 to 200"))
         #expect(message(#"{"kind": "particles", "art": []}"#).contains("1 to 16"))

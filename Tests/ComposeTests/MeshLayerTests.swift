@@ -56,7 +56,7 @@ struct MeshLayerTests {
             let face = Self.face(yaw: yaw, roll: roll)
             let places = Self.covered(worn(hat, on: Self.wall, [face]))
             let across = Double(places.count) / Double(Self.scale * Self.scale)
-            impostor("a hat at yaw \(yaw), roll \(roll): \(across) square eye distances")
+            print("a hat at yaw \(yaw), roll \(roll): \(across) square eye distances")
             #expect((1.5...4.5).contains(across))
             for i in 17..<48 {
                 let mark = face.landmarks[i]
@@ -75,7 +75,7 @@ struct MeshLayerTests {
         let whole = Self.covered(
             worn(try Self.solid(ring, #""shadow": 0, "occluder": false,"#), on: Self.wall, [Self.face()]))
         let lost = whole.subtracting(hidden)
-        impostor("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
+        print("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
         #expect(hidden.isSubset(of: whole))
         #expect(lost.count > whole.count / 10 && lost.count < whole.count * 6 / 10)
         // All of it within the head's width.
@@ -102,7 +102,7 @@ struct MeshLayerTests {
                 picture[160, rows.0 + Int(Double(rows.1 - rows.0) * part)].x
             }
             // From above and the left, by default.
-            impostor("\(part.prefix(24)): luma \(luma(0.08)) above, \(luma(0.5)), \(luma(0.92)) below")
+            print("\(part.prefix(24)): luma \(luma(0.08)) above, \(luma(0.5)), \(luma(0.92)) below")
             #expect(rows.1 - rows.0 > 20)
             #expect(luma(0.08) > luma(0.92) + 8)
         }
@@ -129,7 +129,7 @@ struct MeshLayerTests {
                 if abs(way) > 3 && y > 160 { far += 1 }
             }
         }
-        impostor("a hat's shadow darkens \(darker) pixels")
+        print("a hat's shadow darkens \(darker) pixels")
         #expect(darker > 100 && lighter == 0 && far == 0)
     }
 
@@ -162,7 +162,7 @@ struct MeshLayerTests {
             return Self.covered(worn(mask, on: Self.wall, [Self.face()]), isGreen: true).count
         }
         let (plain, dyed) = (try green(false), try green(true))
-        impostor("green: \(plain) pixels of a picture, \(dyed) where it is tinted")
+        print("green: \(plain) pixels of a picture, \(dyed) where it is tinted")
         #expect(plain < 20 && dyed > 500)
     }
 
@@ -175,7 +175,7 @@ struct MeshLayerTests {
         let before = callocations_count()
         compositor.compose(&canvas, faces, placement: .identity, at: 0.2)
         let count = callocations_count() - before
-        impostor("two hats: \(count) calls for memory in a frame")
+        print("two hats: \(count) calls for memory in a frame")
         #expect(count == 0)
     }
 
@@ -220,7 +220,7 @@ struct MeshLayerTests {
             let moved = try Self.drawn(hat, face, on: &canvas)
             var fresh = Canvas(Self.layout)
             let (mean, worst) = Self.distance(moved, try Self.drawn(hat, face, on: &fresh))
-            impostor("a hat laid again, moved by \(shift): \(mean) levels from one drawn anew, at most \(worst)")
+            print("a hat laid again, moved by \(shift): \(mean) levels from one drawn anew, at most \(worst)")
             #expect(mean > 0, "it was drawn anew, at its full cost")
             #expect(mean < 3)
         }
@@ -279,7 +279,7 @@ struct MeshLayerTests {
             return (anew, worst, last)
         }
         let (still, moving) = (try wear(step: 0), try wear(step: 10))
-        impostor("turning in its place, and moving: \(still), \(moving)")
+        print("turning in its place, and moving: \(still), \(moving)")
         #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
     }
 
@@ -297,7 +297,7 @@ struct MeshLayerTests {
             let anew = try Self.drawn(hat, face(yaw: yaw), on: &fresh)
             let isDue = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &patient), anew).worst == 0
             let off = Self.distance(try Self.drawn(hat, face(yaw: yaw), on: &prompt), anew)
-            impostor("turned by \(yaw): off by \(off)")
+            print("turned by \(yaw): off by \(off)")
             guard isDue, off.worst > 0 else { continue }
             lagging.append(yaw)
             #expect(off.mean < 6)

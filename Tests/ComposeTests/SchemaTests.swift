@@ -47,24 +47,24 @@ import Testing
 
     /// Layers.
     private static let more = ##"""
-        {"kind": "treatment", "way": "block", "shape": "bar", "color": "#000000"}
+        {"kind": "anonymize", "mode": "block", "shape": "bar", "color": "#000000"}
 
-        {"kind": "treatment", "way": "blur", "size": 0.5}
+        {"kind": "anonymize", "mode": "blur", "size": 0.5}
 
         {"kind": "swap"}
 
-        {"kind": "merge", "way": "feather", "art": "a.svg", "strength": 0.5,
+        {"kind": "merge", "mode": "feather", "art": "a.svg", "strength": 0.5,
          "pins": [{"art": [5, 5], "face": "eyes"}], "eyeDistance": 4}
 
-        {"kind": "effect", "way": "adjust", "warmth": 0.2}
+        {"kind": "effect", "mode": "adjust", "warmth": 0.2}
 
-        {"kind": "effect", "way": "hud", "color": "#00ff00"}
+        {"kind": "effect", "mode": "hud", "color": "#00ff00"}
 
-        {"kind": "effect", "way": "screen", "art": "a.svg", "fit": "cover"}
+        {"kind": "effect", "mode": "screen", "art": "a.svg", "fit": "cover"}
 
-        {"kind": "effect", "way": "tint", "color": "#ff0000"}
+        {"kind": "effect", "mode": "tint", "color": "#ff0000"}
 
-        {"kind": "effect", "way": "tint", "colors": ["#ff0000"], "random": true, "period": 900}
+        {"kind": "effect", "mode": "tint", "colors": ["#ff0000"], "random": true, "period": 900}
 
         {"kind": "frame", "art": "a.svg", "fit": "border", "border": [1, 1, 1, 1]}
 
@@ -135,8 +135,8 @@ import Testing
         #"{"version": 1, "layers": [{"kind": "sprite", "art": "a.svg", "pins": []}]}"#,
         #"{"version": 1, "layers": [{"kind": "sprite", "art": "a.svg", "pins": [{"art": [0], "face": "nose"}]}]}"#,
         #"{"version": 1, "layers": [{"kind": "sprite", "art": "a.svg", "pins": [{"art": [0, 0], "face": "toe"}]}]}"#,
-        #"{"version": 1, "layers": [{"kind": "effect", "way": "grey", "opacity": 2}]}"#,
-        #"{"version": 1, "layers": [{"kind": "treatment", "way": "block", "color": "red"}]}"#,
+        #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "opacity": 2}]}"#,
+        #"{"version": 1, "layers": [{"kind": "anonymize", "mode": "block", "color": "red"}]}"#,
     ])
     func `what the reader refuses, the schema does not allow`(text: String) throws {
         let json = try JSON(Array(text.utf8), file: "t")

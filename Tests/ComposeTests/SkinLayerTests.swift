@@ -13,7 +13,7 @@ private let masks = masksFolder
 /// A face of 100 pixels between the eyes.
 private func face(yaw: Float = 0, open: Float = 0) -> Face {
     var face = Face.mean
-    let (c, s) = (cos(radians(yaw)) * 100, sin(radians(yaw)) * 100)
+    let (c, s) = (Frames.cos(radians(yaw)) * 100, Frames.sin(radians(yaw)) * 100)
     face.head = HeadPlacement(x: [c, 0, -s], y: [0, 100, 0], origin: Point(640, 300))
     face.landmarks = face.head.landmarks
     // A closed mouth's inner lips touch; an open one's lower lip and chin go down.

@@ -102,7 +102,7 @@ struct SpriteLayerTests {
             #"{"kind": "sprite", "art": "beard.png", "light": 0, "lips": "through", \#(pins)}"#)
         for roll in [Float(0), 40, -75] {
             var face = head
-            let (c, s) = (cos(radians(roll)) * 60, sin(radians(roll)) * 60)
+            let (c, s) = (Frames.cos(radians(roll)) * 60, Frames.sin(radians(roll)) * 60)
             face.head = HeadPlacement(x: [c, -s, 0], y: [s, c, 0], origin: Point(160, 110))
             face.landmarks = face.head.landmarks
             // An open mouth.
@@ -215,8 +215,8 @@ struct SpriteLayerTests {
         let swing = #""motion": {"swing": {"frequency": 2}}"#
         let pins = #""pins": [{"art": [0, 0], "face": "right_eye"}, {"art": [40, 0], "face": "left_eye"}]"#
         for (text, reason) in [
-            (#"{"kind": "treatment", "way": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#, "'frames'"),
-            (#"{"kind": "treatment", "way": "blur", \#(swing)}"#, "'swing'"),
+            (#"{"kind": "anonymize", "mode": "blur", "motion": {"frames": [{"art": "a.png"}]}}"#, "'frames'"),
+            (#"{"kind": "anonymize", "mode": "blur", \#(swing)}"#, "'swing'"),
             (#"{"kind": "sprite", "art": "a.png", \#(pins), \#(swing)}"#, "2 pins"),
         ] {
             let problem = try #require(throws: Problem.self) { try atelier.layer(text) }

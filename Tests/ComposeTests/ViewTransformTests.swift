@@ -46,7 +46,7 @@ import TestSupport
             let before = pixels(source.view)
             for isMirrored in [false, true] {
                 var rotator = Rotator(from: layout, rotation: rotation, isMirrored: isMirrored)
-                try rotator.rotation(source.view)
+                try rotator.rotate(source.view)
                 let size = (rotator.frame.layout.width, rotator.frame.layout.height)
                 let isAcross = rotation == .quarter || rotation == .threeQuarters
                 #expect(size == (isAcross ? (height, width) : (width, height)))
@@ -79,9 +79,9 @@ import TestSupport
         let layout = FrameLayout(width: 64, height: 48, format: format)
         let source = picture(layout)
         var one = Rotator(from: layout, rotation: .none, isMirrored: true)
-        try one.rotation(source.view)
+        try one.rotate(source.view)
         var two = Rotator(from: one.frame.layout, rotation: .none, isMirrored: true)
-        try two.rotation(one.frame.view)
+        try two.rotate(one.frame.view)
         var back = Frame(layout)
         convert(two.frame.view, into: &back)
         #expect(back.array == source.array)

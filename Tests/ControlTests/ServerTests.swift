@@ -38,9 +38,9 @@ import Testing
             // So much that a client who does not read is over its share soon.
             return [
                 (
-                    .figures,
+                    .metrics,
                     JSON([
-                        "event": "figures", "number": JSON(number), "text": JSON(String(repeating: "x", count: 20_000)),
+                        "event": "metrics", "number": JSON(number), "text": JSON(String(repeating: "x", count: 20_000)),
                     ])
                 )
             ]
@@ -108,7 +108,7 @@ import Testing
         shutdown(descriptor, CInt(SHUT_WR))
         #expect(read(descriptor, lines: 1).first?.contains("not-now") == true)
         var other = try place.client()
-        _ = try other.ask(JSON(["request": "resume"]), within: patience)
+        _ = try other.perform(JSON(["request": "resume"]), within: patience)
         #expect(read(descriptor, lines: 1).map { $0.contains("late") } == [true])
         var byte: UInt8 = 0
         #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
@@ -178,9 +178,9 @@ import Testing
         place.echo.most.store(0, ordering: .relaxed)
         let slow = try place.raw()
         defer { close(slow) }
-        write(slow, "{\"request\": \"subscribe\", \"events\": [\"figures\"]}\n")
+        write(slow, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
         var good = try place.client()
-        _ = try good.ask(JSON(["request": "subscribe", "events": ["figures"]]), within: patience)
+        _ = try good.perform(JSON(["request": "subscribe", "events": ["metrics"]]), within: patience)
         // 20 KB each: socket and share of the other are full after some forty.
         var last = 0.0
         for _ in 0..<100 {

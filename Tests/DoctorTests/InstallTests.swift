@@ -20,7 +20,7 @@ private final class Session {
         (choices.isDry, choices.hasModule, choices.hasEdited) = (isDry, hasModule, hasEdited)
         let user = Installer.Console(
             print: { self.said.append($0) },
-            query: answer.map { answer in
+            confirm: answer.map { answer in
                 { _ in
                     self.questions += 1
                     return answer
@@ -36,7 +36,7 @@ private final class Session {
             choices: choices, user: user)
     }
 
-    func message(_ text: String) -> Bool { said.contains { $0.contains(text) } }
+    func printed(_ text: String) -> Bool { said.contains { $0.contains(text) } }
 }
 
 private let units = "/home/ann/.config/systemd/user"
@@ -62,11 +62,11 @@ private func home() throws -> Machine {
     let bare = try #require(machine.text("\(units)/guise.service"))
     #expect(!bare.contains("\nPrivateUsers=") && !bare.contains("\nProtect"))
     #expect(bare.contains("\nNoNewPrivileges=yes\n"))
-    #expect(session.message("lets no user have namespaces"))
+    #expect(session.printed("lets no user have namespaces"))
     machine.programs["systemd-run --user --quiet --wait --property=PrivateUsers=yes true"] = .text("")
     try session.installer(machine).install()
     #expect(machine.text("\(units)/guise.service")?.contains("\nPrivateUsers=yes\n") == true)
-    #expect(!session.message("namespaces"))
+    #expect(!session.printed("namespaces"))
 }
 
 @Test func `what install puts into place, uninstall takes away, and nothing else`() throws {
@@ -81,7 +81,7 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.socket")?.contains("ListenStream=%t/guise/control.sock\n") == true)
     #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
     #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
-    #expect(session.message("guise now starts with its first command"))
+    #expect(session.printed("guise now starts with its first command"))
     // What the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
     try machine.put("/run/user/1000/guise/video10.lock", "9")
@@ -99,8 +99,8 @@ private func home() throws -> Machine {
     try session.installer(machine).install()
     let service = machine.text("\(units)/guise.service")
     try session.installer(machine).install()
-    #expect(session.message("is there: \(units)/guise.service"))
-    #expect(!session.message("wrote"))
+    #expect(session.printed("is there: \(units)/guise.service"))
+    #expect(!session.printed("wrote"))
     #expect(machine.text("\(units)/guise.service") == service)
     // The program has moved: what nobody has edited follows.
     try session.installer(machine, program: "/opt/my guise/100%/guise").install()
@@ -116,11 +116,11 @@ private func home() throws -> Machine {
     try machine.put("\(units)/guise.service", edited)
     try session.installer(machine).install()
     #expect(machine.text("\(units)/guise.service") == edited)
-    #expect(session.message("kept, for it was edited (--force replaces it): \(units)/guise.service"))
+    #expect(session.printed("kept, for it was edited (--force replaces it): \(units)/guise.service"))
     try session.installer(machine).uninstall()
     #expect(machine.text("\(units)/guise.service") == edited)
     #expect(machine.text("\(units)/guise.socket") == nil, "the rest goes")
-    #expect(session.message("kept, for it was edited (--force removes it): \(units)/guise.service"))
+    #expect(session.printed("kept, for it was edited (--force removes it): \(units)/guise.service"))
     try session.installer(machine, hasEdited: true).install()
     #expect(machine.text("\(units)/guise.service")?.contains("WatchdogSec=10\n") == true)
     try machine.put("\(units)/guise.service", edited)
@@ -157,7 +157,7 @@ private func home() throws -> Machine {
     try session.installer(machine).install()
     #expect(machine.text("\(units)/guise.service") != nil)
     #expect(
-        session.message(
+        session.printed(
             "in your session, run: systemctl --user daemon-reload && systemctl --user enable --now guise.socket"))
 }
 
@@ -169,13 +169,13 @@ private func home() throws -> Machine {
     try session.installer(machine, answer: true, hasModule: true, isDry: true).install()
     #expect(machine.names == before)
     #expect(session.ran.isEmpty && session.questions == 0)
-    #expect(session.message("would write: \(units)/guise.service"))
-    #expect(session.message("would run: systemctl --user enable --now guise.socket"))
+    #expect(session.printed("would write: \(units)/guise.service"))
+    #expect(session.printed("would run: systemctl --user enable --now guise.socket"))
     try session.installer(machine).install()
     let installed = machine.names
     try session.installer(machine, answer: true, hasModule: true, isDry: true).uninstall()
     #expect(machine.names == installed)
-    #expect(session.message("would remove: \(units)/guise.service"))
+    #expect(session.printed("would remove: \(units)/guise.service"))
 }
 
 @Test func `root's commands are shown, and run only after a yes`() throws {
@@ -194,14 +194,14 @@ private func home() throws -> Machine {
     let session = Session()
     for answer in [nil, false, true] {
         try session.installer(machine, answer: answer, hasModule: true).install()
-        for command in commands { #expect(session.message(command.joined(separator: " "))) }
-        #expect(session.message("    options v4l2loopback devices=1 video_nr=10"), "the file is shown")
+        for command in commands { #expect(session.printed(command.joined(separator: " "))) }
+        #expect(session.printed("    options v4l2loopback devices=1 video_nr=10"), "the file is shown")
         #expect(session.ran == (answer == true ? commands : []))
         #expect(session.questions == (answer == nil ? 0 : 1))
     }
     print(session.said.joined(separator: "\n"))
     try session.installer(machine, answer: true, hasModule: false).install()
-    #expect(session.ran.isEmpty && !session.message("/etc/"))
+    #expect(session.ran.isEmpty && !session.printed("/etc/"))
 }
 
 @Test func `module files that are there need no root, and go with a yes`() throws {
@@ -216,13 +216,13 @@ private func home() throws -> Machine {
     #expect(session.ran.isEmpty && session.questions == 0)
     try session.installer(machine, answer: true, hasModule: true).uninstall()
     #expect(session.ran == [["sudo", "rm", "-f", "/etc/modprobe.d/guise.conf", "/etc/modules-load.d/guise.conf"]])
-    #expect(!session.message("was edited"))
+    #expect(!session.printed("was edited"))
     try machine.put("/etc/modprobe.d/guise.conf", "options v4l2loopback video_nr=4\n")
     try session.installer(machine, answer: false, hasModule: true).uninstall()
-    #expect(session.message("/etc/modprobe.d/guise.conf was edited"))
+    #expect(session.printed("/etc/modprobe.d/guise.conf was edited"))
     #expect(session.ran.isEmpty)
     try session.installer(machine, answer: false, hasModule: true).install()
-    #expect(session.message("/etc/modprobe.d/guise.conf is there with another text"))
+    #expect(session.printed("/etc/modprobe.d/guise.conf is there with another text"))
 }
 
 @Test func `a module that is loaded already, and options of others, are told`() throws {
@@ -231,9 +231,9 @@ private func home() throws -> Machine {
     try machine.put("/etc/modprobe.d/obs.conf", "# OBS\noptions v4l2loopback video_nr=2\n")
     let session = Session()
     try session.installer(machine, hasModule: true).install()
-    #expect(session.message("/etc/modprobe.d/obs.conf has options for v4l2loopback too"))
-    #expect(session.message("is loaded with what it has"))
-    #expect(!session.message("sudo modprobe v4l2loopback"))
+    #expect(session.printed("/etc/modprobe.d/obs.conf has options for v4l2loopback too"))
+    #expect(session.printed("is loaded with what it has"))
+    #expect(!session.printed("sudo modprobe v4l2loopback"))
 }
 
 @Test func `the shipped options are those that the fixes name`() throws {
@@ -251,6 +251,6 @@ private func home() throws -> Machine {
     machine.system.query = { _, _ in .line("{\"ok\": {}}") }
     let session = Session()
     try session.installer(machine).uninstall()
-    #expect(session.message("kept while a guise runs: /run/user/1000/guise"))
+    #expect(session.printed("kept while a guise runs: /run/user/1000/guise"))
     #expect(machine.names.contains("run/user/1000/guise/control.sock"))
 }

@@ -58,7 +58,8 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     ("YUYV:1280x720@30", Finding.State.ok, "YUYV 1280x720"), ("YUYV:848x480@30", .warning, "Firefox does not list it"),
     ("YU12:640x480@15", .ok, "YU12 640x480"), ("RGB3:640x480@30", .error, "browsers do not take"),
 ])
-func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, message: String) throws {
+func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, message: String) throws
+{
     let machine = try Machine()
     machine.addLoopback(capture: true, output: false)
     try machine.put("/sys/class/video4linux/video10/format", "\(format)\n")

@@ -24,7 +24,7 @@ extension EndToEnd {
             ("{\"page\":\n{\"port\": \"no\"}}", 2, "'page.port' is a text", "0 to 65535"),
             ("{\"output\": {\n\"width\": 70000}}", 2, "'output.width' is 70000", "allowed: 64 to 4096"),
             ("{\"output\": {\"height\": 481}}", 1, "'output.height' is 481", "even numbers"),
-            ("{\"faces\": {\"most\": 1.5}}", 1, "'faces.most' is 1.5", "whole numbers"),
+            ("{\"faces\": {\"max\": 1.5}}", 1, "'faces.max' is 1.5", "whole numbers"),
             ("{\"sinks\": []}", 1, "'sinks' is an empty list", "at least one sink"),
             ("{\"camera\": 3}", 1, "'camera' is a number", "an object"),
             ("[]", 1, "the file is a list", "an object"),

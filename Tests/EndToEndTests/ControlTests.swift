@@ -79,8 +79,8 @@ extension EndToEnd {
             #expect(try guise.worn == ["stubble"])
             try configure(#""masks": ["beanie"]"#)
             #expect(guise.waits { _ in try guise.worn == ["beanie"] })
-            #expect(try guise.guise("set", "faces.most", "2").code == 0)
-            #expect(try guise.guise("set", "faces.most", "99").errors.contains("allowed: 1 to 8"))
+            #expect(try guise.guise("set", "faces.max", "2").code == 0)
+            #expect(try guise.guise("set", "faces.max", "99").errors.contains("allowed: 1 to 8"))
             #expect(try guise.guise("set", "faces.mst", "2").errors.contains("did you mean 'most'?"))
         }
 

@@ -24,7 +24,7 @@ extension EndToEnd {
                 guise = try RunningGuise(
                     ["--no-open"], command: "page",
                     config:
-                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "faces": {"smallest": 0.1}, \#(RunningGuise.smallOutput)}"#,
+                        #"{"page": {"port": 0}, "source": "sample", "sinks": ["null"], "masks": [], "faces": {"minSize": 0.1}, \#(RunningGuise.smallOutput)}"#,
                     in: given)
                 let link = try #require(try guise.ask("page")["address"]?.string)
                 let match = try #require(link.wholeMatch(of: /http:\/\/127\.0\.0\.1:(\d+)\/#([0-9a-f]{64})/))
@@ -81,7 +81,7 @@ extension EndToEnd {
                     return green > 170 && red < 140 && blue < 150
                 }
             }
-            let marked = try picture("picture=after&marks=1")
+            let marked = try picture("picture=after&overlay=1")
             print("\(greens(after)) green pixels without marks, \(greens(marked)) with them")
             #expect(greens(marked) > greens(after) + 100)
             /// The part of the lower edge that is white: all of it in a polaroid, and never all of it without one.
@@ -272,12 +272,12 @@ extension EndToEnd {
 
         @Test func `what holds is saved, with what is worn`() throws {
             _ = try stage.scratch.guise("wear", "crown", "stubble")
-            _ = try stage.scratch.guise("set", "faces.most", "3")
+            _ = try stage.scratch.guise("set", "faces.max", "3")
             let saved = try stage.scratch.guise("save")
             #expect(saved.out == stage.scratch.path("config/guise/config.json") + "\n", "\(saved)")
             let json = try stage.json("config/guise/config.json")
             #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
-            #expect(json["faces"]?["most"]?.number == 3 && json["page"]?["port"]?.number == 0)
+            #expect(json["faces"]?["max"]?.number == 3 && json["page"]?["port"]?.number == 0)
             // With how they are worn.
             #expect(try stage.scratch.guise("wear", "heart-glasses", "crown").code == 0)
             #expect(try stage.scratch.guise("set", "crown", "opacity", "0.5").code == 0)

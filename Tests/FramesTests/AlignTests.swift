@@ -20,7 +20,9 @@ private struct Patch {
         samples = (0..<Self.side * Self.side).map { i in
             let p = back(Point(Float(i % Self.side), Float(i / Self.side)))
             let (x, y) = (p.x * detail, p.y * detail)
-            let waves = 30 * sin(x / 5 + 0.4 * sin(y / 7)) + 24 * sin(y / 6 - x / 17) + 16 * sin((x - y) / 11)
+            let waves =
+                30 * Frames.sin(x / 5 + 0.4 * Frames.sin(y / 7)) + 24 * Frames.sin(y / 6 - x / 17) + 16
+                * Frames.sin((x - y) / 11)
             return UInt8(max(0, min(255, (128 + waves) * gain + offset)))
         }
     }

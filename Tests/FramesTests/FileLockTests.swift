@@ -22,7 +22,7 @@ import Testing
         } catch {
             switch error {
             case .held(let holder): return "held by \(holder)"
-            case .system(let code): return message(of: code)
+            case .system(let code): return errorMessage(of: code)
             }
         }
     }
@@ -98,15 +98,15 @@ import Testing
     @Test func `a link in the file's place is not followed`() throws {
         let precious = try scratch.write("precious", "precious")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: precious)
-        #expect(Self.outcome(of: path) == message(of: ELOOP))
+        #expect(Self.outcome(of: path) == errorMessage(of: ELOOP))
         let text = try scratch.read("precious")
         #expect(text == Data("precious".utf8))
     }
 
     @Test func `a folder in the file's place, or none for it, is what the system says`() throws {
         try scratch.makeFolder("a.lock")
-        #expect(Self.outcome(of: path) == message(of: EISDIR))
-        #expect(Self.outcome(of: scratch.path("none/a.lock")) == message(of: ENOENT))
+        #expect(Self.outcome(of: path) == errorMessage(of: EISDIR))
+        #expect(Self.outcome(of: scratch.path("none/a.lock")) == errorMessage(of: ENOENT))
         #expect(scratch.names() == ["a.lock"])
     }
 

@@ -31,6 +31,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (#"{"faces": {"most": 3}}"#, "'faces.most'", "'faces.max'"),
+        (#"{"faces": {"smallest": 0.1}}"#, "'faces.smallest'", "'faces.minSize'"),
+        (#"{"view": {"most": 3}}"#, "'view.most'", "'view.maxZoom'"),
+    ])
+    func `a key that was renamed is an error that names the new key`(text: String, old: String, new: String) throws {
+        let problem = #expect(throws: Problem.self) { try read(text) }
+        #expect(problem?.message == "c.json:1: the key \(old) has a new name" && problem?.fix == "write \(new)")
+    }
+
     @Test func `what holds is written with every key, and read as the same`() throws {
         let text = try packageFile("config.json")
         let standard = try JSON(Array(text.utf8), file: "config.json")
@@ -45,9 +55,9 @@ import Testing
             {"source": "/dev/video7", "sinks": ["null", "page"],
              "masks": ["cat", {"name": "full-beard", "opacity": 0.25, "choices": {"hair": "#102030"}}],
              "camera": {"when": "always", "rate": 25},
-             "view": {"mirror": true, "rotate": 270, "crop": [0.1, 0, 0.25, 0.45], "zoom": "face", "most": 2.5},
+             "view": {"mirror": true, "rotate": 270, "crop": [0.1, 0, 0.25, 0.45], "zoom": "face", "maxZoom": 2.5},
              "output": {"width": 640, "height": 480, "rate": 29.97}, "privacy": {"onLostFace": "cover"},
-             "faces": {"most": 3, "smallest": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
+             "faces": {"max": 3, "minSize": 0.11, "hold": 1.5, "cats": false}, "page": {"port": 0}}
             """)
         #expect(try read(odd.json.text) == odd)
         #expect(try read(odd.json.pages) == odd)
@@ -70,7 +80,7 @@ import Testing
         expected.output.width = 640
         expected.faces.most = 2
         let text = """
-            {"masks": ["cat", "round-glasses"], "output": {"width": 640}, "faces": {"most": 2}}
+            {"masks": ["cat", "round-glasses"], "output": {"width": 640}, "faces": {"max": 2}}
             """
         #expect(try read(text) == expected)
         #expect(try read("{}") == Configuration())

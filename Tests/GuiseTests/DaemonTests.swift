@@ -17,7 +17,7 @@ import Testing
     /// A daemon at home in a folder of its own.
     private final class House {
         static let standard = """
-            {"source": "camera", "masks": [], "faces": {"most": 4}, "output": {"width": 64, "height": 64}}
+            {"source": "camera", "masks": [], "faces": {"max": 4}, "output": {"width": 64, "height": 64}}
             """
         let scratch: ScratchFolder
         let context: AppContext
@@ -45,7 +45,7 @@ import Testing
                 """, "config/guise/Masks/aa-choices/mask.json")
             try scratch.write(
                 """
-                {"version": 1, "layers": [{"kind": "effect", "way": "grey"}]}
+                {"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}
                 """, "config/guise/Masks/ab-grey/mask.json")
             context = try AppContext(paths: Paths(environment: scratch.environment))
             var settings = Settings()
@@ -199,7 +199,7 @@ import Testing
 
     @Test func `next and random never put on a mask that hides faces`() throws {
         let house = try House()
-        let hiding = Set(house.context.library.labels.filter(\.isHiding).map(\.name))
+        let hiding = Set(house.context.library.summaries.filter(\.isHiding).map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
         for _ in house.context.library.names {
             #expect(try hiding.isDisjoint(with: house.worn(.next)))
@@ -233,7 +233,7 @@ import Testing
 
     @Test func `next and previous go round all masks, one at a time`() throws {
         let house = try House()
-        let names = house.context.library.labels.filter { !$0.isHiding }.map(\.name)
+        let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
         #expect(try house.worn(.next) == [names[0]])
         #expect(try house.worn(.next) == [names[1]])
@@ -248,7 +248,7 @@ import Testing
 
     @Test func `by chance comes one that is not worn`() throws {
         let house = try House()
-        let names = house.context.library.labels.filter { !$0.isHiding }.map(\.name)
+        let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         _ = try house.ask(.wear(Array(names.dropFirst())))
         #expect(try house.worn(.random) == [names[0]])
         for _ in 0..<20 {
@@ -263,7 +263,7 @@ import Testing
 
     @Test func `a surprise is another mask for each person, and is everybody's when it is worn by name`() throws {
         let house = try House()
-        let personal = Set(house.context.library.labels.filter(\.isPersonal).map(\.name))
+        let personal = Set(house.context.library.summaries.filter(\.isPersonal).map(\.name))
         try #require(personal.count > 8)
         var before: Set<String> = []
         for _ in 0..<5 {
@@ -275,7 +275,8 @@ import Testing
         }
         let names = house.loader.selections.map(\.mask)
         let shared = try #require(try house.ask(.wear(names))["masks"]?.elements)
-        #expect(shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.turn == nil })
+        #expect(
+            shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.personSlot == nil })
     }
 
     @Test func `what a mask lets one choose is set, and stays as long as it is worn`() throws {
@@ -368,7 +369,7 @@ import Testing
         let requestError = house.requestError(.startRecording(house.scratch.path("b.mp4")))
         #expect(requestError?.code == .notNow && requestError?.message.contains("running already") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
-        house.mailbox.now.recorder?.offer(PublishableFrame(frame.view))
+        house.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
         #expect(try house.ask(.status)["recording"]?["path"]?.string == path)
         let ended = try house.ask(.stopRecording)
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
@@ -389,7 +390,7 @@ import Testing
         let recorder = try #require(house.mailbox.now.recorder)
         let frame = Frame(canvas)
         waits {
-            recorder.offer(PublishableFrame(frame.view))
+            recorder.enqueue(PublishableFrame(frame.view))
             return recorder.progress.problem != nil
         }
         var told: [JSON] = []
@@ -411,8 +412,8 @@ import Testing
     @Test func `a key of the configuration is set for the loop, and written nowhere`() throws {
         let house = try House()
         let file = try house.scratch.read("config/guise/config.json")
-        let answer = try house.ask(.set(mask: nil, key: "faces.most", value: 2)).text
-        #expect(answer == #"{"key":"faces.most","value":2,"notes":[]}"#)
+        let answer = try house.ask(.set(mask: nil, key: "faces.max", value: 2)).text
+        #expect(answer == #"{"key":"faces.max","value":2,"notes":[]}"#)
         #expect(house.mailbox.now.faces.most == 2)
         _ = try house.ask(.set(mask: nil, key: "view.mirror", value: true))
         _ = try house.ask(.set(mask: nil, key: "privacy.onLostFace", value: "cover"))
@@ -422,7 +423,7 @@ import Testing
         _ = try house.ask(.set(mask: nil, key: "masks", value: ["ab-grey"]))
         #expect(house.loader.selections == [MaskSelection("ab-grey")])
         let values = try house.values
-        #expect(values["faces"]?["most"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
+        #expect(values["faces"]?["max"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
         #expect(values["masks"]?.text == #"["ab-grey"]"#)
         let fileNow = try house.scratch.read("config/guise/config.json")
         #expect(fileNow == file)
@@ -440,11 +441,11 @@ import Testing
     }
 
     static let wrongValues: [(String, JSON, String)] = [
-        ("faces.most", 99, "allowed: 1 to 8"), ("faces.most", 1.5, "whole numbers"), ("faces.most", "2", "a number"),
+        ("faces.max", 99, "allowed: 1 to 8"), ("faces.max", 1.5, "whole numbers"), ("faces.max", "2", "a number"),
         ("faces.mst", 2, "did you mean 'most'?"), ("facs", 1, "did you mean 'faces'?"),
         ("view.mirror", 1, "true or false"), ("view.rotate", 45, "allowed: 0, 90, 180, 270"),
         ("privacy.onLostFace", "hide", "allowed: "), ("output.width", 65, "even numbers"),
-        ("sinks", [], "at least one"), ("faces", 7, "an object"), ("faces.most.more", 1, "'faces.most' is an object"),
+        ("sinks", [], "at least one"), ("faces", 7, "an object"), ("faces.max.more", 1, "'faces.max' is an object"),
         ("", 1, "is no key"), ("faces.", 1, "is no key"), ("a.b.c.d.e", 1, "is no key"),
     ]
 
@@ -463,14 +464,14 @@ import Testing
 
     @Test func `what holds is saved, with what is worn, and read again`() throws {
         let house = try House()
-        _ = try house.ask(.set(mask: nil, key: "faces.most", value: 3))
+        _ = try house.ask(.set(mask: nil, key: "faces.max", value: 3))
         _ = try house.ask(.show("aa-choices"))
         _ = try house.ask(.set(mask: "aa-choices", key: "opacity", value: 0.5))
         _ = try house.ask(.show("ab-grey"))
         let path = house.scratch.path("config/guise/config.json")
         #expect(try house.ask(.save)["path"]?.string == path)
         let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
-        #expect(saved["faces"]?.text == #"{"most":3}"#, "keys that nobody gave are not written")
+        #expect(saved["faces"]?.text == #"{"max":3}"#, "keys that nobody gave are not written")
         let masks = saved["masks"]?.text
         #expect(masks == #"[{"name":"aa-choices","opacity":0.5,"choices":{}},"ab-grey"]"#)
         let before = try house.values.text
@@ -485,12 +486,12 @@ import Testing
         let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         let first = try #require(try house.ask(.configuration)["file"]?.string)
         #expect(house.context.paths.isShared(first))
-        _ = try house.ask(.set(mask: nil, key: "faces.most", value: 3))
+        _ = try house.ask(.set(mask: nil, key: "faces.max", value: 3))
         let path = house.scratch.path("config/guise/config.json")
         #expect(try house.ask(.save)["path"]?.string == path)
         #expect(try house.ask(.configuration)["file"]?.string == path)
         let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
-        #expect(saved["faces"]?["most"]?.number == 3)
+        #expect(saved["faces"]?["max"]?.number == 3)
         let installedNow = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         #expect(installedNow == installed)
     }
@@ -499,7 +500,7 @@ import Testing
         let house = try House()
         try house.write(
             configuration: """
-                {"source": "/dev/video9", "masks": ["ab-grey"], "faces": {"most": 3}, "output": {"width": 640}}
+                {"source": "/dev/video9", "masks": ["ab-grey"], "faces": {"max": 3}, "output": {"width": 640}}
                 """)
         let notes = try house.notes(.reload)
         #expect(notes == ["'output' takes effect at the next start"])
@@ -533,7 +534,7 @@ import Testing
             let requestError = try #require(house.requestError(verb), "\(verb)")
             #expect(requestError.message.contains(words), "\(verb): \(requestError)")
         }
-        try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"most\": 2}}")
+        try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"max\": 2}}")
         let requestError = try #require(house.requestError(.reload))
         #expect(requestError.message.contains(words), "\(requestError)")
         let after = try house.values.text
@@ -588,22 +589,22 @@ import Testing
         #expect(house.news.isEmpty, "it was worn already")
         house.daemon.setCamera("a camera")
         var loopStatus = LoopStatus()
-        func log(_ change: (inout LoopStatus) -> Void) -> [String] {
+        func publish(_ change: (inout LoopStatus) -> Void) -> [String] {
             change(&loopStatus)
             house.mailbox.update(loopStatus)
             let texts = house.news.map(\.text)
             let more = house.news
             return more.isEmpty ? texts : ["told twice"]
         }
-        let watched = tell { $0.isWatched = true }
+        let watched = publish { $0.isWatched = true }
         #expect(watched == [#"{"event":"consumer","watched":true,"call":null}"#])
-        let read = tell { $0.isRead = true }
+        let read = publish { $0.isRead = true }
         #expect(read == [#"{"event":"consumer","watched":true,"call":true}"#])
-        let opened = tell { $0.camera = .open }
+        let opened = publish { $0.camera = .open }
         #expect(opened == [#"{"event":"camera","camera":"open","source":"a camera"}"#])
-        let faces = tell { ($0.faces, $0.predicted) = (2, 1) }
+        let faces = publish { ($0.faces, $0.predicted) = (2, 1) }
         #expect(faces == [#"{"event":"faces","faces":2,"predicted":1}"#])
-        let frames = tell { ($0.frames, $0.rate) = (300, 30) }
+        let frames = publish { ($0.frames, $0.rate) = (300, 30) }
         #expect(frames.isEmpty, "that goes with the figures")
         house.daemon.report("one")
         house.daemon.report("two")
@@ -616,7 +617,7 @@ import Testing
         let house = try House()
         let metrics = house.daemon.pendingEvents().filter { $0.topic == .metrics }.map(\.event)
         try #require(metrics.count == 1)
-        #expect(metrics[0]["event"]?.string == "figures" && metrics[0]["paused"]?.bool == false)
+        #expect(metrics[0]["event"]?.string == "metrics" && metrics[0]["paused"]?.bool == false)
         #expect(metrics[0]["latency"]?["p99"]?.number == 0)
     }
 }

@@ -407,7 +407,7 @@ extension ScratchFolder {
     func makeBrightMask(_ name: String = "bright", _ more: String = "") throws {
         try write(
             """
-            {"version": 1, \(more)"layers": [{"kind": "effect", "way": "adjust", "brightness": 0.5}]}
+            {"version": 1, \(more)"layers": [{"kind": "effect", "mode": "adjust", "brightness": 0.5}]}
             """, "Masks/\(name)/mask.json")
     }
 

@@ -117,7 +117,7 @@ import Track
         var pipeline = try pipeline()
         let frame = halves()
         var viewTransform = ViewTransform()
-        viewTransform.turn = .quarter
+        viewTransform.rotation = .quarter
         pipeline.setView(viewTransform)
         try pipeline.process(frame.view, at: moment(0))
         // The left is on top now, 36 pixels wide.
@@ -175,11 +175,11 @@ import Track
                 loader.select(names.map { MaskSelection($0) })
                 listen(wakeEvent)
                 let hasMaskUpdate = pipeline.hasMaskUpdate
-                #expect(hasNews)
+                #expect(hasMaskUpdate)
             }
             try pipeline.process(frame.view, at: moment(number))
             let hasMaskUpdate = pipeline.hasMaskUpdate
-            #expect(!hasNews)
+            #expect(!hasMaskUpdate)
             seen.append(luma(pipeline.gate.canvas.frame, 32, 24))
         }
         #expect(seen == [60, 115, 170, 60])

@@ -54,7 +54,7 @@ import Testing
         var lost = mark
         (lost.isPredicted, lost.box.x, lost.landmarks[0]) = (true, -100_000_000, Point(.nan, .infinity))
         let publisher = Publisher(place.preview, overlay: [mark, lost])
-        let (plain, marked) = (try Viewer(place, "marks=0"), try Viewer(place, "marks=1"))
+        let (plain, marked) = (try Viewer(place, "overlay=0"), try Viewer(place, "overlay=1"))
         publisher.publish()
         // Grays compress to nothing; lines do not.
         let sizes = (try plain.next().count, try marked.next().count)

@@ -149,7 +149,7 @@ import Testing
         try #require(masks.count > 10)
         // A bench wears something always: this has no art.
         try scratch.write(
-            "{\"version\": 1, \"layers\": [{\"kind\": \"effect\", \"way\": \"grey\"}]}",
+            "{\"version\": 1, \"layers\": [{\"kind\": \"effect\", \"mode\": \"grey\"}]}",
             "config/guise/Masks/bare/mask.json")
         let bare = try memory(["bare"], scratch)
         figure("memory without masks", bare, "MB")

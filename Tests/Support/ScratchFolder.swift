@@ -46,7 +46,7 @@ public final class ScratchFolder {
     /// Configures programs started by the test to look for large faces only, such as the sample's: searching a photo then
     /// takes about a quarter of the time.
     public func lookForLargeFaces() throws {
-        try write(#"{"faces": {"smallest": 0.1}}"#, "config/guise/config.json")
+        try write(#"{"faces": {"minSize": 0.1}}"#, "config/guise/config.json")
     }
 
     public func read(_ name: String) throws -> Data { try Data(contentsOf: url.appending(path: name)) }

@@ -71,7 +71,7 @@ struct CascadeFileTests {
             name: "smile", role: .face, path: "\(CascadeCatalog.systemFolder)/haarcascades/haarcascade_smile.xml",
             window: 36, eyes: Point(0.5, 0.4), eyeDistance: 0.4)
         let problem = #expect(throws: Problem.self) {
-            _ = try CascadeClassifier(entry, side: ScanScheduler.side, sweeps: true)
+            _ = try CascadeClassifier(entry, side: ScanScheduler.side, scansTiles: true)
         }
         #expect(problem?.kind == .unusable)
         #expect(problem?.message.contains("'smile'") == true && problem?.fix.contains("'face'") == true)

@@ -49,7 +49,7 @@ private enum Real {
             // 0.411 of the box apart, 0.436 above the mouth, and the middle of the three is at (0.5, 0.461).
             let drop = wanted[3] - (wanted[0] + wanted[1]) / 2
             let side = max(between / 0.411, drop.length / 0.436)
-            let start = Affine(scale: side, angle: atan2(-drop.x, drop.y), origin: Point())
+            let start = Affine(scale: side, angle: Frames.atan2(-drop.x, drop.y), origin: Point())
             let shift = (wanted[0] + wanted[1] + wanted[3]) / 3 - start(Point(0.5, 0.461))
             let box = Affine(a: start.a, b: start.b, c: start.c, d: start.d, tx: shift.x, ty: shift.y)
             let view = LumaView(samples: samples.span, width: photo.width, height: photo.height, rowStride: photo.width)

@@ -15,7 +15,7 @@ struct ModelFile {
         var random = Numbers()
         shape = (0..<68).flatMap { i in
             let angle = Float(i) * 0.37
-            return [0.5 + 0.4 * cos(angle), 0.5 + 0.4 * sin(angle)]
+            return [0.5 + 0.4 * Frames.cos(angle), 0.5 + 0.4 * Frames.sin(angle)]
         }
         // Real leaves lie near a space of few dimensions, and so do these.
         let space = (0..<12).map { _ in (0..<136).map { _ in random.next(-0.01...0.01) } }
@@ -139,7 +139,7 @@ struct Picture {
         (self.width, self.height) = (width, height)
         samples = (0..<width * height).map { i in
             let (x, y) = (Float(i % width), Float(i / width))
-            return UInt8(128 + 60 * sin(x / 9) + 60 * cos(y / 7 + x / 31))
+            return UInt8(128 + 60 * Frames.sin(x / 9) + 60 * Frames.cos(y / 7 + x / 31))
         }
     }
 

@@ -23,8 +23,8 @@ private func wall(_ width: Int, _ height: Int, square: PixelRect? = nil, noise: 
 
 extension FrameMotion {
     /// For tests: compares a picture.
-    fileprivate mutating func look(_ picture: Gray, known: [Rect] = []) {
-        look(
+    fileprivate mutating func update(_ picture: Gray, known: [Rect] = []) {
+        update(
             LumaView(
                 samples: picture.pixels.span, width: picture.width, height: picture.height, rowStride: picture.width),
             known: known.span)

@@ -18,7 +18,7 @@ struct RingTests {
         var damaged = 0
         let newest = try BufferRing.newest(of: limit, shortest: 100, damaged: &damaged) { () throws(Problem) in
             queue.isEmpty ? nil : queue.removeFirst()
-        } giveBack: {
+        } requeue: {
             back.append($0.index)
         }
         return (newest?.index, back, damaged)

@@ -97,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         counts = b"1"
         if self.path == "/picture":
-            # The first pictures may still be the card that is shown while the camera is opened.
+            # The first pictures may still be the placeholder that is shown while the camera is opened.
             if camera() != "open":
                 counts = b"0"
             elif len(body) != WIDTH * HEIGHT * 4:

@@ -3,8 +3,8 @@
 
     frames.py number CLIP W H             writes each frame's number into its bottom left corner
     frames.py numbers CLIP W H            prints the numbers of the frames, -1 where there is none
-    frames.py cards CLIP W H              prints 1 for each frame that is a card, else 0
-    frames.py pictures CLIP W H           prints how many different frames there are that are no cards
+    frames.py placeholders CLIP W H              prints 1 for each frame that is a placeholder, else 0
+    frames.py pictures CLIP W H           prints how many different frames there are that are no placeholders
     frames.py masks COUNT PLAIN MASKED SEEN W H
                                           asks for that many pictures of the clip in their order, and compares where
                                           their masks are
@@ -48,8 +48,8 @@ def read_number(frame, width, height):
     return number
 
 
-def is_card(frame):
-    """A card's corner has one colour: Y 48, U 138, V 124."""
+def is_placeholder(frame):
+    """A placeholder's corner has one colour: Y 48, U 138, V 124."""
     return all(abs(frame[i] - value) <= 3 for i, value in enumerate((48, 138, 48, 124)))
 
 
@@ -98,10 +98,10 @@ def main(command, *arguments):
             file.writelines(clips[0])
     elif command == "numbers":
         print(*(read_number(frame, width, height) for frame in clips[0]))
-    elif command == "cards":
-        print(*(int(is_card(frame)) for frame in clips[0]))
+    elif command == "placeholders":
+        print(*(int(is_placeholder(frame)) for frame in clips[0]))
     elif command == "pictures":
-        print(len({bytes(frame) for frame in clips[0] if not is_card(frame)}))
+        print(len({bytes(frame) for frame in clips[0] if not is_placeholder(frame)}))
     elif command == "masks":
         overlaps = compare_masks(int(count), *clips, width, height)
         print("the masks overlap by", *(f"{overlap:.2f}" for overlap in overlaps))

@@ -1,6 +1,6 @@
 #ifndef GUISE_GUARD_H
 #define GUISE_GUARD_H
-// The guard: a child process that leaves a card on a loopback when its parent dies before it could do so itself, by
+// The guard: a child process that leaves a placeholder on a loopback when its parent dies before it could do so itself, by
 // whatever signal. It costs a few pages of memory and never runs until then.
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@ struct clinux_guard {
     pid_t pid;
     int pipe;
     /// Shared with the child: `size` bytes, the frame that is to be left.
-    uint8_t *card;
+    uint8_t *placeholder;
     size_t size;
 };
 

@@ -132,7 +132,7 @@ struct FaceUVArt: Sendable {
 
     /// Makes the canvas's tile a transparent piece of the picture round a face.
     /// - Returns: false where nothing of it lies in the picture.
-    static func begin(_ places: borrowing CanonicalFaceUV.Places, on canvas: inout Canvas) -> Bool {
+    static func beginLayer(_ places: borrowing CanonicalFaceUV.Places, on canvas: inout Canvas) -> Bool {
         guard let piece = region(places) else { return false }
         return canvas.layer.begin(piece, in: canvas.frame.layout)
     }

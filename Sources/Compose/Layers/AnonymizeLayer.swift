@@ -13,7 +13,7 @@ struct AnonymizeLayer: Layer {
         case bar
     }
 
-    let way: Mode
+    let mode: Mode
     let shape: Shape
     /// Of pixelate: a cell's side; of blur: the standard deviation. Eye distances; no less than `mostCells` allow.
     let size: Float
@@ -33,17 +33,17 @@ struct AnonymizeLayer: Layer {
 
     /// - Throws: `Problem` with file and line for what is wrong in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        way = try fields.oneOf("way", Mode.self)
-        shape = way == .pixelate || way == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
-        guard shape != .bar || way == .block else {
+        mode = try fields.oneOf("mode", Mode.self)
+        shape = mode == .pixelate || mode == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
+        guard shape != .bar || mode == .block else {
             throw fields.wrong("shape", "'bar', which is for blocks", allowed: "ellipse, rectangle")
         }
-        switch way {
+        switch mode {
         case .pixelate: size = Float(try fields.number("size", in: 0.33...2, default: 0.4))
         case .blur: size = Float(try fields.number("size", in: 0.35...2, default: 0.42))
         case .block, .negative: size = 0
         }
-        color = (way == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
+        color = (mode == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
             .word(parts.target.range)
     }
 
@@ -52,7 +52,7 @@ struct AnonymizeLayer: Layer {
         let outline = HeadOutline(tracked.face)
         guard outline.isSound else { return }
         let eyes = tracked.face.head.scale
-        switch way {
+        switch mode {
         case .pixelate: pixelate(&canvas, outline, eyes)
         case .blur: blur(&canvas, outline, eyes)
         case .block: block(&canvas, outline, tracked.face)

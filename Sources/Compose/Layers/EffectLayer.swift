@@ -30,13 +30,13 @@ struct EffectLayer: PictureLayer {
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let way = try fields.oneOf("way", Mode.self)
+        let mode = try fields.oneOf("mode", Mode.self)
         let range = parts.target.range
-        switch way {
+        switch mode {
         case .average, .multiply, .screen, .hud: strength = 1
-        default: strength = Float(try fields.number("strength", in: 0...1, default: way == .tint ? 0.6 : 1))
+        default: strength = Float(try fields.number("strength", in: 0...1, default: mode == .tint ? 0.6 : 1))
         }
-        switch way {
+        switch mode {
         case .grey: content = .tone(ColorAdjustment(gain: [1, 0, 0], offset: .zero))
         case .sepia:
             // The chroma of brown ink, a little less contrast: old paper is no black.
@@ -57,7 +57,7 @@ struct EffectLayer: PictureLayer {
             let art = try PictureArt(
                 file: try fields.string("art"), folder: parts.folder, target: parts.target,
                 fit: try fields.choice("fit", default: .cover))
-            switch way {
+            switch mode {
             // What is transparent leaves the picture as it is.
             case .multiply: content = .sheet(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
             case .screen: content = .sheet(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
@@ -106,8 +106,8 @@ struct EffectLayer: PictureLayer {
             canvas.effects.balance.update(meanChroma(canvas.frame), at: scene.time)
             let mean = canvas.effects.balance.mean
             apply(ColorAdjustment(gain: [1, 1, 1], offset: [0, -mean.x, -mean.y]).faded(part), to: &canvas.frame)
-        case .sheet(let sheet, let way, let share):
-            sheet.draw(onto: &canvas.frame, opacity: part * share, way)
+        case .sheet(let sheet, let mode, let share):
+            sheet.draw(onto: &canvas.frame, opacity: part * share, mode)
         case .hud(let color, let tone):
             canvas.effects.edges.find(canvas.frame)
             apply(tone.faded(part), to: &canvas.frame)

@@ -13,7 +13,7 @@ struct FaceBlendLayer: Layer {
     }
 
     private let sprite: SpriteLayer
-    private let way: Mode
+    private let mode: Mode
     /// 0...1.5: how strongly light and shade show; of feather, 0...1: how much of the face shows.
     private let strength: Float
 
@@ -25,7 +25,7 @@ struct FaceBlendLayer: Layer {
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        way = try fields.oneOf("way", Mode.self)
+        mode = try fields.oneOf("mode", Mode.self)
         strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
         sprite = try SpriteLayer(&fields, parts)
     }
@@ -43,7 +43,7 @@ struct FaceBlendLayer: Layer {
             return canvas.drawLayer(opacity: appearance.opacity)
         }
         let skin = FaceColors(canvas.effects.first, features)
-        switch way {
+        switch mode {
         case .multiply:
             let relief = FaceShading(
                 mean: skin.mean.x, black: canvas.frame.layout.range == .limited ? 16 : 0, darkest: Self.darkest,

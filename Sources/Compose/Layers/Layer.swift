@@ -26,7 +26,7 @@ public struct MaskLayer: Sendable {
 
     /// For messages, which name the nearest.
     private static let kinds = [
-        "sprite", "solid", "skin", "makeup", "treatment", "merge", "swap", "effect", "frame", "particles", "text",
+        "sprite", "solid", "skin", "makeup", "anonymize", "merge", "swap", "effect", "frame", "particles", "text",
     ]
 
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
@@ -36,6 +36,10 @@ public struct MaskLayer: Sendable {
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
+        guard kind != "treatment" else {
+            throw fields.wrong("kind", "'treatment', which has a new name", allowed: "anonymize")
+        }
+        try fields.refuse("way", renamedTo: "mode")
         style = try LayerStyle(&fields, target)
         guard kind == "sprite" || style.motion.pictures.isEmpty else {
             throw fields.wrong("motion", "has 'frames' in a \(kind) layer", allowed: "frames in sprite layers alone")
@@ -49,7 +53,7 @@ public struct MaskLayer: Sendable {
         case "solid": content = .face(try MeshLayer(&fields, parts))
         case "skin": content = .face(try SkinLayer(&fields, parts))
         case "makeup": content = .face(try MakeupLayer(&fields, parts))
-        case "treatment": content = .face(try AnonymizeLayer(&fields, parts))
+        case "anonymize": content = .face(try AnonymizeLayer(&fields, parts))
         case "merge": content = .face(try FaceBlendLayer(&fields, parts))
         case "swap": content = .picture(try FaceSwapLayer(&fields, parts))
         case "effect": content = .picture(try EffectLayer(&fields, parts))

@@ -27,7 +27,7 @@ extension LayerBuffer {
     /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
     public mutating func draw(_ sprite: borrowing Sprite, by map: Affine) {
         sprite.withArt { art in
-            art.fetch()
+            art.prefetch()
             draw(art, by: map)
         }
     }

@@ -124,11 +124,11 @@ import Glibc
 
 extension Problem {
     fileprivate init(errno code: CInt, opening path: String) {
-        self.init(Self.kind(code), "cannot open \(path): \(message(of: code))")
+        self.init(Self.kind(code), "cannot open \(path): \(errorMessage(of: code))")
     }
 
     fileprivate init(errno code: CInt, writing path: String) {
-        self.init(Self.kind(code), "cannot write \(path): \(message(of: code))")
+        self.init(Self.kind(code), "cannot write \(path): \(errorMessage(of: code))")
     }
 
     private static func kind(_ code: CInt) -> Kind {

@@ -197,13 +197,13 @@ private struct WarpTriangle {
         var place = ArtLine(
             u: u.at(left &- column, y &- row), v: v.at(left &- column, y &- row), du: u.across, dv: v.across)
         if !isInside {
-            while x < end && !art.holds(place.u, place.v) {
+            while x < end && !art.contains(place.u, place.v) {
                 x &+= 1
                 place.skip(1)
             }
             while x < end {
                 let steps = end &- 1 &- x
-                if art.holds(place.u &+ steps &* place.du, place.v &+ steps &* place.dv) { break }
+                if art.contains(place.u &+ steps &* place.du, place.v &+ steps &* place.dv) { break }
                 end &-= 1
             }
         }

@@ -57,10 +57,10 @@ struct PatchFitter: ~Copyable {
 
     /// - Returns: false where the patch has contrast enough.
     private static func light(_ patch: borrowing [UInt8], into lit: inout [UInt8]) -> Bool {
-        guard let stretch = ContrastStretch.face.stretch(of: patch.span, side: side) else { return false }
+        guard let stretch = ContrastStretch.face.mapping(of: patch.span, side: side) else { return false }
         for i in patch.indices { lit[i] = patch[i] }
         var samples = lit.mutableSpan
-        Frames.stretch(&samples, count: samples.count, gain: stretch.gain, from: stretch.from, to: stretch.to)
+        Frames.adjustLevels(&samples, count: samples.count, gain: stretch.gain, from: stretch.from, to: stretch.to)
         return true
     }
 

@@ -8,7 +8,7 @@ import Publish
 /// `guise apply`: a photo to a photo, a clip to a clip.
 struct ApplyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "apply", abstract: "Dress the faces of a photo or clip and write the result.")
+        commandName: "apply", abstract: "Put masks on the faces of a photo or clip and write the result.")
 
     @Argument(help: "A photo or clip.")
     var input: String

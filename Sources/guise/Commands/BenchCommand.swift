@@ -55,9 +55,9 @@ struct BenchCommand: ParsableCommand {
             let arrival = try source.withFrame { view, time in
                 let asked = callocations_count()
                 try pipeline.process(view, at: time)
-                let dressed = threadTime()
+                let composed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
-                let copied = threadTime() - dressed
+                let copied = threadTime() - composed
                 figures.add(
                     pipeline.cost, copy: copied, covered: pipeline.gate.coveredShare,
                     allocations: number < Self.warmUp ? nil : callocations_count() - asked)

@@ -140,17 +140,17 @@ struct WearCommand: ControlCommand {
 
 struct RandomCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "random", abstract: "Wear another mask, whichever comes.")
+        commandName: "random", abstract: "Switch to a random mask.")
 }
 
 struct SurpriseCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "surprise", abstract: "Give each person another mask, whichever comes.")
+        commandName: "surprise", abstract: "Give each person a random mask.")
 }
 
 struct SetCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "set", abstract: "Set what a worn mask lets you choose, or a key of the configuration.",
+        commandName: "set", abstract: "Set an option of a mask you wear, or a configuration key.",
         discussion: """
             guise set santa opacity 0.5
             guise set full-beard hair '#8090a0'
@@ -177,7 +177,7 @@ struct SetCommand: ControlCommand {
 
 struct PauseCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pause", abstract: "Show a card, and close the camera.")
+        commandName: "pause", abstract: "Show a placeholder and close the camera.")
 }
 
 struct ResumeCommand: ControlCommand {
@@ -185,7 +185,7 @@ struct ResumeCommand: ControlCommand {
 }
 
 struct FreezeCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "freeze", abstract: "Keep the last picture.")
+    static let configuration = CommandConfiguration(commandName: "freeze", abstract: "Keep showing the last picture.")
 }
 
 extension JSON {
@@ -238,7 +238,7 @@ struct ReloadCommand: ControlCommand {
 
 struct SaveCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "save", abstract: "Write what holds now, and is worn, to your config.json.")
+        commandName: "save", abstract: "Save the current settings and masks to your config.json.")
 }
 
 struct UseCommand: ControlCommand {
@@ -251,7 +251,7 @@ struct UseCommand: ControlCommand {
 
 struct StopCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stop", abstract: "End guise; the device keeps a card.")
+        commandName: "stop", abstract: "Stop Guise; the device keeps showing a placeholder.")
 }
 
 struct WatchCommand: ParsableCommand {
@@ -296,7 +296,7 @@ enum StatusText {
         func count(_ key: String) -> Int { Int(dropped?[key]?.number ?? 0) }
         lines.append(
             String(format: "%.1f frames a second, %d in all, ", number("rate"), Int(number("frames")))
-                + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) cards and repeats")
+                + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) placeholders and repeats")
         lines.append("faces: \(Int(number("faces")))")
         lines.append(
             String(

@@ -6,7 +6,8 @@ import Frames
 /// `guise doctor`: what keeps this machine from a masked camera, and the fixes.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Say what keeps calls from seeing your masks, and the command that fixes it.",
+        commandName: "doctor",
+        abstract: "Report what keeps calls from seeing your masks, and the command that fixes it.",
         discussion: "Changes nothing. The exit code is 1 where there is an error.")
 
     @Flag(help: "One JSON object: the checks, and how many errors and warnings there are.")

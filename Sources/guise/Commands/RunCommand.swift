@@ -10,7 +10,7 @@ import Publish
 /// `guise run`: the daemon, in the foreground.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Dress the faces of a camera and publish the picture, until it is interrupted.")
+        commandName: "run", abstract: "Start Guise: camera in, masked video out, until interrupted.")
 
     @Option(help: "Configuration file; else the user's, else the installed one.")
     var config: String?

@@ -4,7 +4,7 @@ import Testing
 @testable import Compose
 
 /// What masks say of themselves without being loaded.
-struct LabelTests {
+struct MaskSummaryTests {
     private let library = MaskLibrary(searchPaths: [masksFolder])
 
     @Test func `every choice of every mask has a default that it allows`() throws {
@@ -21,7 +21,7 @@ struct LabelTests {
     }
 
     @Test func `what is drawn on the whole picture, or hides somebody, is nobody's own`() throws {
-        func isPersonal(_ name: String) -> Bool? { library.label(of: name)?.isPersonal }
+        func isPersonal(_ name: String) -> Bool? { library.summary(of: name)?.isPersonal }
         #expect(isPersonal("santa") == true && isPersonal("crown") == true)
         for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] where library.names.contains(name) {
             #expect(isPersonal(name) == false, "\(name)")
