@@ -172,11 +172,11 @@ func treeVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
     guard let own = FileVersion(folder) else { return [] }
     var found = [own]
     for name in entries(of: folder).prefix(256) {
-        guard let mark = FileVersion("\(folder)/\(name)") else { continue }
-        if !mark.isFolder {
-            found.append(mark)
+        guard let version = FileVersion("\(folder)/\(name)") else { continue }
+        if !version.isFolder {
+            found.append(version)
         } else if depth < 3 {
-            found += treeVersions(in: mark.path, depth: depth + 1)
+            found += treeVersions(in: version.path, depth: depth + 1)
         }
     }
     return found

@@ -148,7 +148,7 @@ public final class MaskLoader: Sendable {
             if let problem = fresh.loadError {
                 let worn = loaded.selections
                 state.withLock { if $0.selections == selections { $0.selections = worn } }
-                log("\(problem) (what is worn stays on)")
+                log("\(problem) (the current masks stay on)")
                 continue
             }
             loaded = fresh
@@ -284,13 +284,13 @@ struct LoadedMasks: Sendable {
             editions += 1
             (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
             if let before, before.fileVersions != fileVersions {
-                lines.append("the mask '\(selection.mask)' is worn as it is now")
+                lines.append("the mask '\(selection.mask)' was read again")
             }
             return LoadedMask(selection: selection, fileVersions: fileVersions, mask: mask, problem: nil)
         } catch {
             let words = "\(error)"
             if before?.problem.map({ "\($0)" }) != words {
-                lines.append(words + (before?.mask == nil ? "" : " (until then it is worn as it was)"))
+                lines.append(words + (before?.mask == nil ? "" : " (its last valid version stays on)"))
             }
             var old = before?.mask
             old?.opacity = selection.opacity

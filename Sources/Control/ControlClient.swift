@@ -52,7 +52,7 @@ public struct ControlClient: ~Copyable {
                 unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
             }
             guard count > 0 else {
-                throw Problem(.gone, "guise hung up", fix: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "guise closed the connection", fix: "`journalctl --user -u guise` says why")
             }
             sent += count
         }

@@ -60,7 +60,7 @@ extension Check {
     static let configuration = Check("config") { system in
         switch system.setting {
         case .read(let file?, _, _): .ok("\(file) is read")
-        case .read(nil, _, _): .ok("there is no config.json: the defaults hold")
+        case .read(nil, _, _): .ok("there is no config.json: defaults apply")
         case .broken(let problem): .error(problem.message, fix: problem.fix.isEmpty ? "correct the file" : problem.fix)
         }
     }

@@ -175,11 +175,11 @@ public struct Installer {
             return user.print("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
         }
         for path in otherOptions {
-            user.print("\(path) has options for v4l2loopback too; those of both files hold together")
+            user.print("\(path) has options for v4l2loopback too; both files apply")
         }
         if system.moduleIsLoaded {
             user.print(
-                "v4l2loopback is loaded with what it has; these options hold after a restart, or: \(system.reload)")
+                "v4l2loopback is loaded with what it has; these options apply after a restart, or: \(system.reload)")
         } else if system.moduleIsBuilt {
             commands.append(["modprobe", Module.name])
         } else {

@@ -90,13 +90,13 @@ private struct Parser {
     }
 
     /// Steps over `byte` if it is next.
-    mutating func take(_ byte: Unicode.Scalar) -> Bool {
+    mutating func consume(_ byte: Unicode.Scalar) -> Bool {
         guard at < text.count, text[at] == UInt8(ascii: byte) else { return false }
         at += 1
         return true
     }
 
-    mutating func takeWord(_ word: String) -> Bool {
+    mutating func consumeWord(_ word: String) -> Bool {
         guard text[at...].starts(with: word.utf8) else { return false }
         at += word.utf8.count
         return true
@@ -114,18 +114,18 @@ private struct Parser {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             return JSON(value: .number(try number()), line: start)
         default:
-            if takeWord("true") { return JSON(value: .bool(true), line: start) }
-            if takeWord("false") { return JSON(value: .bool(false), line: start) }
-            if takeWord("null") { return JSON(value: .null, line: start) }
+            if consumeWord("true") { return JSON(value: .bool(true), line: start) }
+            if consumeWord("false") { return JSON(value: .bool(false), line: start) }
+            if consumeWord("null") { return JSON(value: .null, line: start) }
             throw wrong("no JSON value begins with '\(character(at: at))'")
         }
     }
 
     mutating func object(depth: Int) throws -> JSON.Value {
-        _ = take("{")
+        _ = consume("{")
         var members: [JSON.Member] = []
         skipSpace()
-        if take("}") { return .object(members) }
+        if consume("}") { return .object(members) }
         repeat {
             skipSpace()
             let keyLine = line
@@ -140,36 +140,36 @@ private struct Parser {
                 throw wrong("an object of more than \(JSON.memberLimit) keys")
             }
             skipSpace()
-            guard take(":") else { throw wrong("a colon is missing behind '\(brief(key))'") }
+            guard consume(":") else { throw wrong("a colon is missing behind '\(brief(key))'") }
             members.append(JSON.Member(key: key, line: keyLine, value: try element(depth: depth + 1)))
             skipSpace()
-        } while take(",")
-        guard take("}") else { throw wrong("a comma or } is missing here") }
+        } while consume(",")
+        guard consume("}") else { throw wrong("a comma or } is missing here") }
         return .object(members)
     }
 
     mutating func array(depth: Int) throws -> JSON.Value {
-        _ = take("[")
+        _ = consume("[")
         var elements: [JSON] = []
         skipSpace()
-        if take("]") { return .array(elements) }
+        if consume("]") { return .array(elements) }
         repeat {
             elements.append(try element(depth: depth + 1))
             skipSpace()
-        } while take(",")
-        guard take("]") else { throw wrong("a comma or ] is missing here") }
+        } while consume(",")
+        guard consume("]") else { throw wrong("a comma or ] is missing here") }
         return .array(elements)
     }
 
     mutating func number() throws -> Double {
         let start = at
-        _ = take("-")
+        _ = consume("-")
         let leadingZero = at < text.count && text[at] == UInt8(ascii: "0")
         let whole = digits()
         var valid = whole == 1 || (whole > 1 && !leadingZero)
-        if take(".") { valid = digits() > 0 && valid }
-        if take("e") || take("E") {
-            if !take("+") { _ = take("-") }
+        if consume(".") { valid = digits() > 0 && valid }
+        if consume("e") || consume("E") {
+            if !consume("+") { _ = consume("-") }
             valid = digits() > 0 && valid
         }
         let literal = String(decoding: text[start..<at], as: UTF8.self)
@@ -187,7 +187,7 @@ private struct Parser {
     }
 
     mutating func string() throws -> String {
-        _ = take("\"")
+        _ = consume("\"")
         var bytes: [UInt8] = []
         while at < text.count {
             let byte = text[at]
@@ -216,7 +216,7 @@ private struct Parser {
         case UInt8(ascii: "t"): return [9]
         case UInt8(ascii: "u"):
             var unit = try hexUnit()
-            if (0xD800..<0xDC00).contains(unit), take("\\"), take("u") {
+            if (0xD800..<0xDC00).contains(unit), consume("\\"), consume("u") {
                 let low = try hexUnit()
                 guard (0xDC00..<0xE000).contains(low) else { throw wrong("half a surrogate pair") }
                 unit = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)

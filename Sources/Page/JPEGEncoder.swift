@@ -70,13 +70,13 @@ import Frames
         let count: Int
         switch halvings {
         case 0:
-            for mark in overlay { mark.draw(on: &whole, scale: scale) }
+            for face in overlay { face.draw(on: &whole, scale: scale) }
             count = unsafe Self.compress(encoder, whole, quality, &jpeg)
         case 1:
-            for mark in overlay { mark.draw(on: &half, scale: scale) }
+            for face in overlay { face.draw(on: &half, scale: scale) }
             count = unsafe Self.compress(encoder, half, quality, &jpeg)
         default:
-            for mark in overlay { mark.draw(on: &quarter, scale: scale) }
+            for face in overlay { face.draw(on: &quarter, scale: scale) }
             count = unsafe Self.compress(encoder, quarter, quality, &jpeg)
         }
         return count < 0 ? nil : Array(jpeg[..<count])

@@ -76,11 +76,11 @@ final class PageRouter: Sendable {
         case (.POST, "/face"):
             return .whole(headers(Self.jsonType), Array(JSON(["faces": JSON(try await host.storeFace())]).text.utf8))
         case (.POST, "/photo"):
-            let dressed = try await host.mask(photo: request.body)
+            let masked = try await host.mask(photo: request.body)
             var headers = headers("image/jpeg")
-            headers.add(name: "X-Guise-Faces", value: "\(dressed.faces)")
-            headers.add(name: "X-Guise-Covered", value: "\(dressed.coveredCandidates)")
-            return .whole(headers, dressed.jpeg)
+            headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
+            headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
+            return .whole(headers, masked.jpeg)
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this is for web sockets (RFC 6455)")
         case (.GET, let path):

@@ -151,9 +151,9 @@ public struct FaceDetector: ~Copyable {
 
     /// True where the cascade agrees that a face is where the landmarks say.
     mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
-        let look = classifier.verify(
+        let result = classifier.verify(
             luma, at: Self.eyes(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5, agree: 2)
-        return (look?.votes ?? 0) >= 2
+        return (result?.votes ?? 0) >= 2
     }
 
     /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are about equally
@@ -187,8 +187,9 @@ public struct FaceDetector: ~Copyable {
         sizes: [3 of Float],
         most: Int
     ) -> Float {
-        let look = classifier.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: most)
-        return log(Float(1 + min(look?.votes ?? 0, most)))
+        let result = classifier.verify(
+            luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: most)
+        return log(Float(1 + min(result?.votes ?? 0, most)))
     }
 
     /// Fits landmarks to a face that was just seen.

@@ -421,7 +421,7 @@ public struct Tracker: ~Copyable {
             left -= 1
             isCandidatesTurn.toggle()
             // Until everything was searched once, what was looked at in vain can wait.
-            let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.looks == 0)
+            let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.examinations == 0)
             let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
             if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
                 lastExamination = seconds
@@ -457,7 +457,9 @@ public struct Tracker: ~Copyable {
         if isKnown { return }
         if pendingCandidates.count >= (isThorough ? Self.maxThoroughCandidates : Self.maxCandidates) {
             // The one that disappointed most often makes room.
-            let oldest = pendingCandidates.indices.max { pendingCandidates[$0].looks < pendingCandidates[$1].looks }
+            let oldest = pendingCandidates.indices.max {
+                pendingCandidates[$0].examinations < pendingCandidates[$1].examinations
+            }
             if let oldest { pendingCandidates.remove(at: oldest) }
         }
         pendingCandidates.insert(Candidate(detection: detection), at: 0)
@@ -499,7 +501,7 @@ public struct Tracker: ~Copyable {
     private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         var (next, left) = (0, Self.thoroughLooks)
         while left > 0, next < pendingCandidates.count {
-            if pendingCandidates[next].lookedAt < seconds,
+            if pendingCandidates[next].lastExamined < seconds,
                 !isRefutedPlace(pendingCandidates[next].detection, at: seconds)
             {
                 left -= 1
@@ -512,8 +514,8 @@ public struct Tracker: ~Copyable {
 
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var candidate = candidate
-        candidate.lookedAt = seconds
-        candidate.looks += 1
+        candidate.lastExamined = seconds
+        candidate.examinations += 1
         if let seen = detector.detect(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
             guard let logOdds = evaluate(luma, seen, atLeast: FaceDetector.detectionLogOdds, seconds) else { return }
             candidate.detection = seen
@@ -522,13 +524,15 @@ public struct Tracker: ~Copyable {
                 candidate.rejections += 1
             } else if logOdds > FaceDetector.detectionLogOdds, isThorough, tracks.count == settings.most {
                 // A face for which there is no room.
-                (candidate.looks, candidate.rejections) = (0, 0)
+                (candidate.examinations, candidate.rejections) = (0, 0)
             }
         } else {
-            candidate.looks += 1
+            candidate.examinations += 1
             candidate.rejections += 1
         }
-        if candidate.looks < Candidate.mostLooks, !(isThorough && candidate.rejections >= Candidate.mostRejections) {
+        if candidate.examinations < Candidate.maxExaminations,
+            !(isThorough && candidate.rejections >= Candidate.maxRejections)
+        {
             pendingCandidates.append(candidate)
         } else if isThorough {
             markRefuted(candidate.detection, at: seconds)
@@ -610,15 +614,15 @@ private struct RefutedPlace {
 /// What may be a face.
 private struct Candidate {
     /// Looks after which it is none; one that sees nothing counts twice.
-    static let mostLooks = 14
+    static let maxExaminations = 14
     /// Frames that must show that it is no face.
-    static let mostRejections = 2
+    static let maxRejections = 2
 
     var detection: Detection
-    var looks = 0
+    var examinations = 0
     var rejections = 0
     /// Seconds.
-    var lookedAt = -Double.infinity
+    var lastExamined = -Double.infinity
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }
 }

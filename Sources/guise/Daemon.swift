@@ -388,7 +388,7 @@ final class Daemon: RequestResponder {
     func watchConfiguration() {
         let thread = Thread { [self] in
             var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
-            var mark = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
+            var version = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
                 // `save` may have made one where there was none.
                 let file = configuration.withLock { $0.file }
@@ -396,8 +396,8 @@ final class Daemon: RequestResponder {
                 watch.set(files: folders, names: [])
                 let isAsked = watch.wait(quiet: 100).contains(.wakeEvent)
                 let now = file.flatMap { FileVersion($0) }
-                guard isAsked || now != mark else { continue }
-                mark = now
+                guard isAsked || now != version else { continue }
+                version = now
                 do {
                     let before = configuration.withLock { $0.value }
                     let notes = try reload()
@@ -418,7 +418,7 @@ final class Daemon: RequestResponder {
     @discardableResult
     func reload() throws -> [String] {
         let path = configuration.withLock { $0.file }
-        guard let path else { return ["there is no configuration file: the defaults hold"] }
+        guard let path else { return ["there is no configuration file: defaults apply"] }
         let fresh = try ConfigurationText(text: try contents(of: path), file: path)
         return try applyConfiguration { _ in fresh }
     }
@@ -604,13 +604,13 @@ final class Daemon: RequestResponder {
     private static func call(_ loopStatus: LoopStatus) -> JSON { loopStatus.isRead.map { JSON($0) } ?? JSON(.null) }
 
     func pendingEvents() -> [(topic: Topic, event: JSON)] {
-        var news: [(Topic, JSON)] = []
+        var events: [(Topic, JSON)] = []
         let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
         for line in lines.withLock({ lines in
             defer { lines = [] }
             return lines
         }) {
-            news.append((.errors, JSON(["event": "error", "message": JSON(line)])))
+            events.append((.errors, JSON(["event": "error", "message": JSON(line)])))
         }
         let before = reported.withLock { reported in
             let before = reported
@@ -619,16 +619,16 @@ final class Daemon: RequestResponder {
             return before
         }
         if selections != before.selections {
-            news.append((.masks, JSON(["event": "masks", "masks": JSON(selections.map(Self.json))])))
+            events.append((.masks, JSON(["event": "masks", "masks": JSON(selections.map(Self.json))])))
         }
         if (loopStatus.isWatched, loopStatus.isRead) != (before.loopStatus.isWatched, before.loopStatus.isRead) {
             let watched: JSON = JSON([
                 "event": "consumer", "watched": JSON(loopStatus.isWatched), "call": Self.call(loopStatus),
             ])
-            news.append((.consumer, watched))
+            events.append((.consumer, watched))
         }
         if loopStatus.camera != before.loopStatus.camera {
-            news.append(
+            events.append(
                 (
                     .camera,
                     JSON([
@@ -638,16 +638,16 @@ final class Daemon: RequestResponder {
                 ))
         }
         if (loopStatus.faces, loopStatus.predicted) != (before.loopStatus.faces, before.loopStatus.predicted) {
-            news.append(
+            events.append(
                 (
                     .faces,
                     JSON(["event": "faces", "faces": JSON(loopStatus.faces), "predicted": JSON(loopStatus.predicted)])
                 ))
         }
         if now - before.metrics >= 1_000_000_000 {
-            news.append((.metrics, JSON(["event": "metrics"]).joined(metrics)))
+            events.append((.metrics, JSON(["event": "metrics"]).joined(metrics)))
         }
-        return news
+        return events
     }
 }
 

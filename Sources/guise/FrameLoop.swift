@@ -134,8 +134,8 @@ struct FrameLoop: ~Copyable {
         started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
-            if let news = dependencies.mailbox.update(since: &seen) {
-                settings = news
+            if let events = dependencies.mailbox.update(since: &seen) {
+                settings = events
                 pipeline.tracker.apply(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
                 pipeline.setView(settings.view)
@@ -298,9 +298,9 @@ struct FrameLoop: ~Copyable {
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var place = 3
         for output in outputs where place < polled.count {
-            guard let news = output.readerEvents else { continue }
-            if news.isUnsure { timeout = min(timeout, Self.unsure) }
-            polled[place] = pollfd(fd: news.descriptor, events: news.events, revents: 0)
+            guard let events = output.readerEvents else { continue }
+            if events.isUnsure { timeout = min(timeout, Self.unsure) }
+            polled[place] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
             place += 1
         }
         var span = polled.mutableSpan

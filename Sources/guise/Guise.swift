@@ -50,8 +50,8 @@ let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// One line on standard error, without a name before it.
 func log(_ line: String, _ priority: LogLevel = .info) {
-    let mark = isJournal ? "<\(priority.rawValue)>" : ""
-    let bytes = Array("\(mark)\(plain(line))\n".utf8)
+    let prefix = isJournal ? "<\(priority.rawValue)>" : ""
+    let bytes = Array("\(prefix)\(plain(line))\n".utf8)
     // A full disk or a closed terminal is no reason to end.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }

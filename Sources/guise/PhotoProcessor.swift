@@ -34,11 +34,11 @@ final class PhotoProcessor: Sendable {
                 "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
-        let dressed = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
-        guard let dressed else {
+        let masked = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
+        guard let masked else {
             throw PageError(409, "not-now", "other photos are being processed; ask again when they are done")
         }
-        return dressed
+        return masked
     }
 
     private func draw(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) throws

@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func `a decoder that is killed is told, with what it was at`() throws {
+    @Test func `a killed decoder is an error that says what it was doing`() throws {
         let path = try scratch.testPicture("a.mkv", size: "640x480", frames: 200, "-c:v mjpeg")
         var clip = try Clip(path: path)
         #expect(try harvest(&clip, limit: 2).frames.count == 2)

@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a portrait that is not there is told`() {
+    @Test func `a missing portrait is an error`() {
         #expect(problem { _ = try Sample(path: scratch.path("none.png")) }?.kind == .missing)
     }
 }

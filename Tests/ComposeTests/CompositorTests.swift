@@ -197,7 +197,7 @@ struct CompositorTests {
         #expect(diary.take().last?.id == 2)
     }
 
-    @Test func `layers of people who came in turn, and by chance, and shared out`() throws {
+    @Test func `layers by order of arrival, at random, and shared out`() throws {
         let (second, half, first, other) = (Diary(), Diary(), Diary(), Diary())
         let worn = try mask([
             (#"{"on": {"nth": 2}}"#, second), (#"{"on": {"chance": 0.5}}"#, half),

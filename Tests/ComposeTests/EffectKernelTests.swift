@@ -76,7 +76,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `a tone is its formula, in every layout and both ranges`(index: Int) {
+    func `a color adjustment is its formula, in every layout and both ranges`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout)
         let tone = ColorAdjustment(gain: [1.25, 0.5, -0.75], offset: [-12, 9, 20])
@@ -102,7 +102,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `a tile takes the frame's own pixels, and gives them back`(index: Int) {
+    func `a layer buffer copies the frame's pixels, and composites them unchanged`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout)
         let frame = before.frame
@@ -129,7 +129,7 @@ struct EffectKernelTests {
         }
     }
 
-    @Test func `a tile or sheet at half its opacity is half of it in every channel`() {
+    @Test func `a layer buffer or overlay at half its opacity is half of it in every channel`() {
         let layout = FrameLayout(width: 32, height: 16, format: .i444)
         let before = Samples(Frame(layout))
         let word: UInt32 = 0xff28_64c8
@@ -149,7 +149,7 @@ struct EffectKernelTests {
         }
     }
 
-    @Test func `a picture put into a tile lies where its map says`() {
+    @Test func `a picture drawn into a layer buffer lies where its map says`() {
         let layout = FrameLayout(width: 96, height: 64, format: .i444)
         // A ramp: the sample at u is 4 u + 20, linear, so that bilinear sampling is exact.
         var picture = LayerBuffer()
@@ -221,7 +221,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `a sheet lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
+    func `an overlay lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 5)
         let (width, height) = (layout.width, layout.height)
@@ -257,7 +257,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `a sheet's plain, clear and mixed parts each lie where they belong`(index: Int) {
+    func `an overlay's plain, clear and mixed parts each lie where they belong`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 9)
         let (width, height) = (layout.width, layout.height)

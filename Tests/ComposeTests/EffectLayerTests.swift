@@ -185,7 +185,7 @@ struct EffectLayerTests {
         #expect(abs(Float(pinned.x + pinned.width / 2) - chin.x) < 25 && Float(pinned.y) > chin.y - 5, "\(pinned)")
     }
 
-    @Test func `mistakes are told with what is allowed`() throws {
+    @Test func `mistakes are errors that say what is allowed`() throws {
         func message(_ json: String) -> String {
             do {
                 _ = try layer(json, Self.layout)
@@ -193,7 +193,7 @@ struct EffectLayerTests {
             } catch { return "\(error)" }
         }
         #expect(message(#"{"kind": "treatment", "mode": "blur"}"#).contains("allowed: anonymize"))
-        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("write 'layers[0].mode'"))
+        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("write 'mode'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixlate"}"#).contains("did you mean 'pixelate'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))

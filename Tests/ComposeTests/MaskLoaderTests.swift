@@ -52,7 +52,7 @@ private final class Said: Sendable {
         }
     }
 
-    @Test func `what is wished for comes in its order, and what stays is not loaded again`() throws {
+    @Test func `selected masks come in order, and those that stay are not loaded again`() throws {
         try make("hat")
         try make("beard")
         let loader = try loader(["hat"])
@@ -78,7 +78,7 @@ private final class Said: Sendable {
         #expect(said.lines == [])
     }
 
-    @Test func `what cannot be worn changes nothing, and is told`() throws {
+    @Test func `a mask that can't be loaded changes nothing, and is reported`() throws {
         try make("hat")
         try make("set", include: "\"beard\"")
         try make("broken", art: "<rect")
@@ -94,7 +94,7 @@ private final class Said: Sendable {
                 loader.select((others + [name]).map(MaskSelection.init))
                 waits { said.lines.count > told && loader.selections == [MaskSelection("hat")] }
                 #expect(said.lines.last?.contains(words) == true, "\(said.lines)")
-                #expect(said.lines.last?.hasSuffix("(what is worn stays on)") == true, "\(said.lines)")
+                #expect(said.lines.last?.hasSuffix("(the current masks stay on)") == true, "\(said.lines)")
                 #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
             }
         }
@@ -108,7 +108,7 @@ private final class Said: Sendable {
         #expect(edited[0].edition == masks[0].edition && edited[1].edition > masks[1].edition)
     }
 
-    @Test func `it does not begin with less than was wished for`() throws {
+    @Test func `it does not start with fewer masks than requested`() throws {
         try make("hat")
         try make("broken", art: "<rect")
         #expect(problem { _ = try loader(["broken", "hat"]) }?.message.contains("broken/a.svg") == true)

@@ -166,7 +166,7 @@ struct MeshLayerTests {
         #expect(plain < 20 && dyed > 500)
     }
 
-    @Test func `solids ask for no memory once warm`() throws {
+    @Test func `meshes allocate nothing once warm`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         var canvas = Canvas(Self.layout)
         var compositor = Compositor(masks: [hat], seed: 1)
@@ -226,7 +226,7 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `a head that turns, or another light, has its solid drawn anew`() throws {
+    @Test func `a head that turns, or another light, has its mesh drawn again`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         var dim = FaceLight()
         dim.gain = 0.8
@@ -308,7 +308,7 @@ struct MeshLayerTests {
         #expect(!lagging.isEmpty && !lagging.contains(20), "\(lagging)")
     }
 
-    @Test func `each head and each solid keeps its own picture`() throws {
+    @Test func `each head and each mesh keeps its own impostor`() throws {
         let masks = [
             try Self.solid(Self.crown, #""place": "hat","#),
             try Self.solid(#"{"shape": "ball", "material": "red", "radius": 0.4}"#),

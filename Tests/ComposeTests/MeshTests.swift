@@ -206,7 +206,7 @@ struct MeshTests {
             "fewer copies"
         ),
     ])
-    func `what is wrong with a part is told with its line and what is right`(_ part: String, _ words: String) throws {
+    func `a mistake in a part is an error with its line and what is allowed`(_ part: String, _ words: String) throws {
         let text = """
             {"kind": "solid", "materials": [{"name": "felt"}],
              "parts": [
@@ -225,7 +225,7 @@ struct MeshTests {
         }
     }
 
-    @Test func `an unknown material is told with the nearest`() throws {
+    @Test func `an unknown material is an error that names the nearest`() throws {
         do {
             _ = try layer(
                 """

@@ -56,7 +56,7 @@ private func luma(_ mask: Mask, _ face: Face = head, at time: Double = 0) -> [UI
 private func at(_ p: Point) -> Int { Int(p.y.rounded()) * 320 + Int(p.x.rounded()) }
 
 struct SpriteLayerTests {
-    @Test func `a bend holds each pin exactly, and is straight where a map will do`() throws {
+    @Test func `a spline passes through each pin exactly, and is affine if a map will do`() throws {
         let pins = [Point(0, 0), Point(100, 0), Point(0, 80), Point(100, 80), Point(50, 120)]
         let bend = try #require(ThinPlateSpline(from: Point(0, 0), to: Point(100, 120), pins: pins))
         let map = Affine(scale: 1.3, angle: 0.4, origin: Point(30, 20))
@@ -162,7 +162,7 @@ struct SpriteLayerTests {
         #expect(isNear(pixel(3, 7, 7), [100, 100, 0, 255]))
     }
 
-    @Test func `a damaged or greedy APNG is told, and takes nothing down`() throws {
+    @Test func `a damaged or greedy APNG is an error, and takes nothing down`() throws {
         let atelier = try Atelier()
         let dark = try atelier.png("dark.png", [0, 0, 0, 255])
         let sound = apng([dark, dark], milliseconds: [50, 50], size: 40)

@@ -38,7 +38,8 @@ import TestSupport
     }
 
     @Test(arguments: PixelFormat.allCases, ViewTransform.Rotation.allCases)
-    func `corners go where a turn and a mirror take them`(format: PixelFormat, rotation: ViewTransform.Rotation) throws
+    func `corners go where a rotation and a mirror take them`(format: PixelFormat, rotation: ViewTransform.Rotation)
+        throws
     {
         for (width, height) in [(64, 36), (33, 21)] {
             let layout = FrameLayout(width: width, height: height, format: format, range: .full)

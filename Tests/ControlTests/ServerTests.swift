@@ -173,7 +173,7 @@ import Testing
         #expect(lines[4] == #"{"ok":{"mask":"c"}}"#)
     }
 
-    @Test func `a subscriber that does not read is dropped and told so, others hear on`() throws {
+    @Test func `a subscriber that does not read is dropped with an error, others keep receiving`() throws {
         let place = try Place()
         place.echo.most.store(0, ordering: .relaxed)
         let slow = try place.raw()
@@ -193,7 +193,7 @@ import Testing
         #expect(tail.hasPrefix(#"{"event":"dropped","error":{"code":"too-slow""#), "\(tail.prefix(200))")
     }
 
-    @Test func `the sixty-fifth client is told that there are too many`() throws {
+    @Test func `the sixty-fifth client gets an error that there are too many`() throws {
         let place = try Place()
         var clients = try (0..<64).map { _ in try place.raw() }
         // Each has been taken before the next one comes.

@@ -107,7 +107,7 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.service")?.contains("ExecStart=\"/opt/my guise/100%%/guise\" run\n") == true)
 }
 
-@Test func `a file that was edited is kept and told, until force`() throws {
+@Test func `an edited file is kept and reported, unless forced`() throws {
     let machine = try home()
     let session = Session()
     try session.installer(machine).install()
@@ -225,7 +225,7 @@ private func home() throws -> Machine {
     #expect(session.printed("/etc/modprobe.d/guise.conf is there with another text"))
 }
 
-@Test func `a module that is loaded already, and options of others, are told`() throws {
+@Test func `a loaded module and other files' options are reported`() throws {
     let machine = try home()
     try machine.load()
     try machine.put("/etc/modprobe.d/obs.conf", "# OBS\noptions v4l2loopback video_nr=2\n")

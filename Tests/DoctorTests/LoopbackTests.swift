@@ -30,7 +30,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
         fix: isExclusive ? "" : reload)
 }
 
-@Test func `without the module's word the device's own is taken`() throws {
+@Test func `without the module's parameter the device's own is used`() throws {
     let machine = try Machine()
     machine.addLoopback(capture: true, output: true)
     try machine.expect(.exclusiveCaps, .error, "without exclusive_caps", fix: reload)
@@ -46,7 +46,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     try machine.expect(.capabilities, .ok, "waits for a writer")
 }
 
-@Test func `another label is told`() throws {
+@Test func `another label is reported`() throws {
     let machine = try Machine()
     machine.addLoopback(card: "Dummy video device (0x0000)", capture: false, output: true)
     try machine.expect(.label, .warning, "Dummy video device (0x0000)", fix: reload)
@@ -104,7 +104,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.writer, .error, "another user's program", fix: "sudo fuser -v /dev/video10")
 }
 
-@Test func `a second reader is told where the driver refuses it`() throws {
+@Test func `a second reader is reported if the driver refuses it`() throws {
     let machine = try Machine()
     machine.addLoopback(capture: true, output: false)
     try machine.load("0.15.0")
@@ -139,7 +139,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.camera, .ok, "guise (71)")
 }
 
-@Test func `a camera that may not be opened is told once`() throws {
+@Test func `a camera that may not be opened is reported once`() throws {
     let machine = try Machine()
     machine.addForbidden("/dev/video0")
     #expect(Check.camera.probe(machine.system) == nil)

@@ -39,7 +39,7 @@ private let folder = "/lib/modules/\(Machine.kernel)"
     #expect(Check.module.probe(machine.system) == nil, "one error is told once")
 }
 
-@Test func `a container and a kernel that was updated are told apart`() throws {
+@Test func `a container and an updated kernel are distinguished`() throws {
     let machine = try Machine()
     try machine.expect(
         .module, .error, "container", fix: "load it on the machine that runs the container: sudo \(load)")
@@ -58,7 +58,7 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
         .version, state, message, fix: state == .ok ? "" : "sudo apt install --only-upgrade v4l2loopback-dkms")
 }
 
-@Test func `a module that tells no version is an old one, whatever DKMS has since`() throws {
+@Test func `a module without a version is an old one, whatever DKMS has since`() throws {
     let machine = try Machine()
     try machine.load("0.12.7")
     try machine.put("/usr/src/v4l2loopback-0.15.0/Makefile")
@@ -67,7 +67,7 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.expect(.version, .ok, "older than 0.13: several programs")
 }
 
-@Test func `Secure Boot is told where it keeps the module out`() throws {
+@Test func `Secure Boot is reported if it keeps the module out`() throws {
     let machine = try Machine()
     let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
     let key = "/var/lib/dkms/mok.pub"

@@ -7,7 +7,7 @@ import Testing
 
 private let socket = "/run/user/1000/guise/control.sock"
 
-@Test func `what Guise needs beside it is told with its package`() throws {
+@Test func `missing requirements are reported with their packages`() throws {
     let machine = try Machine()
     try machine.expect(.landmarks, .warning, "landmark data", fix: "sudo apt install libdlib-data")
     try machine.put("/usr/share/dlib/shape_predictor_68_face_landmarks.dat", "x")
@@ -17,7 +17,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.ffmpeg, .ok, "/bin/ffmpeg")
 }
 
-@Test func `a cascade that is missing is told with its package`() throws {
+@Test func `a missing cascade is reported with its package`() throws {
     let machine = try Machine()
     machine.system.shared = nil
     try machine.expect(.cascades, .error, "own files", fix: "make install")
@@ -33,14 +33,14 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.cascades, .ok, "all 1 cascades")
 }
 
-@Test func `a broken configuration is told in its own words`() throws {
+@Test func `an invalid configuration is reported in its own words`() throws {
     let machine = try Machine()
     try machine.expect(.configuration, .ok, "defaults")
     machine.system.setting = .broken(Problem(.invalid, "c.json:3: 'maks' is no key", fix: "did you mean 'masks'?"))
     try machine.expect(.configuration, .error, "c.json:3", fix: "did you mean 'masks'?")
 }
 
-@Test func `the service is told in each of its states`() throws {
+@Test func `the service is reported in each of its states`() throws {
     let machine = try Machine()
     try machine.expect(.service, .warning, "no systemd", fix: "guise run")
     machine.unit("guise.service", "LoadState=not-found", "ActiveState=inactive")
@@ -87,7 +87,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "log in as this user, and not through su or sudo")
 }
 
-@Test func `a list of PipeWire that is old is told while guise writes`() throws {
+@Test func `an outdated list of PipeWire is reported while guise writes`() throws {
     let machine = try Machine()
     func dump(_ properties: String) -> System.Output {
         .text("[{\"id\": 3}, {\"id\": 40, \"info\": {\"props\": {\"media.class\": \(properties)}}}]")

@@ -437,7 +437,7 @@ extension EndToEnd {
             #expect(browser.waits(for: "!document.querySelector('#help').open"))
         }
 
-        @Test func `a photo is dressed with what is worn, and again when that changes`() throws {
+        @Test func `a photo gets the current masks, and again when they change`() throws {
             let stage = try Stage()
             let drop = """
                 return import("/session.js").then((session) => session.request("/thumbnail?mask=tint&face=sample"))

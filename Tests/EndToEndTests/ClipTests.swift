@@ -41,7 +41,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a clip whose sound ends before its picture is dressed to its end`() throws {
+        @Test func `a clip whose sound ends before its picture gets masks to its end`() throws {
             try makeClip("in.mp4", "-c:v libx264 -af atrim=end=0.5 -c:a aac")
             let outcome = try scratch.guise("apply", "in.mp4", "-o", "out.mp4")
             #expect(outcome.code == 0, "\(outcome)")
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(outcome.code == 0 && outcome.out.contains("face 1 tracked at"), "\(outcome)")
         }
 
-        @Test func `of a truncated clip the sound part is dressed, and what is lost is said`() throws {
+        @Test func `the intact part of a truncated clip gets masks, and the loss is reported`() throws {
             try makeClip("whole.mkv", "-c:v mjpeg -an")
             try scratch.shell("head -c $(($(stat -c %s whole.mkv) / 2)) whole.mkv > cut.mkv")
             let outcome = try scratch.guise("apply", "cut.mkv", "-o", "out.mp4")

@@ -35,7 +35,7 @@ extension EndToEnd {
             ),
             ("", 1, "the file ends where a value should be", "correct the file"),
         ])
-        func `a mistake in the configuration is told with file, line, key and what is allowed`(
+        func `a mistake in the configuration is an error with file, line, key and what is allowed`(
             text: String, line: Int, what: String, allowed: String
         ) throws {
             let path = try scratch.write(text, "my.json")

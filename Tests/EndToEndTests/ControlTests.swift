@@ -117,8 +117,7 @@ extension EndToEnd {
     }
 
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {
-        @Test func `a mask that is put on is seen, faintly where it is told so, and gone when it is taken off`() throws
-        {
+        @Test func `a mask that is put on is seen, faintly if so set, and gone when it is taken off`() throws {
             // A photo holds still: what changes is the mask.
             let guise = try RunningGuise(
                 ["--source", Fixtures.sample, "--realtime", "--loop", "--sink", "null", "--mask", "crown"])

@@ -42,7 +42,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an edit shows, a broken one changes nothing, and no frame is undressed`() throws {
+        @Test func `an edit shows, an invalid one changes nothing, and no frame is without masks`() throws {
             try describe("mine")
             try scratch.write(svg("blue"), "config/guise/Masks/mine/art.svg")
             let guise = try RunningGuise(
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(shows("red"))
             // Broken in the same way twice: reported once.
             try scratch.write("<svg", "config/guise/Masks/mine/art.svg")
-            #expect(guise.running.waits(for: "it is worn as it was"))
+            #expect(guise.running.waits(for: "its last valid version stays on"))
             try scratch.write("<svg", "config/guise/Masks/mine/art.svg")
             #expect(shows("red"))
             // As most editors do.
@@ -75,7 +75,7 @@ extension EndToEnd {
             try describe("later")
             try scratch.write("<svg", "config/guise/Masks/later/art.svg")
             try guise.ask("show", ["mask": "later"])
-            #expect(guise.running.waits(for: "(what is worn stays on)"))
+            #expect(guise.running.waits(for: "(the current masks stay on)"))
             #expect(shows("green"))
             try scratch.write(svg("white"), "config/guise/Masks/later/art.svg")
             try guise.ask("show", ["mask": "later"])
@@ -92,7 +92,7 @@ extension EndToEnd {
             let order = colors[first...].reduce(into: [String]()) { if $0.last != $1 { $0.append($1) } }
             #expect(order == ["blue", "red", "green", "white"], "\(order)")
             let broken = outcome.lines.filter { $0.contains("mine/art.svg") }
-            #expect(broken.count == 1 && broken[0].contains("it is worn as it was"), "\(outcome)")
+            #expect(broken.count == 1 && broken[0].contains("its last valid version stays on"), "\(outcome)")
         }
     }
 }

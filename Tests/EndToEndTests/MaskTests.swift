@@ -42,7 +42,7 @@ extension EndToEnd {
             #expect(Set(names).isSuperset(of: Self.shipped), "\(names)")
         }
 
-        @Test func `a broken mask is told in one line with its file, and the others are still there`() throws {
+        @Test func `an invalid mask is an error of one line with its file, and the others are still there`() throws {
             try wear("fine")
             try scratch.write("{\n  \"version\": 1,\n  \"layers\": [}\n", "config/guise/Masks/broken-json/mask.json")
             try wear("broken-art", svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><rect")
@@ -71,7 +71,7 @@ extension EndToEnd {
             #expect(outcome.lines.count == 6, "\(outcome)")
         }
 
-        @Test func `a landmark that does not exist is told with those that do`() throws {
+        @Test func `an unknown landmark is an error that lists those that exist`() throws {
             try scratch.write(
                 """
                 {"version": 1, "layers": [{"kind": "sprite", "art": "art.svg",
@@ -82,7 +82,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `a mask that does not exist is told with the nearest one, and nothing is written`() throws {
+        func `an unknown mask is an error that names the nearest one, and nothing is written`() throws {
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hut")
             #expect(outcome.code == 1, "\(outcome)")
             #expect(outcome.lines == ["guise: there is no mask 'santa-hut'; did you mean 'santa-hat'?"])
@@ -92,7 +92,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `one broken mask among two is told, and nothing is written`() throws {
+        func `one invalid mask among two is an error, and nothing is written`() throws {
             try wear("broken", svg: "no drawing")
             let outcome = try scratch.guise(
                 "apply", Fixtures.sample, "-o", "out.png", "--mask", "broken", "--mask", "round-glasses")

@@ -158,7 +158,7 @@ extension EndToEnd {
             waits { !scratch.names(in: "run/guise").contains { $0.hasPrefix("open-") } }
         }
 
-        @Test func `a photo comes back dressed, and what is none is refused`() throws {
+        @Test func `a photo comes back with masks, and other files are errors`() throws {
             _ = try stage.scratch.guise("wear", "santa")
             try stage.scratch.shell(
                 """
@@ -238,7 +238,7 @@ extension EndToEnd {
                 stage.scratch.names().filter { $0.hasPrefix("me") } == ["me 2.png", "me 2.txt", "me.png", "me.txt"])
         }
 
-        @Test func `a recording whose encoder is killed is told, plays, and does not keep the next from beginning`()
+        @Test func `a recording whose encoder is killed is reported, plays, and does not block the next`()
             throws
         {
             let path = stage.scratch.path("clip.mp4")
@@ -270,7 +270,7 @@ extension EndToEnd {
             #expect(try stage.scratch.guise("record", "stop").code == 0)
         }
 
-        @Test func `what holds is saved, with what is worn`() throws {
+        @Test func `current settings are saved, with the masks`() throws {
             _ = try stage.scratch.guise("wear", "crown", "stubble")
             _ = try stage.scratch.guise("set", "faces.max", "3")
             let saved = try stage.scratch.guise("save")

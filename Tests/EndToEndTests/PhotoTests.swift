@@ -111,7 +111,7 @@ extension EndToEnd {
             #expect(wanted.code == 0 && Fixtures.exists(scratch.path("out.png")), "\(wanted)")
         }
 
-        @Test func `a photo of 8000 x 6000 is dressed like a small one`() throws {
+        @Test func `a photo of 8000 x 6000 gets masks like a small one`() throws {
             let filter = "scale=6000:6000,pad=8000:6000"
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf \(filter) big.jpg")
             let outcome = try scratch.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
@@ -161,7 +161,7 @@ extension EndToEnd {
             #expect(!Fixtures.exists(scratch.path("out.png")))
         }
 
-        @Test func `what is not there, and a folder, are told by name`() throws {
+        @Test func `a missing file and a folder are errors that name them`() throws {
             let gone = try scratch.guise("apply", "none.png", "-o", "out.png")
             #expect(
                 gone.code == 1 && gone.lines == ["guise: cannot open none.png: there is no such file; check the name"])

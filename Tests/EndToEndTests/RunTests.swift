@@ -76,7 +76,7 @@ extension EndToEnd {
             #expect(running.wait().code == 0)
         }
 
-        @Test func `a port that another program has is told, with the fix`() throws {
+        @Test func `a port in use is an error, with the fix`() throws {
             let config = try scratch.write("{\"page\": {\"port\": 0}}", "free.json")
             let first = try Running(["run", "--source", "sample", "--sink", "page", "--config", config], in: scratch)
             try #require(first.waits(for: "http://127.0.0.1:"), "\(first.said)")

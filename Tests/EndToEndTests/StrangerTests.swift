@@ -46,7 +46,7 @@ extension EndToEnd {
             return outcome
         }
 
-        @Test func `bodies that lie nowhere and words without end are told or drawn, and take nothing down`() throws {
+        @Test func `meshes that lie nowhere and texts without end are errors or drawn, and take nothing down`() throws {
             func solid(_ part: String) -> String {
                 "{\"version\": 1, \"layers\": [{\"kind\": \"solid\", \"materials\": [{\"name\": \"m\", \"color\": \"#fff\"}], "
                     + "\"parts\": [{\"material\": \"m\", \(part)}]}]}"

@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(abs(mirrored.top - plain.top) <= 8 && abs(mirrored.bottom - plain.bottom) <= 8)
         }
 
-        @Test func `a camera that hangs on its side is turned upright, and its faces are dressed`() throws {
+        @Test func `a camera on its side is rotated upright, and its faces get masks`() throws {
             let side = scratch.path("side.mkv")
             // A window of it, so that turning a square picture cannot be mistaken for leaving it.
             try scratch.shell(

@@ -56,7 +56,7 @@ struct MovedTests {
     }
 
     @Test(arguments: PixelFormat.allCases)
-    func `a tile that is moved lies as the definition says`(format: PixelFormat) throws {
+    func `a warped layer buffer lies as the definition says`(format: PixelFormat) throws {
         let layout = FrameLayout(width: 141, height: 95, format: format)
         // Soft art, so that a sixteenth of a pixel is some levels.
         var pixels: [UInt32] = []
@@ -93,7 +93,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `in its place a tile is laid as it is, hard edges and all`() {
+    @Test func `an unmoved layer buffer is composited as it is, hard edges and all`() {
         let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
         var moved = Reference(layout).frame()
         var wanted = Reference(layout).frame()
@@ -146,7 +146,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `a stamp put into a tile is what the definition says`() throws {
+    @Test func `a sprite drawn into a layer buffer is what the definition says`() throws {
         let layout = FrameLayout(width: 96, height: 64, format: .i444, range: .full)
         let sprite = makeStamp(width: 70, height: 50)
         for (scale, angle, origin) in [
@@ -182,7 +182,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `laying a moved tile allocates nothing`() {
+    @Test func `compositing a warped layer buffer allocates nothing`() {
         let layout = FrameLayout(width: 160, height: 120, format: .i420)
         let layer = Self.layer(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
         var frame = Frame(layout)

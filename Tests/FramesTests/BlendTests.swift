@@ -76,7 +76,7 @@ struct BlendTests {
         #expect(wanted.error(of: frame) <= 2)
     }
 
-    @Test func `laying art over a frame allocates nothing`() {
+    @Test func `blending art over a frame allocates nothing`() {
         let sprite = makeStamp(width: 61, height: 47)
         var frame = Frame(FrameLayout(width: 96, height: 64, format: .yuyv))
         let map = Affine(scale: 1.4, angle: 0.3, origin: Point(-20, -9))

@@ -30,7 +30,7 @@ import Testing
     /// Waits until it is free: a child that some other test starts just then has all descriptors for a moment.
     private static func outcomeOnceFree(of path: String) -> String { outcome(of: path, patience: .max) }
 
-    @Test func `the second is told who the first is, and gets it after them`() throws {
+    @Test func `the second gets an error that names the first, and gets the lock after it`() throws {
         do {
             let first = try FileLock(path)
             let said = Self.outcome(of: path)

@@ -106,7 +106,7 @@ import Testing
         #expect(second == both)
     }
 
-    @Test func `of many changes, told in many pieces, nothing is left`() throws {
+    @Test func `many changes in many pieces are drained`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "for i in {1..500}; do : > new$i; done")
@@ -116,7 +116,7 @@ import Testing
         #expect(second == .wakeEvent)
     }
 
-    @Test func `without the bell a change is heard alone`() throws {
+    @Test func `without the wake event only a change is reported`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
@@ -124,7 +124,7 @@ import Testing
         #expect(first == .change)
     }
 
-    @Test func `a bell that is rung while the folder is waited for to be quiet ends that, and is told`() throws {
+    @Test func `a wake event during the quiet period ends the wait, and is reported`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
@@ -138,7 +138,7 @@ import Testing
         #expect(second == .wakeEvent)
     }
 
-    @Test func `the bell is heard once, however often it was rung`() throws {
+    @Test func `the wake event is reported once, however often it was signaled`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [], names: [])
         for _ in 0..<3 { wakeEvent.signal() }

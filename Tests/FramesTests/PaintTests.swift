@@ -50,7 +50,7 @@ struct PaintTests {
     }
 
     @Test(arguments: PixelFormat.allCases)
-    func `a tile is laid as a stamp is`(format: PixelFormat) throws {
+    func `a layer buffer is composited as a sprite is`(format: PixelFormat) throws {
         let layout = FrameLayout(width: 75, height: 51, format: format)
         for paint in paints {
             var wanted = Reference(layout)

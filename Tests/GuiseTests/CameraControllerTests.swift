@@ -125,7 +125,7 @@ import Testing
         #expect(cameras.closings >= 3)
     }
 
-    @Test func `another wish begins with short pauses again`() throws {
+    @Test func `another request starts with short pauses again`() throws {
         for _ in 0..<4 { cameras.add(Self.busy) }
         _ = camera()
         let cameraController = try cameraController()
@@ -143,7 +143,7 @@ import Testing
         #expect(clock.pauses == [500, 500, 1000, 2000, 500, 500])
     }
 
-    @Test func `a source that was opened for a wish that has changed meanwhile is closed`() throws {
+    @Test func `a source opened for an outdated request is closed`() throws {
         let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let (first, second) = (camera(), camera())
         let cameras = cameras
@@ -199,7 +199,7 @@ import Testing
         #expect(script.seen.closed == 1 && cameras.closings == 1)
     }
 
-    @Test func `each new reason is told once, and again for another wish`() throws {
+    @Test func `each new reason is reported once, and again for another request`() throws {
         for problem in [Self.busy, Self.busy, Cameras.absence, Cameras.absence, Self.busy] { cameras.add(problem) }
         _ = camera()
         let cameraController = try cameraController()
@@ -226,7 +226,7 @@ import Testing
         #expect(cameras.failures == reasons + [Self.unplugged, Self.busy, Self.busy])
     }
 
-    @Test func `the loop is told why there is no source until there is one`() throws {
+    @Test func `the loop learns why there is no source until there is one`() throws {
         let (entered, mayGo) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         cameras.add(Self.busy)
         _ = camera()

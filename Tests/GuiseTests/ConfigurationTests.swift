@@ -16,7 +16,7 @@ import Testing
         try String(contentsOfFile: Fixtures.inPackage(name), encoding: .utf8)
     }
 
-    @Test func `the file at the top level holds every key, and says what holds without it`() throws {
+    @Test func `the file at the top level has every key with its default`() throws {
         let text = try packageFile("config.json")
         #expect(try read(text) == Configuration())
         // The message for an unknown key lists those that are known, in the order in which they are read.
@@ -41,7 +41,7 @@ import Testing
         #expect(problem?.message == "c.json:1: the key \(old) has a new name" && problem?.fix == "write \(new)")
     }
 
-    @Test func `what holds is written with every key, and read as the same`() throws {
+    @Test func `current values are written with every key, and read back the same`() throws {
         let text = try packageFile("config.json")
         let standard = try JSON(Array(text.utf8), file: "config.json")
         func keys(_ json: JSON) -> [String] {
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `what a file leaves out is as by default, and what it says holds`() throws {
+    @Test func `keys that a file leaves out have their defaults`() throws {
         var expected = Configuration()
         expected.masks = [MaskSelection("cat"), MaskSelection("round-glasses")]
         expected.output.width = 640

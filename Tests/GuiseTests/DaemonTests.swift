@@ -246,7 +246,7 @@ import Testing
         #expect(try house.worn(.previous) == [names[names.count - 1]])
     }
 
-    @Test func `by chance comes one that is not worn`() throws {
+    @Test func `a random mask is one that is not worn`() throws {
         let house = try House()
         let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         _ = try house.ask(.wear(Array(names.dropFirst())))
@@ -328,7 +328,7 @@ import Testing
 
     // MARK: - the loop
 
-    @Test func `a pause, a freeze and their end are told to the loop`() throws {
+    @Test func `a pause, a freeze and their end reach the loop`() throws {
         let house = try House()
         let steps: [(Command, Bool, Bool)] = [
             (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
@@ -342,7 +342,7 @@ import Testing
         }
     }
 
-    @Test func `a snapshot is ordered from the loop, and refused while it is paused`() throws {
+    @Test func `a snapshot is requested from the loop, and an error while it is paused`() throws {
         let house = try House()
         let path = house.scratch.path("a.png")
         let answer = Answer()
@@ -382,7 +382,7 @@ import Testing
         #expect(house.mailbox.now.recorder == nil)
     }
 
-    @Test func `a recording that has failed is told, and is in nobody's way`() throws {
+    @Test func `a failed recording is reported and does not block the next`() throws {
         // Wider than x264 can.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
@@ -429,7 +429,7 @@ import Testing
         #expect(fileNow == file)
     }
 
-    @Test func `what takes effect at the next start is said so`() throws {
+    @Test func `what takes effect at the next start is reported`() throws {
         let house = try House()
         for (key, value, name) in [
             ("output.width", 128, "output"), ("sinks", ["null"], "sinks"), ("page.port", 0, "page.port"),
@@ -442,7 +442,7 @@ import Testing
 
     static let wrongValues: [(String, JSON, String)] = [
         ("faces.max", 99, "allowed: 1 to 8"), ("faces.max", 1.5, "whole numbers"), ("faces.max", "2", "a number"),
-        ("faces.mst", 2, "did you mean 'most'?"), ("facs", 1, "did you mean 'faces'?"),
+        ("faces.maxx", 2, "did you mean 'max'?"), ("facs", 1, "did you mean 'faces'?"),
         ("view.mirror", 1, "true or false"), ("view.rotate", 45, "allowed: 0, 90, 180, 270"),
         ("privacy.onLostFace", "hide", "allowed: "), ("output.width", 65, "even numbers"),
         ("sinks", [], "at least one"), ("faces", 7, "an object"), ("faces.max.more", 1, "'faces.max' is an object"),
@@ -462,7 +462,7 @@ import Testing
         #expect(after == before && house.mailbox.now.faces.most == 4)
     }
 
-    @Test func `what holds is saved, with what is worn, and read again`() throws {
+    @Test func `current settings and masks are saved, and read again`() throws {
         let house = try House()
         _ = try house.ask(.set(mask: nil, key: "faces.max", value: 3))
         _ = try house.ask(.show("aa-choices"))
@@ -496,7 +496,7 @@ import Testing
         #expect(installedNow == installed)
     }
 
-    @Test func `a changed file holds once it is read again, a broken one or none changes nothing`() throws {
+    @Test func `a changed file takes effect once it is read again, an invalid or missing one changes nothing`() throws {
         let house = try House()
         try house.write(
             configuration: """
@@ -563,7 +563,7 @@ import Testing
         #expect(house.mailbox.now.source == clip)
     }
 
-    @Test func `where the source is a file no other one is used, and a new one holds at the next start`() throws {
+    @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
         let house = try House(source: "")
         for name in ["auto", "sample"] {
             let requestError = house.requestError(.use(name))

@@ -86,7 +86,7 @@ import Testing
         #expect(stage.mailbox.lastStatus.camera == .open && stage.mailbox.lastStatus.frames == 2)
     }
 
-    @Test func `a camera that is silent for ten seconds is lost, which a card tells, and is tried again`() throws {
+    @Test func `a camera silent for ten seconds is lost, a placeholder says so, and it is tried again`() throws {
         let stage = try Stage()
         stage.placeholders.draw(.problem, "No picture", "")
         let placeholder = try stage.sum(of: .problem)
@@ -123,7 +123,7 @@ import Testing
         #expect(log.shots(from: 0.31, to: again.time).allSatisfy { $0.gray == nil })
     }
 
-    @Test func `where there is no camera a card says so, and one that comes is taken`() throws {
+    @Test func `without a camera a placeholder says so, and a new one is used`() throws {
         let stage = try Stage()
         stage.placeholders.draw(.problem, "No picture", "")
         let placeholder = try stage.sum(of: .problem)
@@ -139,7 +139,7 @@ import Testing
         #expect(try #require(log.shots.first { $0.gray != nil }).time > 2)
     }
 
-    @Test func `a pause shows a card and gives the camera back, and resume takes it again`() throws {
+    @Test func `a pause shows a placeholder and closes the camera, and resume opens it again`() throws {
         let stage = try Stage()
         stage.placeholders.draw(.paused, "Paused", "")
         let placeholder = try stage.sum(of: .paused)
@@ -257,7 +257,7 @@ import Testing
 
     // MARK: - what may be seen
 
-    @Test func `where faces are hidden and none is found no frame is ever published, but a card`() throws {
+    @Test func `if faces are hidden and none is found, only a placeholder is published`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
@@ -310,7 +310,7 @@ import Testing
         #expect(camera.seen.closed == 1)
     }
 
-    @Test func `an order gets the next frame, each the same one, and is refused while there is a pause`() throws {
+    @Test func `capture requests get the same next frame, and an error during a pause`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 60, by: 4))
         let log = stage.sink()
@@ -379,7 +379,7 @@ import Testing
         }
     }
 
-    @Test func `a change of the settings holds from the next frame on`() throws {
+    @Test func `a change of the settings takes effect with the next frame`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 100))
         let log = stage.sink()

@@ -185,7 +185,7 @@ import Track
         #expect(seen == [60, 115, 170, 60])
     }
 
-    @Test func `the last frame is dressed anew, once there was one and as long as no face is hidden`() throws {
+    @Test func `the last frame is composed again if there is one and no face is hidden`() throws {
         let wakeEvent = try WakeEvent()
         let loader = try loader([], wakeEvent)
         defer { loader.close() }
@@ -264,7 +264,7 @@ import Track
 
     // MARK: - the preview
 
-    @Test func `who looks at the picture before it is dressed gets it so`() async throws {
+    @Test func `the preview before masks shows the picture without them`() async throws {
         let mask = try scratch.brightMask(Self.canvas)
         var pipeline = try pipeline([mask])
         let preview = Preview(layout: Self.canvas) {}

@@ -45,7 +45,7 @@ import Testing
         withExtendedLifetime(viewer) {}
     }
 
-    @Test func `marks are drawn for those who want them alone`() throws {
+    @Test func `the tracking overlay is drawn only for viewers who ask for it`() throws {
         let place = try Place()
         var mark = FaceOverlay()
         mark.number = 42
@@ -61,7 +61,7 @@ import Testing
         #expect(sizes.1 > sizes.0 + 1500, "\(sizes)")
     }
 
-    @Test func `those who look alike share one picture, and with nobody looking none is made`() throws {
+    @Test func `viewers with the same options share one picture, and without viewers none is made`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         publisher.publish()
@@ -93,7 +93,7 @@ import Testing
         #expect(!place.preview.needsFrame(.after, at: .max) && place.preview.encoded == before)
     }
 
-    @Test func `a face is kept from the undressed picture, and none from a picture without faces`() async throws {
+    @Test func `a face is stored from the picture without masks, and none from a picture without faces`() async throws {
         for overlay in [[FaceOverlay()], []] {
             let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
             let publishing = Task {
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `one who looks`() throws {
+    @Test func `one viewer`() throws {
         let preview = Preview(layout: FrameLayout(width: 1280, height: 720, format: .yuyv)) {}
         var frame = Frame(preview.layout)
         frame.fill(y: 90, u: 100, v: 140)

@@ -88,7 +88,7 @@ import Testing
         #expect(words.contains("did not arrive whole") && !words.contains("Error"), "\(words)")
     }
 
-    @Test func `a photo comes back dressed, one of 24 MiB is the largest, and each refusal arrives`() throws {
+    @Test func `a photo comes back with masks, 24 MiB is the limit, and each error arrives`() throws {
         let place = try Place()
         let png: [UInt8] =
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `a port that is taken is told`() throws {
+    @Test func `a port in use is an error`() throws {
         let place = try Place()
         let problem = #expect(throws: Problem.self) {
             _ = try PageServer(

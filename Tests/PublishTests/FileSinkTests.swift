@@ -166,7 +166,7 @@ import Testing
         #expect(freePath(for: scratch.path("no ending")) == scratch.path("no ending 2"))
     }
 
-    @Test func `an encoder that is killed is told and does not kill us`() throws {
+    @Test func `a killed encoder is reported and does not kill us`() throws {
         let red = frame(.i420, width: 320, height: 240)
         var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
         try sink.publish(PublishableFrame(red.view))

@@ -123,7 +123,7 @@ import Testing
         #expect(fileAfter == file && scratch.names() == ["a.mp4"])
     }
 
-    @Test func `who ends it a second time is told the same`() throws {
+    @Test func `ending it a second time gives the same result`() throws {
         let whole = red()
         let broken = red(width: 16_400, height: 2)
         let recorder = try Recorder(path: scratch.path("a.mp4"), layout: whole.layout, rate: Self.seldom)
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(arguments: [("none/a.mp4", Problem.Kind.missing), ("a.txt", .invalid), ("folder.mp4", .unusable)])
-    func `a place that cannot be written is told before a frame is taken`(name: String, kind: Problem.Kind) throws {
+    func `an unwritable path is an error before the first frame`(name: String, kind: Problem.Kind) throws {
         try scratch.makeFolder("folder.mp4")
         let (path, layout) = (scratch.path(name), FrameLayout(width: 64, height: 48, format: .i420))
         let refused = problem { _ = try Recorder(path: path, layout: layout, rate: Self.seldom) }
@@ -192,7 +192,7 @@ import Testing
         #expect(measured == "64x48 1")
     }
 
-    @Test func `an encoder that refuses the frames is told once, with its reason`() throws {
+    @Test func `an encoder that refuses frames is reported once, with its reason`() throws {
         let path = scratch.path("a.mp4")
         // Wider than x264 can.
         let frame = red(width: 16_400, height: 2)
@@ -210,7 +210,7 @@ import Testing
     @Test(arguments: [
         ("a.mp4", 0, "nothing of it can be kept"), ("a.y4m", 300_000, "what was written until then is kept"),
     ])
-    func `an encoder that is killed is told once, and what it wrote is kept`(
+    func `a killed encoder is reported once, and what it wrote is kept`(
         name: String, written: Int, outcome: String
     ) throws {
         let path = scratch.path(name)

@@ -66,7 +66,7 @@ struct CascadeFileTests {
         #expect(try OpenCVData.cascade(name).stageCount > 10)
     }
 
-    @Test func `a cascade with tilted features is refused as the one that finds faces, and not as a witness`() throws {
+    @Test func `a cascade with tilted features is rejected as the detector, and not as a verifier`() throws {
         let entry = CascadeCatalog.Entry(
             name: "smile", role: .face, path: "\(CascadeCatalog.systemFolder)/haarcascades/haarcascade_smile.xml",
             window: 36, eyes: Point(0.5, 0.4), eyeDistance: 0.4)

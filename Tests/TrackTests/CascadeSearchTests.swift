@@ -52,7 +52,7 @@ struct CascadeSearchTests {
         #expect(ours.count < theirs.count * 3 / 2 + 5)
     }
 
-    @Test func `a sweep in slices finds what a sweep at once finds`() throws {
+    @Test func `a scan in tiles finds what one whole scan finds`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 44, capacity: 20_000)
         let plan = CascadeSearch.Scan(smallest: 24, largest: 120, factor: 1.2, stage: 4)
@@ -81,7 +81,7 @@ struct CascadeSearchTests {
         }
     }
 
-    @Test func `a search round a place finds a window that a sweep finds`() throws {
+    @Test func `a search around a place finds a window that a scan finds`() throws {
         let cascade = try OpenCVData.cascade("haarcascade_frontalface_alt2")
         var search = CascadeSearch(cascade, maxWidth: 203, maxHeight: 160, capacity: 20_000)
         _ = scan(&search, .init(smallest: 40, largest: 40, stage: 5), budget: .max)

@@ -101,7 +101,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
     #expect(tracker.faces.isEmpty)
 }
 
-@Test(arguments: [0, 40] as [Float]) func `a sweep leaves no place and no size out`(roll: Float) {
+@Test(arguments: [0, 40] as [Float]) func `a scan leaves no place and no size out`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
     let scheduler = ScanScheduler(width: width, height: height, smallest: smallest, rolls: [roll])
     // The smallest faces are looked for upright alone.
@@ -123,7 +123,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
     }
 }
 
-@Test func `a cascade that is missing or damaged is told with its file and package`() throws {
+@Test func `a missing or damaged cascade is an error with its file and package`() throws {
     let scratch = try ScratchFolder()
     let folder = scratch.url.path
     func catalog(_ file: String) throws {

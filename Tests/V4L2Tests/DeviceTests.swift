@@ -143,7 +143,7 @@ struct DeviceTests {
         return device
     }
 
-    @Test func `a second writer is refused, and told who the first is`() throws {
+    @Test func `a second writer gets an error that names the first`() throws {
         let first = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         let requestError = #expect(throws: Problem.self) {
             _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)

@@ -12,7 +12,7 @@ struct LockTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 
-    @Test func `the second writer is told who the first one is`() throws {
+    @Test func `the second writer gets an error that names the first`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
         let requestError = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }

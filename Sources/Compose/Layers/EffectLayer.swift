@@ -14,7 +14,7 @@ struct EffectLayer: PictureLayer {
         /// Chroma (U, V) of colours that follow each other, and how long each lasts, seconds.
         case tints([SIMD2<Float>], period: Double)
         case whiteBalance
-        case sheet(FrameOverlay, FrameOverlay.Mode, share: Float)
+        case overlay(FrameOverlay, FrameOverlay.Mode, share: Float)
         case hud(color: UInt32, ColorAdjustment)
     }
 
@@ -59,9 +59,9 @@ struct EffectLayer: PictureLayer {
                 fit: try fields.choice("fit", default: .cover))
             switch mode {
             // What is transparent leaves the picture as it is.
-            case .multiply: content = .sheet(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
-            case .screen: content = .sheet(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
-            default: content = .sheet(art.overlay(), .over, share: 0.5)
+            case .multiply: content = .overlay(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
+            case .screen: content = .overlay(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
+            default: content = .overlay(art.overlay(), .over, share: 0.5)
             }
         case .hud:
             let color = try fields.color("color", default: "#b8ff3c")
@@ -106,8 +106,8 @@ struct EffectLayer: PictureLayer {
             canvas.effects.balance.update(meanChroma(canvas.frame), at: scene.time)
             let mean = canvas.effects.balance.mean
             apply(ColorAdjustment(gain: [1, 1, 1], offset: [0, -mean.x, -mean.y]).faded(part), to: &canvas.frame)
-        case .sheet(let sheet, let mode, let share):
-            sheet.draw(onto: &canvas.frame, opacity: part * share, mode)
+        case .overlay(let overlay, let mode, let share):
+            overlay.draw(onto: &canvas.frame, opacity: part * share, mode)
         case .hud(let color, let tone):
             canvas.effects.edges.find(canvas.frame)
             apply(tone.faded(part), to: &canvas.frame)

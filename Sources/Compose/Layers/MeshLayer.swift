@@ -147,17 +147,17 @@ struct MeshLayer: Layer {
     private func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
         var places = Impostor.Places(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
-        for i in impostor.marks.indices {
-            let mark = impostor.marks[i]
-            let piece = pieces[mark.piece]
-            let seen = seen(piece.mesh.vertices[mark.vertex], pose)
-            let color = color(piece.mesh.vertices[mark.vertex], seen.facing, piece, pose.lighting)
-            let off = color - mark.color
+        for i in impostor.referenceCorners.indices {
+            let reference = impostor.referenceCorners[i]
+            let piece = pieces[reference.piece]
+            let seen = seen(piece.mesh.vertices[reference.vertex], pose)
+            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, pose.lighting)
+            let off = color - reference.color
             deviation.add((off * off).max())
             places[i] = Point(seen.place.x, seen.place.y)
         }
         guard let carried = impostor.map(to: places) else { return nil }
-        return (carried.map, max(carried.deviation, deviation.size(over: impostor.marks.count)))
+        return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
     }
 
     private func draw(
@@ -225,7 +225,7 @@ struct MeshLayer: Layer {
     /// - Parameter corners: of all pieces, in their order.
     private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
-        let spare = max(0, Impostor.mostMarks - 4 * pieces.count)
+        let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
         var first = 0
         for (number, piece) in pieces.enumerated() {
             let count = piece.mesh.vertices.count

@@ -3,7 +3,7 @@ import JSON
 
 /// Art over the whole picture, at its edges or in a corner of it.
 struct PictureFrameLayer: PictureLayer {
-    private let sheet: FrameOverlay
+    private let overlay: FrameOverlay
 
     /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
@@ -25,10 +25,10 @@ struct PictureFrameLayer: PictureLayer {
         let art = try PictureArt(
             file: file, folder: parts.folder, target: parts.target, fit: fit, border: border, place: place, size: size,
             margin: margin)
-        sheet = art.overlay()
+        overlay = art.overlay()
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
-        sheet.draw(onto: &canvas.frame, opacity: appearance.opacity)
+        overlay.draw(onto: &canvas.frame, opacity: appearance.opacity)
     }
 }

@@ -7,7 +7,7 @@ struct SkinLayer: Layer {
     /// Whether what lies between lids or lips, or hair over the forehead, is drawn over.
     enum Opening: String, CaseIterable { case open, covered }
 
-    let chart: FaceUVArt
+    let uv: FaceUVArt
     /// 0...1: how much of the skin's light and shade the art takes up.
     let relief: Float
     /// Whether hair that falls over the forehead is painted over.
@@ -33,13 +33,13 @@ struct SkinLayer: Layer {
             parts.style.tint?.apply(&$0)
             edges.fadeEdges(&$0)
         }
-        chart = FaceUVArt(art: art, triangles: CanonicalFaceUV.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))
+        uv = FaceUVArt(art: art, triangles: CanonicalFaceUV.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let places = CanonicalFaceUV.place(on: tracked.face)
         guard FaceUVArt.beginLayer(places, on: &canvas) else { return }
-        chart.draw(tracked.face, places, on: &canvas.layer)
+        uv.draw(tracked.face, places, on: &canvas.layer)
         let ground = FaceBackdrop.samples(places, in: canvas.frame)
         if let ground, !coversHair { canvas.keyOutHair(ground, tracked.face) }
         canvas.drawLayer(Paint(appearance, on: ground, relief: relief, dimming: Self.dimming))

@@ -54,8 +54,8 @@ enum GrainTextures {
 
     /// -1...1, each sample for itself.
     private static func speckle(_ x: Int, _ y: Int, _ seed: UInt64) -> Float {
-        var scatter = SplitMix64(seed: seed &* 7919 &+ UInt64(y << sizeLog | x))
-        return scatter.next() * 2 - 1
+        var random = SplitMix64(seed: seed &* 7919 &+ UInt64(y << sizeLog | x))
+        return random.next() * 2 - 1
     }
 
     /// Noise of so many cells across and down, which fits to itself at the edges; -1...1.

@@ -25,7 +25,7 @@ struct Impostor: ~Copyable {
     var layer = LayerBuffer()
     fileprivate(set) var owner: Owner?
     fileprivate var used: UInt64 = 0
-    private(set) var marks: [Corner] = []
+    private(set) var referenceCorners: [Corner] = []
     /// Where its head lay in the frame before, pixels.
     fileprivate var head: Point?
     /// False where a part of it was left out, beyond the frame's edges.
@@ -33,7 +33,7 @@ struct Impostor: ~Copyable {
 
     /// Where marks lie in a frame. More of them say no more.
     typealias Places = [96 of Point]
-    static let mostMarks = Places.count
+    static let maxReferenceCorners = Places.count
     /// How far corners are off altogether: in the mean of squares, and none by much more.
     struct Deviation {
         private let mean, most: Float
@@ -72,7 +72,7 @@ struct Impostor: ~Copyable {
     /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
     private static let margin = 4 * warpBorder
 
-    init() { marks.reserveCapacity(Self.mostMarks) }
+    init() { referenceCorners.reserveCapacity(Self.maxReferenceCorners) }
 
     /// Follows its head from one frame to the next.
     /// - Parameter head: where it lies now, pixels.
@@ -92,10 +92,10 @@ struct Impostor: ~Copyable {
         return true
     }
 
-    mutating func invalidate() { marks.removeAll(keepingCapacity: true) }
+    mutating func invalidate() { referenceCorners.removeAll(keepingCapacity: true) }
 
-    mutating func recordCorner(_ mark: Corner) {
-        if marks.count < Self.mostMarks { marks.append(mark) }
+    mutating func recordCorner(_ reference: Corner) {
+        if referenceCorners.count < Self.maxReferenceCorners { referenceCorners.append(reference) }
     }
 
     /// Whether anything was drawn where a corner lies: none of it was where the head hides it.
@@ -110,14 +110,14 @@ struct Impostor: ~Copyable {
     /// nil where the map is no small change.
     /// - Parameter places: of the marks, now.
     func map(to places: borrowing Places) -> (map: Affine, deviation: Float)? {
-        guard marks.count >= 3 else { return nil }
+        guard referenceCorners.count >= 3 else { return nil }
         // About the first mark, so that floats hold the sums.
-        let (origin, end) = (marks[0].position, places[0])
+        let (origin, end) = (referenceCorners[0].position, places[0])
         var (sum, sumEnd) = (Point.zero, Point.zero)
         var (xx, xy, yy) = (Float(0), Float(0), Float(0))
         var (byX, byY) = (Point.zero, Point.zero)
-        for i in marks.indices {
-            let (p, q) = (marks[i].position - origin, places[i] - end)
+        for i in referenceCorners.indices {
+            let (p, q) = (referenceCorners[i].position - origin, places[i] - end)
             sum += p
             sumEnd += q
             xx += p.x * p.x
@@ -126,7 +126,7 @@ struct Impostor: ~Copyable {
             byX += q * p.x
             byY += q * p.y
         }
-        let count = Float(marks.count)
+        let count = Float(referenceCorners.count)
         let (mean, meanEnd) = (sum / count, sumEnd / count)
         xx -= sum.x * mean.x
         xy -= sum.x * mean.y
@@ -141,11 +141,11 @@ struct Impostor: ~Copyable {
         let map = Affine(a: column.x, b: other.x, c: column.y, d: other.y, tx: shift.x, ty: shift.y)
         guard canComposite(map, within: Self.maxWarpError) else { return nil }
         var deviation = Deviation.ofPlaces
-        for i in marks.indices {
-            let off = map(marks[i].position) - places[i]
+        for i in referenceCorners.indices {
+            let off = map(referenceCorners[i].position) - places[i]
             deviation.add(off.x * off.x + off.y * off.y)
         }
-        let size = max(deviation.size(over: marks.count), warpError(map) / Self.usualWarpError)
+        let size = max(deviation.size(over: referenceCorners.count), warpError(map) / Self.usualWarpError)
         return isWhole || reaches(map) ? (map, size) : nil
     }
 

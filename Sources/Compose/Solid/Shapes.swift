@@ -272,8 +272,8 @@ func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
         let key =
             UInt64(bitPattern: Int64(corner.x)) &* 0x8da6_b343 ^ UInt64(bitPattern: Int64(corner.y)) &* 0xd816_3841
             ^ UInt64(bitPattern: Int64(corner.z)) &* 0xcb1a_b31f
-        var scatter = SplitMix64(seed: seed ^ key)
-        return scatter.next() * 2 - 1
+        var random = SplitMix64(seed: seed ^ key)
+        return random.next() * 2 - 1
     }
     func mix(_ a: Float, _ b: Float, _ t: Float) -> Float { a + (b - a) * t }
     let near = mix(mix(value(0, 0, 0), value(1, 0, 0), s.x), mix(value(0, 1, 0), value(1, 1, 0), s.x), s.y)

@@ -37,7 +37,7 @@ public final class LandmarkModel: Sendable {
             }
         }
         let tables = try MappedFile(copying: bytes.span)
-        guard let file = LandmarkFile(tables) else { throw Problem(.system, "the landmark tables do not hold") }
+        guard let file = LandmarkFile(tables) else { throw Problem(.system, "the landmark tables are inconsistent") }
         self.init(tables: tables, file: file)
     }
 

@@ -47,18 +47,18 @@ struct BenchCommand: ParsableCommand {
         starting.note("tracker ready")
         if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
-        var figures = BenchMetrics(frames: frames)
+        var metrics = BenchMetrics(frames: frames)
         // Stands for the sink's own buffer.
         var published = Frame(output)
-        while figures.count < frames {
-            let number = figures.count
+        while metrics.count < frames {
+            let number = metrics.count
             let arrival = try source.withFrame { view, time in
                 let asked = callocations_count()
                 try pipeline.process(view, at: time)
                 let composed = threadTime()
                 convert(pipeline.gate.canvas.frame, into: &published)
                 let copied = threadTime() - composed
-                figures.add(
+                metrics.add(
                     pipeline.cost, copy: copied, covered: pipeline.gate.coveredShare,
                     allocations: number < Self.warmUp ? nil : callocations_count() - asked)
                 if !pipeline.tracker.faces.isEmpty { starting.end("first masked frame") }
@@ -69,8 +69,8 @@ struct BenchCommand: ParsableCommand {
             case .end: throw Problem(.unusable, "\(source.description) ended after \(number) frames")
             }
         }
-        guard !json else { return print(figures.json()) }
-        figures.report()
+        guard !json else { return print(metrics.json()) }
+        metrics.report()
         starting.report()
         print("memory: \(residentMemory())")
     }
