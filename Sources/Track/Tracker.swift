@@ -104,9 +104,12 @@ public struct Tracker: ~Copyable {
     private static let maxThoroughCandidates = 32
     private static let thoroughLooks = 6
     private static let tilesThorough = 20.0
-    /// The same while faces are likely to come: until all was searched, in a crowd, after a loss, and while something
-    /// moves. A slice takes some 2 ms.
-    private static let tilesUneasy = 180.0
+    /// Tiles searched per second while `isThorough`, until the frame was searched once and in a crowd. A tile takes 1 to
+    /// 2 ms of CPU time.
+    private static let tilesThoroughBusy = 180.0
+    /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
+    /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
+    private static let tilesThoroughAlert = 90.0
     /// What was refuted may not be a face again, at the same place and size, for so many seconds.
     private static let refutedDuration = 10.0
     /// A face that is found again near where it was lost, within so many seconds, gets its name back.
@@ -253,7 +256,7 @@ public struct Tracker: ~Copyable {
     private func detectionBudget(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let (perSecond, most) =
-            isThorough ? (Self.tilesUneasy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
+            isThorough ? (Self.tilesThoroughBusy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
         let looks = max(1, min(Int((elapsed * perSecond).rounded()), most))
         return isUrgent ? 2 * looks : looks
     }
@@ -278,10 +281,12 @@ public struct Tracker: ~Copyable {
         let isSeeking = isFirstPass || (shown == 0 && seconds - lastPresence < settings.alert)
         let hasEntered = seconds - lastEntrance < Self.unrest
         let rate =
-            if isThorough, isSeeking || shown >= Self.crowd || !lost.isEmpty {
-                Self.tilesUneasy
+            if isThorough, isFirstPass || shown >= Self.crowd {
+                Self.tilesThoroughBusy
+            } else if isThorough, isSeeking || !lost.isEmpty {
+                Self.tilesThoroughAlert
             } else if isThorough {
-                hasEntered ? Self.tilesUneasy / 2 : Self.tilesThorough
+                hasEntered ? Self.tilesThoroughAlert / 2 : Self.tilesThorough
             } else if isSeeking {
                 settings.tilesAlert
             } else if shown == 0 {

@@ -51,20 +51,26 @@ extension Accuracy {
                 all += shares.count
             }
             print("placeholder: \(withheld) of \(all) frames with one person")
-            #expect(Double(withheld) <= 0.011 * Double(all))
+            #expect(Double(withheld) <= 0.01 * Double(all))
         }
 
-        @Test func `two seconds later, a picture without faces is hardly touched`() throws {
+        /// Frames in which labelled clips show another scene.
+        private static let cuts = ["video/intel_car.mp4": [347]]
+
+        @Test func `two seconds after the start or a cut, a picture without faces is hardly touched`() throws {
             var (touched, all) = (0, 0)
             for clip in try Self.clips({ $0.kind == "negative" }) {
-                let late = try shares(of: clip).dropFirst(Int(2 * (clip.fps ?? 30)))
-                print("\(clip.name): \(late.count { $0 > 0 }) of \(late.count) touched")
-                touched += late.count { $0 > 0 }
+                let settling = Int(2 * (clip.fps ?? 30))
+                let starts = [0] + (Self.cuts[clip.name] ?? [])
+                let late = try shares(of: clip).enumerated().filter { frame, _ in
+                    !starts.contains { ($0..<$0 + settling).contains(frame) }
+                }
+                print("\(clip.name): \(late.count { $0.element > 0 }) of \(late.count) touched")
+                touched += late.count { $0.element > 0 }
                 all += late.count
             }
             print("touched: \(touched) of \(all) frames without faces")
-            // A cut in one of the clips takes two seconds of it.
-            #expect(Double(touched) <= 0.04 * Double(all))
+            #expect(Double(touched) <= 0.02 * Double(all))
         }
     }
 }
