@@ -84,7 +84,7 @@ struct Track: Sendable {
     mutating func updateLogOdds(_ next: Float) {
         scoredFrames = min(scoredFrames + 1, Self.memory)
         logOdds += (next - logOdds) / scoredFrames
-        let isTiny = head.scale < FaceDetector.tinyEyes
+        let isTiny = head.scale < Thresholds.tinyEyes
         let needed = isTiny ? (Self.neededTiny, Self.confirmTinyLogOdds) : (Self.needed, Self.confirmLogOdds)
         if scoredFrames >= needed.0 && logOdds > needed.1 && next > Self.vetoLogOdds { isConfirmed = true }
         if scoredFrames >= Self.memory && logOdds > Self.trustLogOdds { isTrusted = true }
@@ -93,7 +93,7 @@ struct Track: Sendable {
     /// Smoothed; pixels of the last frame that showed it.
     var landmarks: Face.Landmarks { smooth.landmarks }
     /// Whether one fit a frame will do.
-    var isSteady: Bool { isMoved && isConfirmed && isTrusted && fitResidual < FaceDetector.steadyResidual }
+    var isSteady: Bool { isMoved && isConfirmed && isTrusted && fitResidual < Thresholds.steadyResidual }
     /// From which side this frame's fit begins.
     private(set) var isEven = false
     /// Whether this frame may go without a fit.
@@ -159,12 +159,7 @@ struct Track: Sendable {
 
     /// True where another track may be this face, come back: near, and of about its size.
     func mayBe(_ other: Track) -> Bool {
-        (other.head.origin - head.origin).length < 4 * head.scale && Self.areAlike(head.scale, other.head.scale)
-    }
-
-    /// True where two eye distances may be one face's, whose size is not known better than this.
-    static func areAlike(_ distance: Float, _ other: Float) -> Bool {
-        (0.6...1.67).contains(distance / max(other, 1e-3))
+        (other.head.origin - head.origin).length < 4 * head.scale && EyePair.areAlike(head.scale, other.head.scale)
     }
 
     /// Takes the name of a shown track on the same face, and what is known of it.
@@ -183,7 +178,7 @@ struct Track: Sendable {
         guard !seen else {
             return Face(
                 id: id, kind: .human, state: .tracked, box: box, landmarks: landmarks, head: head,
-                confidence: max(0, 1 - fitResidual / FaceDetector.keepResidual))
+                confidence: max(0, 1 - fitResidual / Thresholds.keepResidual))
         }
         let points = predictedLandmarks(at: seconds)
         var moved = head

@@ -207,15 +207,15 @@ public struct Tracker: ~Copyable {
             for region in all.tiles {
                 detector.detect(luma, in: region)
                 for detection in detector.detections {
-                    let logOdds = evaluate(luma, detection, atLeast: FaceDetector.photoLogOdds, 0)
-                    if isThorough, let logOdds, logOdds > FaceDetector.weakLogOdds { addCandidate(detection) }
+                    let logOdds = evaluate(luma, detection, atLeast: Thresholds.photoLogOdds, 0)
+                    if isThorough, let logOdds, logOdds > Thresholds.weakLogOdds { addCandidate(detection) }
                 }
             }
         }
         pendingCandidates.removeAll { candidate in tracks.contains { $0.covers(candidate.detection) } }
         for i in tracks.indices { tracks[i].isConfirmed = true }
-        cats?.searchWhole(luma, besides: tracks.filter { $0.logOdds > FaceDetector.catLogOdds }, &nextID)
-        for i in tracks.indices.reversed() where tracks[i].logOdds <= FaceDetector.catLogOdds {
+        cats?.searchWhole(luma, besides: tracks.filter { $0.logOdds > Thresholds.catLogOdds }, &nextID)
+        for i in tracks.indices.reversed() where tracks[i].logOdds <= Thresholds.catLogOdds {
             if cats?.isCat(tracks[i].box) == true { tracks.remove(at: i) }
         }
         publishFaces(at: 0)
@@ -347,23 +347,23 @@ public struct Tracker: ~Copyable {
         // A look that broke off says nothing of this frame, however fresh the cascade's word is.
         let isFresh = update?.correlation != nil && track.isRecentlyVerified
         let isVerified = isFresh || near.map { detector.verifies(luma, $0.landmarks) } ?? false
-        if let update, let near, isVerified, near.fitResidual < FaceDetector.doubtfulResidual {
+        if let update, let near, isVerified, near.fitResidual < Thresholds.doubtfulResidual {
             track.update(near, update, at: seconds, verified: true)
             detector.storePatch(slot: track.slot, isNew: false)
             return rescore(&track, luma)
         }
         if update?.isCut != true,
             let detection = detector.detect(
-                luma, near: FaceDetector.eyes(update?.base ?? track.predictedLandmarks(at: seconds)),
+                luma, near: EyePair(update?.base ?? track.predictedLandmarks(at: seconds)),
                 reach: Self.lostReach),
             let fit = detector.fit(luma, at: detection),
-            fit.fitResidual < min(near?.fitResidual ?? FaceDetector.keepResidual, FaceDetector.foundResidual),
+            fit.fitResidual < min(near?.fitResidual ?? Thresholds.keepResidual, Thresholds.foundResidual),
             !isOthers(fit, than: track)
         {
             track.update(fit, nil, at: seconds, verified: true)
             detector.storePatch(slot: track.slot, isNew: true)
         } else if let update, let near,
-            isVerified || (near.fitResidual < FaceDetector.keepResidual && track.mayGoUnverified)
+            isVerified || (near.fitResidual < Thresholds.keepResidual && track.mayGoUnverified)
         {
             track.update(near, update, at: seconds, verified: isVerified)
             detector.storePatch(slot: track.slot, isNew: false)
@@ -375,7 +375,7 @@ public struct Tracker: ~Copyable {
 
     /// True where a fit lies on the face of another shown track.
     private func isOthers(_ fit: Fit, than track: borrowing Track) -> Bool {
-        let (slot, eyes) = (track.slot, FaceDetector.eyes(fit.landmarks).middle)
+        let (slot, eyes) = (track.slot, EyePair(fit.landmarks).middle)
         return tracks.contains { $0.slot != slot && $0.isConfirmed && $0.seen && $0.isAt(eyes) }
     }
 
@@ -522,12 +522,12 @@ public struct Tracker: ~Copyable {
         candidate.lastExamined = seconds
         candidate.examinations += 1
         if let seen = detector.detect(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
-            guard let logOdds = evaluate(luma, seen, atLeast: FaceDetector.detectionLogOdds, seconds) else { return }
+            guard let logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds) else { return }
             candidate.detection = seen
-            if logOdds <= FaceDetector.candidateLogOdds {
+            if logOdds <= Thresholds.candidateLogOdds {
                 guard isThorough else { return }
                 candidate.rejections += 1
-            } else if logOdds > FaceDetector.detectionLogOdds, isThorough, tracks.count == settings.most {
+            } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.most {
                 // A face for which there is no room.
                 (candidate.examinations, candidate.rejections) = (0, 0)
             }
@@ -563,8 +563,8 @@ public struct Tracker: ~Copyable {
         if tracks.contains(where: { $0.isConfirmed && $0.covers(detection) }) { return nil }
         guard let fit = detector.fit(luma, at: detection) else { return -.infinity }
         let logOdds = detector.logOdds(luma, fit)
-        let isTiny = detection.eyeDistance < FaceDetector.tinyEyes
-        guard logOdds > needed + (isTiny ? FaceDetector.tinyPenalty : 0) else { return logOdds }
+        let isTiny = detection.eyeDistance < Thresholds.tinyEyes
+        guard logOdds > needed + (isTiny ? Thresholds.tinyPenalty : 0) else { return logOdds }
         var track = Track(id: nextID, slot: freeSlot, fit, logOdds: logOdds, at: seconds)
         if let rival = tracks.firstIndex(where: { $0.covers(track) }) {
             guard !tracks[rival].isConfirmed, tracks[rival].placementQuality < track.placementQuality else {

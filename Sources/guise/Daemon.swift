@@ -361,7 +361,7 @@ final class Daemon: RequestResponder {
     /// What a snapshot says of itself, in PNG's own words.
     private var pictureTexts: [(keyword: String, text: String)] {
         [
-            ("Software", "Guise \(Guise.version)"), ("Creation Time", Date().formatted(.iso8601)),
+            ("Software", "Guise \(guiseVersion)"), ("Creation Time", Date().formatted(.iso8601)),
             ("Guise", JSON(["masks": JSON(loader.selections.map(Self.json))]).ascii),
         ]
     }
@@ -372,7 +372,7 @@ final class Daemon: RequestResponder {
             let choices = selection.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
             return "\(selection.mask): opacity \(Self.json(selection)["opacity"]?.text ?? "")\(choices)"
         }
-        let lines = ["Guise \(Guise.version), \(Date().formatted(.iso8601))"] + (worn.isEmpty ? ["no mask"] : worn)
+        let lines = ["Guise \(guiseVersion), \(Date().formatted(.iso8601))"] + (worn.isEmpty ? ["no mask"] : worn)
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -485,7 +485,7 @@ final class Daemon: RequestResponder {
     }
 
     private var doctor: JSON {
-        let report = Report(System.here(shared: context.paths.shared, setting: DoctorCommand.setting()))
+        let report = Report(System.here(shared: context.paths.shared, setting: System.Setting.current()))
         return JSON([
             "checks": JSON(
                 report.checks.map { check in
@@ -567,7 +567,7 @@ final class Daemon: RequestResponder {
             now.isPaused
             ? "paused" : now.isFrozen ? "frozen" : loopStatus.camera == .open ? "running" : loopStatus.camera.rawValue
         return JSON([
-            "state": JSON(state), "version": JSON(Guise.version), "pid": JSON(Int(getpid())),
+            "state": JSON(state), "version": JSON(guiseVersion), "pid": JSON(Int(getpid())),
             "seconds": JSON(rounded(Date().timeIntervalSince(began), 10)),
             "masks": JSON(loader.selections.map(Self.json)), "source": JSON(camera.withLock { $0 }),
             "outputs": JSON(outputs),

@@ -126,7 +126,7 @@ import Testing
         _ = try house.ask(.pause)
         #expect(try state() == "paused")
         let status = try house.ask(.status)
-        #expect(status["source"]?.string == "a camera" && status["version"]?.string == Guise.version)
+        #expect(status["source"]?.string == "a camera" && status["version"]?.string == guiseVersion)
         #expect(status["outputs"]?.text == "[\"nowhere\"]" && status["masks"]?.text == "[]")
         #expect(status["frames"]?.number == 7 && status["faces"]?.number == 2)
         #expect(status["recording"]?.value == .null && status["camera"]?.string == "open")

@@ -35,7 +35,7 @@ private enum Real {
     func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces alone`() throws {
         let scratch = try ScratchFolder()
         let model = try LandmarkModel(cache: scratch.url.path)
-        var scaler = LandmarkFitter(model)
+        var fitter = LandmarkFitter(model)
         let file = URL(fileURLWithPath: "\(Real.data)/annotations/photos.json")
         let photos = try JSONDecoder().decode([String: Real.Photo].self, from: Data(contentsOf: file))
         var (errors, agreements): ([Float], [Float]) = ([], [])
@@ -53,14 +53,14 @@ private enum Real {
             let shift = (wanted[0] + wanted[1] + wanted[3]) / 3 - start(Point(0.5, 0.461))
             let box = Affine(a: start.a, b: start.b, c: start.c, d: start.d, tx: shift.x, ty: shift.y)
             let view = LumaView(samples: samples.span, width: photo.width, height: photo.height, rowStride: photo.width)
-            let fit = scaler.fit(view, in: box)
+            let fit = fitter.fit(view, in: box)
             let shape = try #require(fit)
             var (right, left) = (Point(), Point())
             for i in 0..<6 { (right, left) = (right + shape[36 + i] / 6, left + shape[42 + i] / 6) }
             let found = [right, left, shape[30], (shape[48] + shape[54]) / 2]
             errors.append((0..<4).reduce(0) { $0 + (found[$1] - wanted[$1]).length } / 4 / side)
             let settled = try #require(model.box(around: shape))
-            let fitResidual = scaler.fitResidual(view, around: settled)
+            let fitResidual = fitter.fitResidual(view, around: settled)
             agreements.append(try #require(fitResidual))
         }
         #expect(errors.count > 50)
@@ -72,7 +72,7 @@ private enum Real {
         let waves = Picture(width: 300, height: 300)
         for size in stride(from: Float(60), to: 200, by: 20) {
             let box = Affine(scale: size, angle: 0, origin: Point(40, 40))
-            #expect(try #require(waves.withView { scaler.fitResidual($0, around: box) }) > 0.04)
+            #expect(try #require(waves.withView { fitter.fitResidual($0, around: box) }) > 0.04)
         }
     }
 }

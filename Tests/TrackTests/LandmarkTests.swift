@@ -15,14 +15,14 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     let scratch = try ScratchFolder()
     let plain = ModelFile()
     let model = try LandmarkModel(path: try scratch.write(Data(plain.bytes), "model.dat"), cache: nil)
-    var scaler = LandmarkFitter(model)
+    var fitter = LandmarkFitter(model)
     for width in [200, 90] {
         let picture = Picture(width: width, height: 160)
-        let found = try #require(picture.withView { scaler.fit($0, in: box) })
+        let found = try #require(picture.withView { fitter.fit($0, in: box) })
         let wanted = plain.fit(picture, in: box)
         #expect(distance(found, wanted) < 0.003 * 90)
         #expect((0..<68).contains { (wanted[$0] - box(model.meanShape[$0])).length > 1 })
-        let packed = try #require(picture.withView(pixelStride: 2) { scaler.fit($0, in: box) })
+        let packed = try #require(picture.withView(pixelStride: 2) { fitter.fit($0, in: box) })
         #expect(distance(packed, (0..<68).map { found[$0] }) == 0)
     }
 }
@@ -61,8 +61,8 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
             refused += 1
             continue
         }
-        var scaler = LandmarkFitter(model)
-        _ = Picture(width: 50, height: 50).withView { scaler.fit($0, in: box) }
+        var fitter = LandmarkFitter(model)
+        _ = Picture(width: 50, height: 50).withView { fitter.fit($0, in: box) }
     }
     #expect(refused > 0)
 }
@@ -70,18 +70,18 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
 @Test func `a box outside the picture gives points, and one that is none gives none`() throws {
     let scratch = try ScratchFolder()
     let model = try LandmarkModel(path: try scratch.write(Data(ModelFile().bytes), "model.dat"), cache: nil)
-    var scaler = LandmarkFitter(model)
+    var fitter = LandmarkFitter(model)
     let picture = Picture(width: 1, height: 1)
     for origin in [Point(-30, 5), Point(-1e9, 1e9), Point(1e30, 0)] {
-        let shape = picture.withView { scaler.fit($0, in: Affine(scale: 60, angle: 0, origin: origin)) }
+        let shape = picture.withView { fitter.fit($0, in: Affine(scale: 60, angle: 0, origin: origin)) }
         #expect(try #require(shape)[0].x.isFinite)
     }
     for broken in [
         Affine(scale: 0, angle: 0, origin: Point()), Affine(scale: .nan, angle: 0, origin: Point()),
         Affine(scale: 60, angle: 0, origin: Point(.infinity, 0)), Affine(scale: .infinity, angle: 0, origin: Point()),
     ] {
-        #expect(picture.withView { scaler.fit($0, in: broken) } == nil)
-        #expect(picture.withView { scaler.fit($0, around: broken, from: .above) } == nil)
+        #expect(picture.withView { fitter.fit($0, in: broken) } == nil)
+        #expect(picture.withView { fitter.fit($0, around: broken, from: .above) } == nil)
     }
 }
 
@@ -101,8 +101,8 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     let path = try scratch.write(Data(ModelFile().bytes), "model.dat")
     let cache = scratch.path("cache/deep")
     func open() throws -> [Point] {
-        var scaler = LandmarkFitter(try LandmarkModel(path: path, cache: cache))
-        let found = Picture(width: 200, height: 160).withView { scaler.fit($0, in: box) }
+        var fitter = LandmarkFitter(try LandmarkModel(path: path, cache: cache))
+        let found = Picture(width: 200, height: 160).withView { fitter.fit($0, in: box) }
         return try (0..<68).map { try #require(found)[$0] }
     }
     let first = try open()
@@ -138,9 +138,9 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     let plain = ModelFile()
     let path = try scratch.write(Data(plain.bytes), "model.dat")
     let model = try LandmarkModel(path: path, cache: path + "/below-a-file")
-    var scaler = LandmarkFitter(model)
+    var fitter = LandmarkFitter(model)
     let picture = Picture(width: 200, height: 160)
-    let found = try #require(picture.withView { scaler.fit($0, in: box) })
+    let found = try #require(picture.withView { fitter.fit($0, in: box) })
     #expect(distance(found, plain.fit(picture, in: box)) < 0.003 * 90)
 }
 

@@ -217,7 +217,7 @@ import Testing
             patchTracker.storePatch(slot: 0)
             patchTracker.setPatch(now, map: cut)
             let correlation = Self.motion(&patchTracker)?.correlation ?? 0
-            #expect(correlation < FaceDetector.samePatchCorrelation, "\(name): \(correlation)")
+            #expect(correlation < Thresholds.samePatchCorrelation, "\(name): \(correlation)")
         }
     }
 
@@ -233,7 +233,7 @@ import Testing
         let (own, other) = (Self.motion(&patchTracker), Self.motion(&patchTracker, slot: 1))
         let found = try #require(own)
         #expect(Self.distance(found.map, map) < Self.tolerance)
-        #expect(other?.correlation ?? 0 < FaceDetector.samePatchCorrelation)
+        #expect(other?.correlation ?? 0 < Thresholds.samePatchCorrelation)
     }
 
     @Test(arguments: [true, false])

@@ -5,25 +5,6 @@ import Track
 /// Make-up: drawn once on the face chart from a few words, then bent to the face like other art on skin. Colours take the
 /// skin's light and texture wholly, as pigment does, and darker skin makes them darker.
 struct MakeupLayer: Layer {
-    /// What has a colour of its own, with the colour where a palette leaves it out.
-    enum Pigment: String, CaseIterable {
-        case lips, shadow, crease, shimmer, liner, lashes, brows, blush, contour, highlight
-
-        var usual: String {
-            switch self {
-            case .lips: "#b4485a"
-            case .shadow: "#8a6258"
-            case .crease: "#54372f"
-            case .shimmer: "#f0d8c0"
-            case .liner, .lashes: "#1c1412"
-            case .brows: "#3a2a22"
-            case .blush: "#d8606a"
-            case .contour: "#7a4a38"
-            case .highlight: "#fff0e0"
-            }
-        }
-    }
-
     /// Nil where a mask has no more than smoothing.
     private let colors: FaceUVArt?
     /// Where skin is smoothed; nil where it is not.

@@ -1,69 +1,15 @@
 import Frames
 import JSON
-import Synchronization
 import Track
 
-/// Bodies that sit on the head: triangles in head space, lit as the face is, hidden where the head is in front of them.
+/// Draws a mesh on the head, as an impostor while the head moves little.
 struct MeshLayer: Layer {
-    /// Triangles of one material.
-    struct Piece: Sendable {
-        let mesh: Mesh
-        private(set) var material: Material
-        let build: Build
-        /// Head units for each of the picture's sides, where it is stretched most.
-        let stretch: SIMD2<Float>
-
-        init(mesh: Mesh, material: Material, build: Build) {
-            (self.mesh, self.material, self.build) = (mesh, material, build)
-            stretch = material.picture == nil ? .zero : mesh.stretch
-        }
-
-        /// The same with no finer picture than a head needs.
-        /// - Parameter scale: pixels per head unit, at most.
-        func upTo(scale: Float) -> Piece {
-            var piece = self
-            piece.material.picture = material.picture.map {
-                $0.upTo(scale: texelScale($0, scale) * $0.whole.density)
-            }
-            return piece
-        }
-
-        /// Pixels of the frame for one of the picture's, where it is stretched most.
-        func texelScale(_ picture: borrowing Art, _ scale: Float) -> Float {
-            let (width, height) = (Float(picture.size.x), Float(picture.size.y))
-            return scale * max(stretch.x / max(width, 1), stretch.y / max(height, 1))
-        }
-
-        enum Build {
-            /// Closed: seen from outside alone.
-            case body
-            /// Seen from both sides.
-            case sheet
-            /// Blades, lit as what they stand on.
-            case fur
-        }
-    }
-
-    /// Tells it from all others.
-    private let number = Self.numbers.add(1, ordering: .relaxed).newValue
-    private static let numbers = Atomic(0)
-    private let pieces: [Piece]
-    private let occluder: Occluder?
-    private let range: ColorRange
-    /// About which that swings which does, head space.
-    private let pivot: SIMD3<Float>
-    /// 0...1
-    private let shadow: Float
-    /// Blades on what faces away by more than 30 degrees are hidden by it.
-    private static let beyond: Float = 0.5
-    /// Sheets that are seen from less than 12 degrees beside their edge are next to nothing, and about to show their
-    /// other side's light.
-    private static let onEdge: Float = 0.2
+    private let mesh: HeadMesh
 
     /// - Throws: `Problem` with file and line.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        range = parts.target.range
-        shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
+        let range = parts.target.range
+        let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
         let place = try fields.choice("place", default: MeshPlacement.head)
         let frame = place.map.after(try fields.affineMap3D())
         var materials: [(name: String, material: Material)] = []
@@ -72,7 +18,7 @@ struct MeshLayer: Layer {
             guard !materials.contains(where: { $0.name == name }) else {
                 throw entry.wrong("name", "'\(name)', which is there already", allowed: "a name of its own")
             }
-            materials.append((name, try Material(&entry, parts)))
+            materials.append((name, try Material(&entry, folder: parts.folder, range: range, tint: parts.style.tint)))
         }
         if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
             throw fields.wrong("tint", "for no material", allowed: "a material with \"tinted\": true")
@@ -83,34 +29,35 @@ struct MeshLayer: Layer {
             let name = try fields.string("model")
             try reader.add(try MeshModel(file: name, folder: parts.folder, range: range), fields)
         }
-        pieces = reader.pieces.map { $0.upTo(scale: parts.target.eyeDistance) }
-        pivot = reader.pivot ?? frame.shift
+        let pieces = reader.pieces.map { $0.upTo(scale: parts.target.eyeDistance) }
         guard !pieces.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
         }
         let isHiding = try fields.bool("occluder", default: true)
-        occluder = isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil
+        mesh = HeadMesh(
+            pieces: pieces, occluder: isHiding ? Occluder(under: place == .hat ? place.map : nil) : nil, range: range,
+            pivot: reader.pivot ?? frame.shift, shadow: shadow)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let layout = canvas.frame.layout
-        let pose = Pose(
+        let pose = HeadMesh.Pose(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
-            lighting: Lighting(appearance.lightApplied(of: tracked.light), range: range),
+            lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // Vectors by their parts: an array literal would be an array at times.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
-        let owner = Impostor.Owner(number: number, face: tracked.face.id)
+        let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
         let place = canvas.meshes.impostors.place(of: owner)
-        let request = DrawRequest(meshLayer: self, owner: owner, pose: pose, scale: tracked.face.head.scale)
+        let request = HeadMesh.DrawRequest(mesh: mesh, owner: owner, pose: pose, scale: tracked.face.head.scale)
         var map: Affine? = .identity
-        let carried = reprojection(canvas.meshes.impostors.entries[place], pose)
+        let carried = mesh.reprojection(canvas.meshes.impostors.entries[place], pose)
         let most = Impostor.mostLag * request.scale
         let tolerance = canvas.meshes.impostors.entries[place].trackHead(tracked.face.head.origin)
         if let carried, carried.deviation <= min(tolerance, max(most, 1)) {
             map = carried.map
         } else if let carried, canvas.meshes.mayLag, carried.deviation <= most {
             map = carried.map
-            canvas.meshes.deferredSearchTime(request)
+            canvas.meshes.postpone(request)
         } else if !request.draw(on: &canvas.meshes, place, layout) {
             map = nil
         }
@@ -118,301 +65,5 @@ struct MeshLayer: Layer {
         compositeLayer(
             canvas.meshes.impostors.entries[place].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
             onto: &canvas.frame)
-    }
-
-    /// A solid on a head as it is in a frame, to be drawn.
-    struct DrawRequest {
-        fileprivate let meshLayer: MeshLayer
-        let owner: Impostor.Owner
-        fileprivate let pose: Pose
-        /// Pixels per head unit.
-        fileprivate let scale: Float
-
-        /// Draws the picture on the shelf.
-        /// - Returns: false where nothing of it lies near the frame.
-        func draw(on scratch: inout MeshScratch, _ place: Int, _ layout: FrameLayout) -> Bool {
-            meshLayer.draw(on: &scratch, place, pose, scale: scale, layout)
-        }
-    }
-
-    /// How the head lies in a frame, and its light.
-    fileprivate struct Pose {
-        let view: HeadProjection
-        let lighting: Lighting
-        let swing: AffineMap3D
-    }
-
-    /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
-    /// is no such map.
-    private func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
-        var places = Impostor.Places(repeating: .zero)
-        var deviation = Impostor.Deviation.ofColors
-        for i in impostor.referenceCorners.indices {
-            let reference = impostor.referenceCorners[i]
-            let piece = pieces[reference.piece]
-            let seen = seen(piece.mesh.vertices[reference.vertex], pose)
-            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, pose.lighting)
-            let off = color - reference.color
-            deviation.add((off * off).max())
-            places[i] = Point(seen.place.x, seen.place.y)
-        }
-        guard let carried = impostor.map(to: places) else { return nil }
-        return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
-    }
-
-    private func draw(
-        on scratch: inout MeshScratch, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
-    ) -> Bool {
-        scratch.corners.removeAll(keepingCapacity: true)
-        var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
-        for piece in pieces {
-            scratch.begin()
-            for vertex in piece.mesh.vertices {
-                let seen = seen(vertex, pose)
-                if piece.build == .fur && seen.facing.z > Self.beyond {
-                    // All three of a blade's corners: what has no area is not drawn.
-                    scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
-                    continue
-                }
-                let corner = corner(vertex, seen, piece, pose.lighting)
-                low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
-                high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
-                scratch.corners.append(corner)
-            }
-        }
-        // Light falls from above at the least, so that a brim always shades the brow.
-        let light = pose.lighting.direction
-        let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
-        let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
-        let border = Float(warpBorder)
-        let region = PixelRect(
-            covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
-        )
-        guard let region, scratch.impostors.entries[place].begin(region, in: layout) else { return false }
-        let drawn = scratch.impostors.entries[place].layer.region
-        scratch.rasterizer.begin(drawn, range: range)
-        if let occluder {
-            scratch.occlude(occluder.covered, pose.view, hides: false)
-            scratch.occlude(occluder.mesh, pose.view, hides: true)
-        }
-        for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
-            scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
-            // What is seen through comes last.
-            for pass in 0..<2 {
-                var first = 0
-                for piece in pieces {
-                    let count = piece.mesh.vertices.count
-                    if (piece.material.opacity < 1) == (pass == 1) {
-                        scratch.draw(piece, from: first, surface(piece, scale))
-                    }
-                    first += count
-                }
-            }
-            scratch.rasterizer.resolve(into: &scratch.impostors.entries[place].layer)
-        }
-        recordCorners(on: &scratch.impostors.entries[place], scratch.corners, pose)
-        if shadow > 0 {
-            scratch.rasterizer.castShadow(
-                in: &scratch.impostors.entries[place].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
-                range: range,
-                border: warpBorder)
-        }
-        scratch.impostors.entries[place].layer.markArt()
-        return true
-    }
-
-    /// Remembers how corners that are seen lie, some of each piece.
-    /// - Parameter corners: of all pieces, in their order.
-    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
-        let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
-        let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
-        var first = 0
-        for (number, piece) in pieces.enumerated() {
-            let count = piece.mesh.vertices.count
-            var place: Float = 0
-            for _ in 0..<4 + spare * count / max(all, 1) {
-                // By the golden ratio, so that however corners are numbered they lie all over the piece.
-                place += 0.618_034
-                place -= place.rounded(.down)
-                let i = min(Int(place * Float(count)), count - 1)
-                guard i >= 0 else { continue }
-                let facing = pose.view.turned(piece.mesh.vertices[i].normal).z
-                guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
-                let corner = corners[first + i]
-                guard impostor.shows(Point(corner.position.x, corner.position.y)) else { continue }
-                impostor.recordCorner(
-                    Impostor.Corner(
-                        piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),
-                        color: corner.color))
-            }
-            first += count
-        }
-    }
-
-    /// Where a corner lies in the picture, and which way it faces there.
-    @inline(__always)
-    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
-        var (place, normal) = (vertex.position, vertex.normal)
-        if vertex.swing > 0 {
-            place += (pose.swing(place - pivot) + pivot - place) * vertex.swing
-            normal = normalized(normal + (pose.swing(normal) - normal) * vertex.swing)
-        }
-        return (pose.view(place), pose.view.turned(normal))
-    }
-
-    @inline(__always)
-    private func color(
-        _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: Piece, _ lighting: Lighting
-    ) -> SIMD4<Float> {
-        let material = piece.material
-        // A sheet's inner side faces the other way, and is darker.
-        let isInside = piece.build == .sheet && facing.z > 0
-        return lighting.color(
-            material.color, material.finish, normal: isInside ? facing * -1 : facing,
-            shade: isInside ? vertex.shade * material.inside : vertex.shade)
-    }
-
-    private func corner(
-        _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: Piece, _ lighting: Lighting
-    ) -> RasterVertex {
-        let material = piece.material
-        let texture: SIMD2<Float>
-        if let picture = material.picture {
-            // One transparent pixel surrounds the art, and whole numbers are pixel centres.
-            texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
-        } else {
-            texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
-        }
-        return RasterVertex(
-            position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
-    }
-
-    /// - Parameter scale: pixels per head unit.
-    private func surface(_ piece: Piece, _ scale: Float) -> RasterSurface {
-        let material = piece.material
-        if piece.build == .fur { return .plain }
-        if material.opacity < 1 { return .glass(opacity: material.opacity) }
-        if let picture = material.picture {
-            let whole = picture.whole
-            let level = picture.level(forScale: whole.density * piece.texelScale(picture, scale))
-            let shrink = level.density / whole.density
-            return .picture(
-                level.sprite, shrink: shrink,
-                shift: [level.map.tx - shrink * whole.map.tx, level.map.ty - shrink * whole.map.ty])
-        }
-        guard let grain = material.grain else { return .plain }
-        return .grain(grain, level: grain.level(samplesPerPixel: GrainTextures.samples / GrainTextures.size / scale))
-    }
-}
-
-/// Head space seen by a camera: perspective of a mean webcam's lens about the head's place.
-struct HeadProjection {
-    private let head: HeadPlacement
-    private let away: SIMD3<Float>
-    private let scale: Float
-    /// Eye distances from the camera to the eyes.
-    private let distance: Float
-
-    /// The lens: a picture is as wide as 1.1 times its distance (58 degrees), as most webcams' at 720p.
-    private static let focalLength: Float = 0.9
-    /// Nearer heads are drawn as from here: photos are mostly cut from larger pictures.
-    private static let nearest: Float = 7
-
-    init(_ head: HeadPlacement, width: Int) {
-        self.head = head
-        scale = max(head.scale, 1e-3)
-        away = cross(head.x, head.y) / (scale * scale)
-        distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
-    }
-
-    /// Pixels, and depth as -1 over the distance from the camera in head units: linear in the picture, and less what is
-    /// nearer.
-    @inline(__always)
-    func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
-        let inverse = 1 / max(distance + dot(away, p), 1)
-        let factor = distance * inverse
-        return SIMD4(
-            head.origin.x + dot(head.x, p) * factor, head.origin.y + dot(head.y, p) * factor, 0 - inverse, 0)
-    }
-
-    /// A direction of head space in the picture's axes.
-    @inline(__always)
-    func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
-        SIMD3(dot(head.x, v) / scale, dot(head.y, v) / scale, dot(away, v))
-    }
-}
-
-extension PixelRect {
-    /// Whole pixels round both corners; nil where they are not finite or far away.
-    init?(covering low: Point, _ high: Point) {
-        let limit: Float = 100_000
-        guard low.x > -limit, low.y > -limit, high.x < limit, high.y < limit, low.x <= high.x, low.y <= high.y else {
-            return nil
-        }
-        let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
-        self.init(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
-    }
-}
-
-/// What solids are drawn with; its memory is kept from frame to frame.
-struct MeshScratch: ~Copyable {
-    var rasterizer = Rasterizer()
-    var impostors = ImpostorCache()
-    var corners: [RasterVertex] = []
-    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `drawDeferred`.
-    var mayLag = false
-    private var deferred: [MeshLayer.DrawRequest] = []
-    private var first = 0
-
-    init() { deferred.reserveCapacity(ImpostorCache.most) }
-
-    fileprivate mutating func deferredSearchTime(_ request: MeshLayer.DrawRequest) {
-        if deferred.count < ImpostorCache.most { deferred.append(request) }
-    }
-
-    /// Draws the pictures anew that were laid though they had become old, as their heads lay then.
-    /// - Parameter layout: of the frame that they were laid on.
-    mutating func drawDeferred(_ layout: FrameLayout) {
-        for i in deferred.indices {
-            let request = deferred[i]
-            guard let place = impostors.find(request.owner) else { continue }
-            _ = request.draw(on: &self, place, layout)
-        }
-        deferred.removeAll(keepingCapacity: true)
-    }
-
-    /// The corners that follow belong together.
-    mutating func begin() { first = corners.count }
-
-    /// - Parameter hides: false where shadows fall on it alone.
-    mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, hides: Bool) {
-        begin()
-        for vertex in mesh.vertices {
-            var position = view(vertex.position)
-            // As far away as can be.
-            if !hides { position.z = 0 }
-            corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
-        }
-        Self.occlude(&rasterizer, corners, from: first, mesh.triangles)
-    }
-
-    mutating func draw(_ piece: borrowing MeshLayer.Piece, from first: Int, _ surface: RasterSurface) {
-        Self.draw(&rasterizer, corners, from: first, piece, surface)
-    }
-
-    // The parts one by one: a span of one keeps the whole from being changed otherwise.
-    private static func occlude(
-        _ rasterizer: inout Rasterizer, _ corners: borrowing [RasterVertex], from first: Int, _ triangles: [UInt16]
-    ) {
-        rasterizer.occlude(corners.span.extracting(first..<corners.count), triangles.span)
-    }
-
-    private static func draw(
-        _ rasterizer: inout Rasterizer, _ corners: borrowing [RasterVertex], from first: Int,
-        _ piece: borrowing MeshLayer.Piece, _ surface: RasterSurface
-    ) {
-        rasterizer.draw(
-            corners.span.extracting(first..<first + piece.mesh.vertices.count), piece.mesh.triangles.span,
-            faces: piece.build == .body ? .front : .both, surface)
     }
 }

@@ -231,7 +231,7 @@ private struct Plate {
         case .art(let path, let box):
             let draft = try ArtReader.load(path: path, maxDimension: 64)
             let plate = try ArtReader.load(
-                path: path, density: height / draft.size.y, maxDimension: ArtReader.largestArt)
+                path: path, density: height / draft.size.y, maxDimension: ArtLimits.largestArt)
             let scale = plate.scale
             let room = Point(box.width * scale, box.height * scale)
             let words = try style.drawn(text, lineHeight: room.y, within: room)

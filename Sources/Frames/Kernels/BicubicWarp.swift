@@ -179,10 +179,10 @@ private func mix(
             sum &+= unsafe at.loadUnaligned(fromByteOffset: 24, as: SIMD8<Int16>.self) &* across.fourth
             let mixed = (sum &+ 32) &>> 6
             // What a cubic throws over is cut off: no channel is less than none, or more than its alpha.
-            let alpha = least(
+            let alpha = laneMin(
                 SIMD8(lowHalf: SIMD4(repeating: mixed[3]), highHalf: SIMD4(repeating: mixed[7])),
                 SIMD8(repeating: 255))
-            let below = least(mixed, alpha)
+            let below = laneMin(mixed, alpha)
             let bounded = below & ~(below &>> 15)
             unsafe target.storeBytes(
                 of: unsafeBitCast(bounded, to: SIMD16<UInt8>.self).evenHalf, toByteOffset: i &* 8, as: SIMD8<UInt8>.self
@@ -193,7 +193,7 @@ private func mix(
 
 /// By the sign of the difference, which takes two thirds of the instructions that lanes one by one do here.
 @inline(__always)
-private func least(_ a: SIMD8<Int16>, _ b: SIMD8<Int16>) -> SIMD8<Int16> {
+private func laneMin(_ a: SIMD8<Int16>, _ b: SIMD8<Int16>) -> SIMD8<Int16> {
     let difference = b &- a
     return a &+ (difference & (difference &>> 15))
 }

@@ -39,10 +39,10 @@ private func farthest(
     var (left, right) = (SIMD4<Float>(repeating: -.infinity), SIMD4<Float>(repeating: -.infinity))
     for y in rows {
         let at = unsafe UnsafeRawPointer(occluders + (y * width + block << Rasterizer.blockShift))
-        left = most(left, unsafe at.loadUnaligned(as: SIMD4<Float>.self))
-        right = most(right, unsafe at.loadUnaligned(fromByteOffset: 16, as: SIMD4<Float>.self))
+        left = laneMax(left, unsafe at.loadUnaligned(as: SIMD4<Float>.self))
+        right = laneMax(right, unsafe at.loadUnaligned(fromByteOffset: 16, as: SIMD4<Float>.self))
     }
-    return most(left, right).max()
+    return laneMax(left, right).max()
 }
 
 /// Enters one triangle, row by row.
@@ -78,7 +78,7 @@ private func rasterizeOccluder(
         var z = a.z + (Float(x) - a.x + columns) * zx + (fy - a.y) * zy
         while x &+ 3 <= end {
             let at = unsafe UnsafeMutableRawPointer(row + x)
-            unsafe at.storeBytes(of: least(at.loadUnaligned(as: SIMD4<Float>.self), z), as: SIMD4<Float>.self)
+            unsafe at.storeBytes(of: laneMin(at.loadUnaligned(as: SIMD4<Float>.self), z), as: SIMD4<Float>.self)
             z += zx * 4
             x &+= 4
         }

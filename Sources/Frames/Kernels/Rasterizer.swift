@@ -302,12 +302,6 @@ extension FragmentShader {
 }
 
 @inline(__always)
-func least(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
-
-@inline(__always)
-func most(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
-
-@inline(__always)
 private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, to: SIMD4<UInt32>.self) }
 
 /// All bits of the lanes whose highest one is set, as it is in negative numbers. Masks are made and used by their bits
@@ -340,19 +334,13 @@ private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
     unsafe unsafeBitCast(bits(a) & 0x7fff_ffff, to: SIMD4<Float>.self)
 }
 
-/// The nearest whole numbers, of up to 2^21.
-@inline(__always)
-func whole(_ a: SIMD4<Float>) -> SIMD4<Int32> {
-    unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
-}
-
 @inline(__always)
 private func wide(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
 
 /// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
 @inline(__always)
 private func pack(_ color: SIMD4<Float>) -> UInt32 {
-    let bounded = least(most(color, .zero), SIMD4(repeating: 255))
+    let bounded = laneMin(laneMax(color, .zero), SIMD4(repeating: 255))
     let bits = unsafe unsafeBitCast(bounded + 12_582_912, to: SIMD4<UInt32>.self)
     return unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: bits), to: UInt32.self)
 }
@@ -370,7 +358,7 @@ private struct GlassShader: FragmentShader {
     static var writesDepth: Bool { false }
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // Not above white, for a premultiplied colour is never above its alpha.
-        var shown = least(color + black, SIMD4(repeating: 255)) * opacity
+        var shown = laneMin(color + black, SIMD4(repeating: 255)) * opacity
         shown.w = 255 * opacity
         return pack(shown)
     }
@@ -384,7 +372,7 @@ private struct GlassShader: FragmentShader {
     let scale: Float
     @inline(__always) func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32 {
         // The sample it lies in, since levels are about as fine as pixels; wrapped.
-        let place = whole(texture * scale - 0.5)
+        let place = roundedLanes(texture * scale - 0.5)
         let (u, v) = (Int(place.x), Int(place.y))
         let mask = 1 << sizeLog - 1
         let gain = unsafe Float(samples[(v & mask) &<< sizeLog | u & mask]) * (1 / 128)
@@ -405,7 +393,7 @@ private struct GlassShader: FragmentShader {
         let (s, t) = (texture.x * scale + shift.x, texture.y * scale + shift.y)
         guard s > 0, t > 0, s < Float(width - 1), t < Float(height - 1) else { return 0 }
         // In 1/256 of a pixel, rounded down.
-        let place = whole(SIMD4(s, t, 0, 0) * 256 - 0.5)
+        let place = roundedLanes(SIMD4(s, t, 0, 0) * 256 - 0.5)
         let (u, v) = (Int(place.x), Int(place.y))
         let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
         // Premultiplied: what is constant in a colour is scaled by alpha.
@@ -511,7 +499,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let isLevel = ~(goesUp | goesDown)
             let owns = goesUp | (isLevel & signs(bits(zero - dx)))
             value = dy * x - dx * y - chosen(one, zero, owns)
-            spread = most(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
+            spread = laneMax(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
             // A level edge leaves all columns or none.
             let isLeft = ~goesDown
             let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
@@ -534,10 +522,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             @inline(__always)
             func narrow(_ at: SIMD4<Float>, _ spread: Float, _ left: (Float, Float), _ right: (Float, Float)) {
                 let (outer, inner) = (at + spread, at - spread)
-                begins = most(begins, outer * left.0 + left.1)
-                ends = least(ends, outer * right.0 + right.1)
-                fulls = most(fulls, inner * left.0 + (left.1 + 2 * Self.hair))
-                fullEnds = least(fullEnds, inner * right.0 + (right.1 - 2 * Self.hair))
+                begins = laneMax(begins, outer * left.0 + left.1)
+                ends = laneMin(ends, outer * right.0 + right.1)
+                fulls = laneMax(fulls, inner * left.0 + (left.1 + 2 * Self.hair))
+                fullEnds = laneMin(fullEnds, inner * right.0 + (right.1 - 2 * Self.hair))
             }
             narrow(
                 rows * stepY.x + value.x, spread.x, (leftward.x, leftShift.x), (rightward.x, rightShift.x))
@@ -547,7 +535,9 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
             // What is too small for `whole` stays below 0, and what is too large stays large: the bits of floats rise with
             // them.
-            return RowColumns(begin: whole(begins), end: whole(ends), full: whole(fulls), fullEnd: whole(fullEnds))
+            return RowColumns(
+                begin: roundedLanes(begins), end: roundedLanes(ends), full: roundedLanes(fulls),
+                fullEnd: roundedLanes(fullEnds))
         }
     }
 
@@ -597,15 +587,15 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let texture0 = textureA - textureX * p.x - textureY * p.y
 
         // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
-        let lowest = least(least(a.color, b.color), c.color)
-        let highest = most(most(a.color, b.color), c.color)
+        let lowest = laneMin(laneMin(a.color, b.color), c.color)
+        let highest = laneMax(laneMax(a.color, b.color), c.color)
         let (firstZ, secondZ, thirdZ) = (
             SIMD4(repeating: p.z), SIMD4<Float>(repeating: q.z), SIMD4<Float>(repeating: r.z)
         )
-        let nearestZ = least(least(firstZ, secondZ), thirdZ)
-        let farthestZ = most(most(firstZ, secondZ), thirdZ)
-        let textureLow = least(least(textureA, textureB), textureC)
-        let textureHigh = most(most(textureA, textureB), textureC)
+        let nearestZ = laneMin(laneMin(firstZ, secondZ), thirdZ)
+        let farthestZ = laneMax(laneMax(firstZ, secondZ), thirdZ)
+        let textureLow = laneMin(laneMin(textureA, textureB), textureC)
+        let textureHigh = laneMax(laneMax(textureA, textureB), textureC)
         // What an edge function is at the four samples, beyond what it is at the pixel's centre.
         let (first, second, third) = (
             sampleY * edges.stepY.x + sampleX * edges.stepX.x, sampleY * edges.stepY.y + sampleX * edges.stepX.y,
@@ -641,13 +631,13 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 while x <= stop {
                     let at = row &+ x
                     // Slivers are so steep that rounding alone would put them before what is near.
-                    let z = least(most(slope, nearestZ), farthestZ)
+                    let z = laneMin(laneMax(slope, nearestZ), farthestZ)
                     let outside = bits(e0) | bits(e1) | bits(e2)
                     let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
                     // Opaque ink is mixed unasked: whether any sample is shown is not foreseen at edges.
                     if (I.writesDepth && !I.isPierced) || short(shown) != 0 {
-                        let bounded = I.isTextured ? least(most(texture, textureLow), textureHigh) : texture
-                        let word = shader.word(least(most(shade, lowest), highest), bounded)
+                        let bounded = I.isTextured ? laneMin(laneMax(texture, textureLow), textureHigh) : texture
+                        let word = shader.word(laneMin(laneMax(shade, lowest), highest), bounded)
                         mix(shader, word, shown, z, at)
                     }
                     x &+= 1

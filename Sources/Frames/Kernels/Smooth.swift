@@ -290,10 +290,10 @@ private func ramp(
     _ row: UnsafeMutablePointer<Int16>, _ room: Int, _ columns: Range<Int>, from start: SIMD4<Float>,
     slope: SIMD4<Float>
 ) {
-    let rise = whole(slope)
+    let rise = roundedLanes(slope)
     var x = columns.lowerBound
     while x < columns.upperBound {
-        let first = whole(start + slope * Float(x - columns.lowerBound))
+        let first = roundedLanes(start + slope * Float(x - columns.lowerBound))
         let at = unsafe UnsafeMutableRawPointer(row + x)
         unsafe at.storeBytes(of: ramp(first.x, rise.x), as: SIMD8<Int16>.self)
         unsafe at.storeBytes(of: ramp(first.y, rise.y), toByteOffset: room * 2, as: SIMD8<Int16>.self)

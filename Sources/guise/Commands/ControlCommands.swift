@@ -33,7 +33,7 @@ extension ControlCommand {
     var request: JSON { Self.baseRequest }
 
     func run() throws {
-        var client = try connect()
+        var client = try connectToDaemon()
         if let words = text(try client.perform(request)) { print(plain(words)) }
     }
 
@@ -63,7 +63,7 @@ func maskText(_ answer: JSON) -> String {
 }
 
 /// - Throws: `NoDaemon`, or `Problem`.
-func connect() throws -> ControlClient {
+func connectToDaemon() throws -> ControlClient {
     do throws(Problem) { return try ControlClient() } catch  where error.kind == .missing {
         throw NoDaemon(problem: error)
     }
@@ -89,7 +89,7 @@ struct StatusCommand: ControlCommand {
     func text(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
 
     func run() throws {
-        var client = try connect()
+        var client = try connectToDaemon()
         // Of several lines, each made plain by itself.
         for line in (text(try client.perform(request)) ?? "").split(separator: "\n") {
             print(json ? String(line) : plain(String(line)))
@@ -224,7 +224,7 @@ struct RecordCommand: ControlCommand {
     var request: JSON { Self.baseRequest.with("action", JSON(action.rawValue)).with(file: path) }
 
     func run() throws {
-        var client = try connect()
+        var client = try connectToDaemon()
         let answer = try client.perform(request)
         if let path = answer["path"]?.string { print(plain(path)) }
         // What was written is there; that it ended before its time is a failure all the same.
@@ -261,7 +261,7 @@ struct WatchCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        var client = try connect()
+        var client = try connectToDaemon()
         if json {
             _ = try client.perform(JSON(["request": "subscribe"]))
             while let event = try client.next(within: 60) { print(event.text) }

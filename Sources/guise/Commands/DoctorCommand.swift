@@ -14,7 +14,7 @@ struct DoctorCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let report = Report(System.here(shared: (try? Paths())?.shared, setting: Self.setting()))
+        let report = Report(System.here(shared: (try? Paths())?.shared, setting: .current()))
         if json {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -23,18 +23,5 @@ struct DoctorCommand: ParsableCommand {
             for line in report.lines { print(plain(line)) }
         }
         if report.errors > 0 { throw ExitCode.failure }
-    }
-
-    /// What the configuration says of what the checks look at.
-    static func setting() -> System.Setting {
-        guard let paths = try? Paths() else { return .read(file: nil, width: 1280, height: 720) }
-        do {
-            let read = try ConfigurationText.load(named: nil, paths: paths)
-            return .read(file: read.file, width: read.value.output.width, height: read.value.output.height)
-        } catch let problem as Problem {
-            return .broken(problem)
-        } catch {
-            return .broken(Problem(.system, "\(error)"))
-        }
     }
 }

@@ -1,8 +1,6 @@
 import ArgumentParser
-import CLinux
 import Control
 import Foundation
-import Frames
 import JSON
 
 /// `guise page`: the page of the running daemon, else of one that runs from now on.
@@ -22,7 +20,7 @@ struct PageCommand: ParsableCommand {
     func run() throws {
         if revoke { try Paths().pageSecrets.revoke() }
         do {
-            var client = try connect()
+            var client = try connectToDaemon()
             let link = plain(try client.perform(JSON(["request": "page"]))["address"]?.string ?? "")
             // A file or a pipe may be read by others.
             if noOpen || isatty(STDOUT_FILENO) == 1 { print(link) }
@@ -31,48 +29,5 @@ struct PageCommand: ParsableCommand {
             // There is nobody to open it anew for.
             if !revoke { try RunCommand.serve(AppContext(), page: noOpen ? .printed : .shown) }
         }
-    }
-}
-
-/// The user's browser.
-enum Browser {
-    /// Shows a link there, if there is a screen and something that opens browsers.
-    ///
-    /// Arguments of programs can be read by every user of the computer. What opens the browser is given the name of a file
-    /// instead, which only this user can read and which leads on; it is removed soon.
-    static func open(_ link: String) {
-        let environment = ProcessInfo.processInfo.environment
-        let hasScreen = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
-        let folders = (environment["PATH"] ?? "").split(separator: ":")
-        guard hasScreen, folders.contains(where: { FileManager.default.isExecutableFile(atPath: "\($0)/xdg-open") }),
-            let file = redirection(to: link)
-        else { return }
-        // It may become the browser itself, which lives longer than Guise.
-        let script = "exec >/dev/null 2>&1; (sleep 10; rm -f \"$0\") & exec xdg-open \"$0\""
-        let words = ["/bin/sh", "-c", script, file]
-        let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { unsafe strings.forEach { unsafe free($0) } }
-        let pointers: [UnsafePointer<CChar>?] = unsafe strings.map { unsafe UnsafePointer($0) }
-        var child = clinux_child()
-        guard unsafe clinux_child_start(pointers, 0, -1, &child) == 0 else { return }
-        close(child.pipe)
-        close(child.errors)
-        let process = child.pid
-        Thread.detachNewThread { _ = clinux_child_wait(process) }
-    }
-
-    /// Writes a page that leads to a link; nil without a folder of this session's own.
-    private static func redirection(to link: String) -> String? {
-        let page = """
-            <!doctype html>
-            <meta charset="utf-8">
-            <meta name="referrer" content="no-referrer">
-            <title>Guise</title>
-            <script>location.replace("\(link)")</script>
-
-            """
-        guard let folder = try? ControlSocket.makeFolder() else { return nil }
-        let file = "\(folder)/open-\(randomFileName()).html"
-        return (try? writeOwnFile(Array(page.utf8), to: file)) == nil ? nil : file
     }
 }

@@ -80,6 +80,25 @@ struct EyePair: Sendable {
     /// Degrees.
     var roll: Float
 
+    init(middle: Point, distance: Float, roll: Float) {
+        (self.middle, self.distance, self.roll) = (middle, distance, roll)
+    }
+
+    /// The eyes of landmarks: the means of six points each.
+    init(_ landmarks: borrowing Face.Landmarks) {
+        var (right, left) = (Point.zero, Point.zero)
+        for i in 36..<42 { right += landmarks[i] }
+        for i in 42..<48 { left += landmarks[i] }
+        (right, left) = (right / 6, left / 6)
+        let across = left - right
+        self.init(middle: (right + left) / 2, distance: across.length, roll: degrees(atan2(across.y, across.x)))
+    }
+
+    /// Whether two eye distances, in pixels, may be of one face in two frames.
+    static func areAlike(_ distance: Float, _ other: Float) -> Bool {
+        (0.6...1.67).contains(distance / max(other, 1e-3))
+    }
+
     /// The subject's own.
     var right: Point { middle - across }
     /// The subject's own.

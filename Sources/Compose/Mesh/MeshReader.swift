@@ -90,7 +90,7 @@ struct MeshReader {
 
     private let materials: [(name: String, material: Material)]
     private let frame: AffineMap3D
-    private(set) var pieces: [MeshLayer.Piece] = []
+    private(set) var pieces: [MeshPiece] = []
     /// Of what swings.
     private(set) var pivot: SIMD3<Float>?
 
@@ -153,14 +153,14 @@ struct MeshReader {
     }
 
     private mutating func add(
-        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ build: MeshLayer.Piece.Build, _ part: Fields,
+        _ mesh: Mesh, _ map: AffineMap3D, _ material: Material, _ build: MeshPiece.Build, _ part: Fields,
         key: String = "shape"
     ) throws {
         var placed = mesh
         placed.transform(map)
         guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
         else { throw part.wrong(key, "has corners that lie nowhere", allowed: "sizes and angles of a head's measure") }
-        pieces.append(MeshLayer.Piece(mesh: placed, material: material, build: build))
+        pieces.append(MeshPiece(mesh: placed, material: material, build: build))
         let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         guard triangles <= Mesh.mostTriangles, vertices <= Mesh.mostVertices else {

@@ -36,14 +36,17 @@ struct Material: Sendable {
         var glow: Float = 0
     }
 
+    /// - Parameters:
+    ///   - folder: the mask's own folder, which no path of it may leave.
+    ///   - tint: replaces the colour of what is tinted; nil: nothing is dyed.
     /// - Throws: `Problem` with file and line.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, folder: String, range: ColorRange, tint: Tint?) throws {
         // Light multiplies what lies above black; U and V are about 128.
-        let black: Float = parts.target.range == .full ? 0 : 16
+        let black: Float = range == .full ? 0 : 16
         let own = try fields.color("color", default: "#ffffff")
         isTinted = try fields.bool("tinted", default: false)
-        let shown = isTinted ? parts.style.tint?.color ?? own : own
-        color = shown.yuv(parts.target.range) - [black, 128, 128]
+        let shown = isTinted ? tint?.color ?? own : own
+        color = shown.yuv(range) - [black, 128, 128]
         let look = try fields.choice("look", default: Look.plain)
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
@@ -59,9 +62,9 @@ struct Material: Sendable {
         inside = Float(try fields.number("inside", in: 0...1, default: 0.55))
         if fields.has("picture") {
             let name = try fields.string("picture")
-            let dye = isTinted ? parts.style.tint : nil
+            let dye = isTinted ? tint : nil
             picture = try Art(
-                file: name, folder: parts.folder, density: .infinity, range: parts.target.range, largest: 512
+                file: name, folder: folder, density: .infinity, range: range, largest: 512
             ) {
                 dye?.apply(&$0)
             }

@@ -45,7 +45,7 @@ struct MeshModel {
         guard
             let scene = unsafe cgltf_read(
                 bytes, bytes.count, isBinary ? 1 : 0, Self.limits, &text, text.count)
-        else { throw Self.broken(path, ArtReader.string(text)) }
+        else { throw Self.broken(path, ArtError.string(text)) }
         defer { unsafe cgltf_close(scene) }
         var pieces: [Piece] = []
         var pictures: [[UInt8]: Art] = [:]

@@ -34,7 +34,7 @@ enum SVGRenderer {
                     return answer
                 }
                 child = nil
-                throw ArtReader.broken(path, "drawing it \(artist.end())")
+                throw ArtError.broken(path, "drawing it \(artist.end())")
             }
         }
         let (reply, pixels) = try drawn.get()
@@ -51,7 +51,7 @@ enum SVGRenderer {
 
     private static func raster(_ reply: cart_reply, _ pixels: [UInt8], _ path: String) throws(Problem) -> RGBAImage {
         let error = words(of: reply)
-        guard error.isEmpty else { throw ArtReader.broken(path, error) }
+        guard error.isEmpty else { throw ArtError.broken(path, error) }
         return RGBAImage(
             width: Int(reply.width), height: Int(reply.height), bytes: pixels, scale: Float(reply.scale),
             origin: Point(Float(reply.x), Float(reply.y)),

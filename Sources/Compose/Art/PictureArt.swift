@@ -93,7 +93,7 @@ struct PictureArt {
             case .border: scale = Point(repeating: min(ratio.x, ratio.y))
             }
         }
-        raster = try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtReader.largestSide)
+        raster = try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtLimits.largestSide)
         self.target = target
         let pixels = Point(Float(raster.width), Float(raster.height))
         if size == nil, fit == .border {

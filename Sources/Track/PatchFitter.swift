@@ -16,7 +16,7 @@ struct PatchFitter: ~Copyable {
     /// Smaller faces, by the side of the trees' box in pixels, are no picture of one.
     private static let smallest: Float = 8
 
-    private var scaler: LandmarkFitter
+    private var fitter: LandmarkFitter
     private var patch: [UInt8]
     /// The patch with more contrast, for the trees alone: laid on each other, patches must not differ by a gain of ours.
     private var lit: [UInt8]
@@ -27,12 +27,12 @@ struct PatchFitter: ~Copyable {
     private var back = Affine.identity
 
     init(_ model: LandmarkModel) {
-        scaler = LandmarkFitter(model)
+        fitter = LandmarkFitter(model)
         patch = Array(repeating: 0, count: Self.side * Self.side)
         lit = patch
     }
 
-    var model: LandmarkModel { scaler.model }
+    var model: LandmarkModel { fitter.model }
 
     /// Hands the patch that was cut last to be laid on others.
     func passPatch(to patchTracker: inout PatchTracker) { patchTracker.setPatch(patch, map: map) }
@@ -44,7 +44,7 @@ struct PatchFitter: ~Copyable {
         let size = abs(box.determinant).squareRoot()
         guard size > Self.smallest else { return false }
         let region = PatchTransform(
-            center: box(Point(0.5, 0.5)), scale: size * FaceDetector.eyes(model.meanShape).distance / Self.eyes,
+            center: box(Point(0.5, 0.5)), scale: size * EyePair(model.meanShape).distance / Self.eyes,
             roll: degrees(atan2(box.c, box.a)))
         let map = region.map(side: Self.side)
         guard let back = map.inverse else { return false }
@@ -71,7 +71,7 @@ struct PatchFitter: ~Copyable {
     mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
         guard let box = model.box(around: landmarks) else { return nil }
         let placed = back.after(box)
-        let shape = isLit ? Self.run(&scaler, lit, placed, start) : Self.run(&scaler, patch, placed, start)
+        let shape = isLit ? Self.run(&fitter, lit, placed, start) : Self.run(&fitter, patch, placed, start)
         return shape.map { map($0) }
     }
 
@@ -100,8 +100,8 @@ struct PatchFitter: ~Copyable {
     }
 
     private static func run(
-        _ scaler: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ start: LandmarkFitter.Start
+        _ fitter: inout LandmarkFitter, _ patch: borrowing [UInt8], _ box: Affine, _ start: LandmarkFitter.Start
     ) -> Face.Landmarks? {
-        scaler.fit(LumaView(samples: patch.span, width: side, height: side, rowStride: side), around: box, from: start)
+        fitter.fit(LumaView(samples: patch.span, width: side, height: side, rowStride: side), around: box, from: start)
     }
 }

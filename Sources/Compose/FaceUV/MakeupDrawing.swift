@@ -5,7 +5,7 @@ struct MakeupDrawing {
     /// Strengths of a part by their names, 0...1; empty where it is not worn.
     typealias Part = [String: Float]
 
-    let colors: [MakeupLayer.Pigment: String]
+    let colors: [Pigment: String]
     let lips, shadow, liner, lashes, brows, blush, contour, highlight: Part
 
     /// All that is worn, from the skin outward.
@@ -53,7 +53,7 @@ struct MakeupDrawing {
             """)
     }
 
-    private func color(_ pigment: MakeupLayer.Pigment) -> String { colors[pigment] ?? pigment.usual }
+    private func color(_ pigment: Pigment) -> String { colors[pigment] ?? pigment.usual }
 
     // MARK: Parts
 
@@ -259,5 +259,24 @@ struct MakeupDrawing {
         let bend = (before * 2 - p * 5 + q * 4 - after) * (s * s)
         let twist = (p * 3 - before - q * 3 + after) * (s * s * s)
         return (p * 2 + (q - before) * s + bend + twist) / 2
+    }
+}
+
+/// A part of make-up that has a colour of its own, with its colour if a palette leaves it out.
+enum Pigment: String, CaseIterable {
+    case lips, shadow, crease, shimmer, liner, lashes, brows, blush, contour, highlight
+
+    var usual: String {
+        switch self {
+        case .lips: "#b4485a"
+        case .shadow: "#8a6258"
+        case .crease: "#54372f"
+        case .shimmer: "#f0d8c0"
+        case .liner, .lashes: "#1c1412"
+        case .brows: "#3a2a22"
+        case .blush: "#d8606a"
+        case .contour: "#7a4a38"
+        case .highlight: "#fff0e0"
+        }
     }
 }

@@ -54,7 +54,7 @@ struct AnimatedPNG {
                     throw Flaw("it has \(count) pictures, \(Self.mostPictures) are the limit")
                 }
                 announced = count
-                guard (1...ArtReader.largestArt).contains(width), (1...ArtReader.largestArt).contains(height),
+                guard (1...ArtLimits.largestArt).contains(width), (1...ArtLimits.largestArt).contains(height),
                     width <= Self.mostPixels / height / count
                 else {
                     throw Flaw("\(count) pictures of \(width)x\(height) are too many pixels")

@@ -1,0 +1,142 @@
+import CArt
+import Frames
+import Glibc
+import Synchronization
+
+/// Reads art: SVG by librsvg in a process of its own (`SVGRenderer`), PNG by cairo.
+public enum ArtReader {
+    /// Loads an SVG or PNG; which of the two, its first bytes say.
+    ///
+    /// An SVG's viewBox is drawn with its larger side `maxDimension` pixels long. A PNG keeps its size unless it is
+    /// larger than that. Where `density` asks for less, both are made smaller.
+    /// - Parameters:
+    ///   - density: pixels per art unit beyond which nothing is gained.
+    ///   - maxDimension: pixels, at most 4096.
+    /// - Throws: `missing` or `forbidden`; `unusable` for a file that is empty, broken or too large. Each names it.
+    public static func load(
+        path: String, density: Float = .infinity, maxDimension: Int
+    ) throws(Problem) -> RGBAImage {
+        let bytes = try read(path)
+        let limit = max(1, min(maxDimension, ArtLimits.largestSide))
+        let isPNG = bytes.starts(with: PNG.signature)
+        try ArtBudget.current?.checkTime(path)
+        let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, path)
+        return raster
+    }
+
+    /// Reads a PNG that lies in another file.
+    /// - Parameter path: of that file, for messages.
+    /// - Throws: `unusable` where it is broken or too large.
+    static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
+        try ArtBudget.current?.checkTime(path)
+        let raster = try png(bytes, path, min(maxDimension, ArtLimits.largestSide), .infinity)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, path)
+        return raster
+    }
+
+    /// Draws an SVG of our own making, as `load` does one from a file.
+    /// - Throws: `unusable` where it is not sound; `name` says which it is.
+    static func renderSVG(
+        _ svg: String, named name: String, density: Float, limit: Int = ArtLimits.largestArt
+    ) throws(Problem) -> RGBAImage {
+        try ArtBudget.current?.checkTime(name)
+        let raster = try self.svg(Array(svg.utf8), name, limit, density)
+        try ArtBudget.current?.countPixels(raster.width * raster.height, name)
+        return raster
+    }
+
+    private static func svg(
+        _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
+    ) throws(Problem) -> RGBAImage {
+        guard bytes.count <= ArtLimits.largestSVG else {
+            throw ArtError.broken(path, "an SVG of more than 4 MB is too large")
+        }
+        return try SVGRenderer.draw(bytes, path, limit: limit, density: density)
+    }
+
+    /// Lets go of what drawing needs beside memory, until the next time.
+    public static func shutDownRenderer() { SVGRenderer.shutDownRenderer() }
+
+    private static func png(
+        _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
+    ) throws(Problem) -> RGBAImage {
+        guard let (width, height) = PNG.size(of: bytes) else { throw ArtError.broken(path, "the PNG is cut off") }
+        guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
+            throw ArtError.broken(
+                path,
+                "a PNG of \(width)x\(height) is too large, \(ArtLimits.largestSide)x\(ArtLimits.largestSide) is the limit"
+            )
+        }
+        let scale = min(1, Float(limit) / Float(max(width, height)), density)
+        let pixels = (
+            x: max(1, Int((Float(width) * scale).rounded())), y: max(1, Int((Float(height) * scale).rounded()))
+        )
+        var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
+        var text = [CChar](repeating: 0, count: ArtError.textSize)
+        let result = unsafe cart_png_draw(
+            bytes, bytes.count, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count)
+        guard result == 0 else { throw ArtError.broken(path, "the PNG is damaged (\(ArtError.string(text)))") }
+        return RGBAImage(
+            width: pixels.x, height: pixels.y, bytes: rgba, scale: scale, origin: Point(0, 0),
+            size: SIMD2(Float(width), Float(height)))
+    }
+
+    /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
+    /// - Throws: `missing`, `forbidden` or `unusable`.
+    static func loadAnimation(
+        path: String
+    ) throws(Problem) -> (pictures: [(raster: RGBAImage, milliseconds: Double)], plays: Int)? {
+        let bytes = try read(path)
+        do {
+            guard let film = try AnimatedPNG(bytes) else { return nil }
+            let pictures = try film.pictures { (png, width, height) throws(Problem) in
+                try ArtBudget.current?.checkTime(path)
+                try ArtBudget.current?.countPixels(film.width * film.height, path)
+                return try Self.png(png, path, max(width, height), 1).bytes
+            }
+            return (pictures, film.plays)
+        } catch let flaw as AnimatedPNG.Flaw {
+            throw ArtError.broken(path, flaw.words)
+        } catch let problem as Problem {
+            throw problem
+        } catch {
+            throw ArtError.broken(path, "it cannot be read")
+        }
+    }
+
+    /// The whole file, unless it is larger than any picture may be.
+    private static func read(_ path: String) throws(Problem) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR:
+                throw Problem(.missing, "the picture \(path) is not there", fix: "put it there, or correct its name")
+            case EACCES:
+                throw Problem(.forbidden, "you may not read the picture \(path)", fix: "allow it: chmod u+r FILE")
+            default: throw ArtError.broken(path, "error \(errno) when it was opened")
+            }
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw ArtError.broken(path, "it is not a plain file")
+        }
+        guard status.st_size > 0 else { throw ArtError.broken(path, "the file is empty") }
+        guard status.st_size <= ArtLimits.largestPNG else {
+            throw ArtError.broken(path, "a file of \(status.st_size) bytes is too large")
+        }
+        var bytes = [UInt8](repeating: 0, count: status.st_size)
+        var count = 0
+        while count < bytes.count {
+            let more = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
+                guard let base = buffer.baseAddress else { return 0 }
+                return unsafe Glibc.read(descriptor, base + count, buffer.count - count)
+            }
+            if more < 0, errno == EINTR { continue }
+            guard more > 0 else { throw ArtError.broken(path, "it could not be read to its end") }
+            count += more
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,226 @@
+import Frames
+import Synchronization
+
+/// Triangles in head space that are drawn on a head: lit as the face is, hidden where the head is in front of them.
+struct HeadMesh: Sendable {
+    /// Tells it from all others.
+    let number = Self.numbers.add(1, ordering: .relaxed).newValue
+    private static let numbers = Atomic(0)
+    private let pieces: [MeshPiece]
+    private let occluder: Occluder?
+    let range: ColorRange
+    /// The point in head space about which swinging parts turn.
+    private let pivot: SIMD3<Float>
+    /// The strength of the shadow, 0...1.
+    private let shadow: Float
+    /// Blades on what faces away by more than 30 degrees are hidden by it.
+    private static let beyond: Float = 0.5
+    /// Sheets that are seen from less than 12 degrees beside their edge are next to nothing, and about to show their
+    /// other side's light.
+    private static let onEdge: Float = 0.2
+
+    /// - Parameters:
+    ///   - pivot: the point in head space about which swinging parts turn.
+    ///   - shadow: its strength, 0...1.
+    init(pieces: [MeshPiece], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float) {
+        (self.pieces, self.occluder, self.range, self.pivot, self.shadow) = (pieces, occluder, range, pivot, shadow)
+    }
+
+    /// A mesh on a head as it is in a frame, to be drawn.
+    struct DrawRequest: Sendable {
+        let mesh: HeadMesh
+        let owner: Impostor.Owner
+        let pose: Pose
+        /// Pixels per head unit.
+        let scale: Float
+
+        /// Draws the owner's impostor anew.
+        /// - Parameter place: of the impostor in the cache.
+        /// - Returns: false if the mesh is outside the frame.
+        func draw(on scratch: inout MeshScratch, _ place: Int, _ layout: FrameLayout) -> Bool {
+            mesh.draw(on: &scratch, place, pose, scale: scale, layout)
+        }
+    }
+
+    /// How the head is turned and lit in a frame.
+    struct Pose: Sendable {
+        let view: HeadProjection
+        let lighting: Lighting
+        let swing: AffineMap3D
+    }
+
+    /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
+    /// is no such map.
+    func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
+        var places = Impostor.Places(repeating: .zero)
+        var deviation = Impostor.Deviation.ofColors
+        for i in impostor.referenceCorners.indices {
+            let reference = impostor.referenceCorners[i]
+            let piece = pieces[reference.piece]
+            let seen = seen(piece.mesh.vertices[reference.vertex], pose)
+            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, pose.lighting)
+            let off = color - reference.color
+            deviation.add((off * off).max())
+            places[i] = Point(seen.place.x, seen.place.y)
+        }
+        guard let carried = impostor.map(to: places) else { return nil }
+        return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
+    }
+
+    private func draw(
+        on scratch: inout MeshScratch, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
+    ) -> Bool {
+        scratch.corners.removeAll(keepingCapacity: true)
+        var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
+        for piece in pieces {
+            scratch.begin()
+            for vertex in piece.mesh.vertices {
+                let seen = seen(vertex, pose)
+                if piece.build == .fur && seen.facing.z > Self.beyond {
+                    // All three of a blade's corners: what has no area is not drawn.
+                    scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
+                    continue
+                }
+                let corner = corner(vertex, seen, piece, pose.lighting)
+                low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
+                high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
+                scratch.corners.append(corner)
+            }
+        }
+        // Light falls from above at the least, so that a brim always shades the brow.
+        let light = pose.lighting.direction
+        let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
+        let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        let border = Float(warpBorder)
+        let region = PixelRect(
+            covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
+        )
+        guard let region, scratch.impostors.entries[place].begin(region, in: layout) else { return false }
+        let drawn = scratch.impostors.entries[place].layer.region
+        scratch.rasterizer.begin(drawn, range: range)
+        if let occluder {
+            scratch.occlude(occluder.covered, pose.view, hides: false)
+            scratch.occlude(occluder.mesh, pose.view, hides: true)
+        }
+        for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
+            scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
+            // What is seen through comes last.
+            for pass in 0..<2 {
+                var first = 0
+                for piece in pieces {
+                    let count = piece.mesh.vertices.count
+                    if (piece.material.opacity < 1) == (pass == 1) {
+                        scratch.draw(piece, from: first, surface(piece, scale))
+                    }
+                    first += count
+                }
+            }
+            scratch.rasterizer.resolve(into: &scratch.impostors.entries[place].layer)
+        }
+        recordCorners(on: &scratch.impostors.entries[place], scratch.corners, pose)
+        if shadow > 0 {
+            scratch.rasterizer.castShadow(
+                in: &scratch.impostors.entries[place].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
+                range: range,
+                border: warpBorder)
+        }
+        scratch.impostors.entries[place].layer.markArt()
+        return true
+    }
+
+    /// Remembers how corners that are seen lie, some of each piece.
+    /// - Parameter corners: of all pieces, in their order.
+    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
+        let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
+        let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
+        var first = 0
+        for (number, piece) in pieces.enumerated() {
+            let count = piece.mesh.vertices.count
+            var place: Float = 0
+            for _ in 0..<4 + spare * count / max(all, 1) {
+                // By the golden ratio, so that however corners are numbered they lie all over the piece.
+                place += 0.618_034
+                place -= place.rounded(.down)
+                let i = min(Int(place * Float(count)), count - 1)
+                guard i >= 0 else { continue }
+                let facing = pose.view.turned(piece.mesh.vertices[i].normal).z
+                guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
+                let corner = corners[first + i]
+                guard impostor.shows(Point(corner.position.x, corner.position.y)) else { continue }
+                impostor.recordCorner(
+                    Impostor.Corner(
+                        piece: number, vertex: i, position: Point(corner.position.x, corner.position.y),
+                        color: corner.color))
+            }
+            first += count
+        }
+    }
+
+    /// Where a corner lies in the picture, and which way it faces there.
+    @inline(__always)
+    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
+        var (place, normal) = (vertex.position, vertex.normal)
+        if vertex.swing > 0 {
+            place += (pose.swing(place - pivot) + pivot - place) * vertex.swing
+            normal = normalized(normal + (pose.swing(normal) - normal) * vertex.swing)
+        }
+        return (pose.view(place), pose.view.turned(normal))
+    }
+
+    @inline(__always)
+    private func color(
+        _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: MeshPiece, _ lighting: Lighting
+    ) -> SIMD4<Float> {
+        let material = piece.material
+        // A sheet's inner side faces the other way, and is darker.
+        let isInside = piece.build == .sheet && facing.z > 0
+        return lighting.color(
+            material.color, material.finish, normal: isInside ? facing * -1 : facing,
+            shade: isInside ? vertex.shade * material.inside : vertex.shade)
+    }
+
+    private func corner(
+        _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: MeshPiece,
+        _ lighting: Lighting
+    ) -> RasterVertex {
+        let material = piece.material
+        let texture: SIMD2<Float>
+        if let picture = material.picture {
+            // One transparent pixel surrounds the art, and whole numbers are pixel centres.
+            texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
+        } else {
+            texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
+        }
+        return RasterVertex(
+            position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
+    }
+
+    /// - Parameter scale: pixels per head unit.
+    private func surface(_ piece: MeshPiece, _ scale: Float) -> RasterSurface {
+        let material = piece.material
+        if piece.build == .fur { return .plain }
+        if material.opacity < 1 { return .glass(opacity: material.opacity) }
+        if let picture = material.picture {
+            let whole = picture.whole
+            let level = picture.level(forScale: whole.density * piece.texelScale(picture, scale))
+            let shrink = level.density / whole.density
+            return .picture(
+                level.sprite, shrink: shrink,
+                shift: [level.map.tx - shrink * whole.map.tx, level.map.ty - shrink * whole.map.ty])
+        }
+        guard let grain = material.grain else { return .plain }
+        return .grain(grain, level: grain.level(samplesPerPixel: GrainTextures.samples / GrainTextures.size / scale))
+    }
+}
+
+extension PixelRect {
+    /// Whole pixels round both corners; nil where they are not finite or far away.
+    init?(covering low: Point, _ high: Point) {
+        let limit: Float = 100_000
+        guard low.x > -limit, low.y > -limit, high.x < limit, high.y < limit, low.x <= high.x, low.y <= high.y else {
+            return nil
+        }
+        let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
+        self.init(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
+    }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import Control
+import Frames
+
+@main
+struct Guise: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "guise",
+        abstract: "Hats, beards and masks on the faces in your webcam, live, in any video call.",
+        version: guiseVersion,
+        subcommands: [
+            RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
+            BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
+        ],
+        groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
+
+    /// The edge: every problem is shown here, once, in one line. Exit code 1 for problems, 3 where no daemon runs, 64 for
+    /// wrong options.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let requestError as RequestError {
+            logError(requestError)
+            exit(withError: ExitCode.failure)
+        } catch let absence as NoDaemon {
+            logError(absence.problem)
+            exit(withError: ExitCode(3))
+        } catch let problem as Problem {
+            logError(problem)
+            exit(withError: ExitCode.failure)
+        } catch {
+            exit(withError: error)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import CLinux
+import Foundation
+
+/// One line on standard error.
+func logError(_ what: any Error) { log("guise: \(what)", .error) }
+
+/// How much a line matters, as the journal counts it (sd-daemon(3)).
+enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
+
+/// The journal reads a line's priority from its beginning; a terminal would show it.
+let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
+
+/// One line on standard error, without a name before it.
+func log(_ line: String, _ priority: LogLevel = .info) {
+    let prefix = isJournal ? "<\(priority.rawValue)>" : ""
+    let bytes = Array("\(prefix)\(plain(line))\n".utf8)
+    // A full disk or a closed terminal is no reason to end.
+    _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+/// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.
+func plain(_ text: String) -> String {
+    let most = 1000
+    let shown = text.unicodeScalars.prefix(most).map { scalar in
+        [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
+            ? "?" : Character(scalar)
+    }
+    return String(shown) + (text.unicodeScalars.count > most ? "..." : "")
+}
