@@ -62,7 +62,7 @@ public enum ArtReader {
         _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RGBAImage {
         guard let (width, height) = PNG.size(of: bytes) else { throw ArtError.broken(path, "the PNG is cut off") }
-        guard (1...largestSide).contains(width), (1...largestSide).contains(height) else {
+        guard (1...ArtLimits.largestSide).contains(width), (1...ArtLimits.largestSide).contains(height) else {
             throw ArtError.broken(
                 path,
                 "a PNG of \(width)x\(height) is too large, \(ArtLimits.largestSide)x\(ArtLimits.largestSide) is the limit"
