@@ -17,6 +17,7 @@ run: build sample
 build:
 	@./setup build run
 	swift build -c release --product guise --static-swift-stdlib
+	swift build -c release --product guise-svg --static-swift-stdlib
 
 # The tests have the compiler's checks of debug builds, warnings as errors; the program is tested as it is shipped. No test
 # looks at the clock, so that a busy machine fails none; an hour is for what would never end.
@@ -59,6 +60,7 @@ fuzz:
 	@./setup build
 	GUISE_FUZZ=1 swift build -c release --product PackFuzzer --scratch-path .build-fuzz
 	GUISE_FUZZ=1 swift build -c release --product RequestFuzzer --scratch-path .build-fuzz
+	GUISE_FUZZ=1 swift build -c release --product guise-svg --scratch-path .build-fuzz
 	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds .build-fuzz/requests
 	@for mask in Masks/*/; do cp $$mask/mask.json .build-fuzz/seeds/$$(basename $$mask).json; done
 	.build-fuzz/release/RequestFuzzer -max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -max_len=4096 \
@@ -83,6 +85,7 @@ format:
 
 install: build sample
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
+	install -D $(guise)-svg "$(DESTDIR)$(PREFIX)/libexec/guise/guise-svg"
 	rm -rf "$(share)" && mkdir -p "$(share)"
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"
 	@echo "Service, completions and the virtual camera for your user: guise install"
@@ -90,7 +93,7 @@ install: build sample
 
 uninstall:
 	@[ -n "$(DESTDIR)" ] || [ ! -x "$(PREFIX)/bin/guise" ] || [ "$$(id -u)" = 0 ] || "$(PREFIX)/bin/guise" uninstall
-	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(share)"
+	rm -rf "$(DESTDIR)$(PREFIX)/bin/guise" "$(DESTDIR)$(PREFIX)/libexec/guise" "$(share)"
 
 clean:
 	rm -rf .build .build-*

@@ -36,7 +36,9 @@ func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSett
 
 let package = Package(
     name: "guise",
-    products: [.executable(name: "guise", targets: ["guise"])],
+    products: [
+        .executable(name: "guise", targets: ["guise"]), .executable(name: "guise-svg", targets: ["guise-svg"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -56,6 +58,10 @@ let package = Package(
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
         // The codes that the page and its server prove themselves with.
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
+        .systemLibrary(name: "CRsvg", pkgConfig: "librsvg-2.0"),
+        // Draws SVGs in a process of its own: strangers' drawings may crash it.
+        .executableTarget(
+            name: "guise-svg", dependencies: ["CArt", "CCairo", "CRsvg"], linkerSettings: [.linkedLibrary("seccomp")]),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),

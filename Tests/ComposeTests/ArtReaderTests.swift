@@ -1,3 +1,4 @@
+import CAllocations
 import Foundation
 import TestSupport
 import Testing
@@ -61,6 +62,20 @@ import Testing
             let raster = try ArtReader.load(path: try scratch.write(svg(image), "a.svg"), maxDimension: 40)
             #expect(raster.bytes.allSatisfy { $0 == 0 } == (href != inside), "\(href)")
         }
+    }
+
+    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    func `the process that draws SVGs can neither write files nor reach the network`() throws {
+        // Another test may end the process meanwhile: then the next drawing starts one.
+        for _ in 0..<100 {
+            _ = try ArtReader.renderSVG(
+                "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>", named: "a test's", density: 1)
+            let status = try scratch.shell(
+                "for p in $(pgrep -P \(getpid()) -x guise-svg); do cat /proc/$p/status; done; true")
+            if status.contains("\nSeccomp:\t2\n"), status.contains("\nNoNewPrivs:\t1\n") { return }
+            #expect(!status.contains("\nSeccomp:\t0\n"))
+        }
+        Issue.record("no process drew")
     }
 
     @Test func `an SVG that explodes is refused`() throws {

@@ -145,11 +145,11 @@ extension EndToEnd {
             try draw(
                 "deep", svg(String(repeating: "<g>", count: 5000) + String(repeating: "</g>", count: 5000)))
             try draw("large", svg(String(repeating: " ", count: 5 << 20)))
-            func artists() throws -> Set<Substring> {
+            func renderers() throws -> Set<Substring> {
                 // Other tests have theirs, in homes of their own.
                 Set(
                     try scratch.shell(
-                        "for pid in $(pgrep -f '^/proc/self/exe guise-artist'); do "
+                        "for pid in $(pgrep -x guise-svg); do "
                             + "grep -zq '^HOME=\(scratch.url.path)$' /proc/$pid/environ && echo $pid; done; true"
                     ).split(separator: "\n"))
             }
@@ -158,7 +158,7 @@ extension EndToEnd {
                     "endless": "drawing it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
                 ])
             // No drawing goes on behind our back.
-            #expect(try artists() == [])
+            #expect(try renderers() == [])
         }
 
         @Test func `pictures are bounded before they are decoded`() throws {

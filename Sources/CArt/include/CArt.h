@@ -7,11 +7,9 @@
 #include <stdint.h>
 #include <turbojpeg.h>
 
-// --- The artist: a child process that draws SVGs, for librsvg cannot be told to stop. What a stranger's drawing may cost
-// in time and memory, and where it crashes, is the child's. It is this very program, started as
-// {"/proc/self/exe", CART_ARTIST}: it serves requests from standard input on standard output until that ends, and never
-// comes to main().
-#define CART_ARTIST "guise-artist"
+// --- SVGs are drawn by a child process, guise-svg, because librsvg cannot be told to stop: what a stranger's drawing costs
+// in time and memory, and a crash, are the child's. It serves requests from standard input on standard output until that
+// ends.
 
 /// Followed by the SVG's bytes. Nothing outside of it is loaded: no other file, nothing from the network.
 struct cart_request {

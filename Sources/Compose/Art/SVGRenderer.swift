@@ -27,14 +27,14 @@ enum SVGRenderer {
         // As a `Result`, for `withLock` may only throw what its closure is known to throw.
         let drawn = working.withLock { child in
             Result { () throws(Problem) -> (cart_reply, [UInt8]) in
-                let artist: Child
-                if let child { artist = child } else { artist = try Child.start() }
-                child = artist
-                if let answer = artist.request(svg, limit: limit, density: density, patience: patience) {
+                let renderer: Child
+                if let child { renderer = child } else { renderer = try Child.start() }
+                child = renderer
+                if let answer = renderer.request(svg, limit: limit, density: density, patience: patience) {
                     return answer
                 }
                 child = nil
-                throw ArtError.broken(path, "drawing it \(artist.end())")
+                throw ArtError.broken(path, "drawing it \(renderer.end())")
             }
         }
         let (reply, pixels) = try drawn.get()
@@ -67,13 +67,28 @@ enum SVGRenderer {
     }
 }
 
-/// A started artist.
+/// A running guise-svg.
 private struct Child: Sendable {
     let process: pid_t
     /// Its standard input and output, and what libraries say there on standard error, which nobody reads.
     let (requests, replies, errors): (CInt, CInt, CInt)
 
+    /// Where guise-svg is: beside the program while it is built, under `libexec/guise` once installed.
+    /// - Throws: `missing` if it is in neither place.
+    private static func program() throws(Problem) -> String {
+        let own = realPath(of: "/proc/self/exe") ?? ""
+        let folder = own[..<(own.lastIndex(of: "/") ?? own.startIndex)]
+        let places = ["\(folder)/guise-svg", "\(folder)/../libexec/guise/guise-svg"]
+        guard let found = places.first(where: isReadable) else {
+            throw Problem(
+                .missing, "guise-svg, which draws SVGs, is neither at \(places[0]) nor at \(places[1])",
+                fix: "run `make build` or `make install` again")
+        }
+        return found
+    }
+
     static func start() throws(Problem) -> Child {
+        let program = try program()
         var ends: [2 of CInt] = [-1, -1]
         var child = clinux_child()
         var span = ends.mutableSpan
@@ -82,13 +97,11 @@ private struct Child: Sendable {
         }
         // Other children are started with all but their own descriptors closed; this is for libraries' children.
         for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let result = unsafe "/proc/self/exe".withCString { program in
-            unsafe CART_ARTIST.withCString { name in
-                var words: [3 of UnsafePointer<CChar>?] = unsafe [program, name, nil]
-                var span = unsafe words.mutableSpan
-                return unsafe span.withUnsafeMutableBufferPointer {
-                    unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
-                }
+        let result = unsafe program.withCString { program in
+            var words: [2 of UnsafePointer<CChar>?] = unsafe [program, nil]
+            var span = unsafe words.mutableSpan
+            return unsafe span.withUnsafeMutableBufferPointer {
+                unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
             }
         }
         close(ends[0])
@@ -150,6 +163,7 @@ private struct Child: Sendable {
         close(replies)
         close(errors)
         switch clinux_child_wait(process) {
+        case 1, 127: return "failed to start: guise-svg needs librsvg2-2 and libseccomp2"
         case 256 + SIGXCPU: return "takes more than 4 s"
         case 256 + SIGKILL: return "takes too long"
         default: return "takes too much memory, or is too much for librsvg"

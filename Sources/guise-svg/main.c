@@ -1,0 +1,179 @@
+// guise-svg: the process that draws SVGs for guise, and that strangers' drawings may crash: see CArt.h. It serves requests
+// from standard input on standard output until that ends.
+#define _GNU_SOURCE  // for CLONE_THREAD
+#include "CArt.h"
+#include "surface.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <librsvg/rsvg.h>
+#include <math.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes along takes 0.1
+    MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
+    MOST_BYTES = 4 << 20,         // of an SVG
+};
+
+static int read_all(void *into, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t count = read(0, (char *)into + done, size - done);
+        if (count <= 0) return -1;
+        done += count;
+    }
+    return 0;
+}
+
+static int write_all(const void *from, size_t size) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t count = write(1, (const char *)from + done, size - done);
+        if (count <= 0) return -1;
+        done += count;
+    }
+    return 0;
+}
+
+/// The kernel ends this process (SIGXCPU) when the drawing that begins now takes too long.
+static void limit_time(void) {
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    const rlim_t until = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + MOST_SECONDS;
+    const struct rlimit limit = {until, RLIM_INFINITY};
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
+static void say(struct cart_reply *reply, const char *text) {
+    snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
+}
+
+static int view_box(RsvgHandle *svg, struct cart_reply *reply) {
+    gboolean has_width, has_height, has_box;
+    RsvgLength width, height;
+    RsvgRectangle box;
+    rsvg_handle_get_intrinsic_dimensions(svg, &has_width, &width, &has_height, &height, &has_box, &box);
+    if (has_box) {
+        reply->x = box.x;
+        reply->y = box.y;
+        reply->box_width = box.width;
+        reply->box_height = box.height;
+        return 0;
+    }
+    return rsvg_handle_get_intrinsic_size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
+}
+
+/// Returns the pixels; NULL where `reply` says why there are none.
+static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
+    GError *reason = NULL;
+    // A handle from data has no base address, and without one librsvg loads nothing but what is inside.
+    RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
+    if (!svg) {
+        char text[sizeof reply->error];
+        snprintf(text, sizeof text, "it is neither a PNG nor an SVG (%s)", reason ? reason->message : "unknown failure");
+        say(reply, text);
+        g_clear_error(&reason);
+        return NULL;
+    }
+    uint8_t *rgba = NULL;
+    const double near = 1e-3, far = 1e6;
+    // Written so that what is not a number fails.
+    if (view_box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
+        !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
+        say(reply, "the SVG says neither a usable viewBox nor a width and height");
+    } else {
+        reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
+        reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
+        reply->height = (int32_t)fmax(1, round(reply->box_height * reply->scale));
+        rgba = malloc((size_t)reply->width * reply->height * 4);
+        cairo_t *context = rgba ? cart_canvas(reply->width, reply->height) : NULL;
+        const RsvgRectangle viewport = {0, 0, reply->width, reply->height};
+        if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
+            cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
+        } else {
+            say(reply, !context ? "no memory for a picture of that size" : reason ? reason->message : NULL);
+            free(rgba);
+            rgba = NULL;
+        }
+        if (context) cairo_destroy(context);
+    }
+    g_clear_error(&reason);
+    g_object_unref(svg);
+    return rgba;
+}
+
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+/// From here on this process can read files, compute, and answer, and nothing else: no network, no writing to files, no
+/// other program. What else is asked for fails with EPERM, as without rights. Returns 0, or -1.
+static int restrict_calls(void) {
+    static const int allowed[] = {
+        SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(pread64),
+        SCMP_SYS(readv), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx),
+        SCMP_SYS(fadvise64), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+        SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(fcntl),
+        SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+        SCMP_SYS(futex), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+        SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+        SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getrusage), SCMP_SYS(prlimit64),
+        SCMP_SYS(setrlimit), SCMP_SYS(getrlimit), SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(rt_sigaction),
+        SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(tgkill), SCMP_SYS(rseq),
+        SCMP_SYS(set_robust_list), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
+    };
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    if (!filter) return -1;
+    int result = 0;
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+    // Fonts and their settings are read when a text is drawn.
+    const int writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+    if (result == 0)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0));
+    if (result == 0)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, 0));
+    // Pango starts a thread for fonts. The flags of clone3 are in memory, where no filter sees them: without it, the C
+    // library takes clone.
+    if (result == 0)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                                  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+    if (result == 0) result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+    if (result == 0)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+    if (result == 0) result = seccomp_load(filter);
+    seccomp_release(filter);
+    return result == 0 ? 0 : -1;
+}
+#endif
+
+int main(void) {
+    const struct rlimit memory = {MOST_MEMORY, MOST_MEMORY}, none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_FSIZE, &none);
+    signal(SIGXFSZ, SIG_IGN);
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // they need more memory and calls
+    setrlimit(RLIMIT_DATA, &memory);
+    if (restrict_calls() < 0) return 1;
+#else
+    (void)memory;
+#endif
+    struct cart_request request;
+    while (read_all(&request, sizeof request) == 0) {
+        uint8_t *bytes = request.size <= MOST_BYTES && request.limit > 0 ? malloc(request.size + 1) : NULL;
+        if (!bytes || read_all(bytes, request.size) < 0) return 1;
+        struct cart_reply reply;
+        memset(&reply, 0, sizeof reply);
+        limit_time();
+        uint8_t *rgba = draw(bytes, &request, &reply);
+        if (write_all(&reply, sizeof reply) < 0) return 1;
+        if (rgba && write_all(rgba, (size_t)reply.width * reply.height * 4) < 0) return 1;
+        free(rgba);
+        free(bytes);
+    }
+    return 0;
+}
