@@ -69,8 +69,10 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
     const int in = above_standard(feeds ? theirs : input >= 0 ? input : null);
     const int out = above_standard(feeds ? null : theirs);
     const int err = above_standard(errors[1]);
-    int result = in < 0 || out < 0 || err < 0 ? -errno : spawn(argv, in, out, err, &child->pid);
+    int result = in < 0 || out < 0 || err < 0 ? -errno : 0;
+    // Before the child is there: a failure leaves none behind.
     if (!feeds && result == 0 && fcntl(ours, F_SETFL, O_NONBLOCK) < 0) result = -errno;
+    if (result == 0) result = spawn(argv, in, out, err, &child->pid);
     if (in >= 0) close(in);
     if (out >= 0) close(out);
     if (err >= 0) close(err);

@@ -2,7 +2,7 @@
 // from standard input on standard output until that ends.
 #define _GNU_SOURCE  // for CLONE_THREAD
 #include "CArt.h"
-#include "surface.h"
+#include "../CArt/surface.h"
 
 #include <errno.h>
 #include <fcntl.h>
