@@ -6,27 +6,27 @@ import Glibc
 /// The kernel releases the lock when the process and all children that inherited the descriptor have ended, whatever
 /// ended them. The file itself is not deleted.
 public struct FileLock: ~Copyable, Sendable {
-        /// The reason why the lock was not acquired.
+    /// The reason why the lock was not acquired.
     public enum Failure: Error {
-                /// Another process holds the lock: "guise (4711)".
+        /// Another process holds the lock: "guise (4711)".
         case held(by: String)
-                /// The file cannot be opened or locked; the value is an `errno`.
+        /// The file cannot be opened or locked; the value is an `errno`.
         case system(CInt)
     }
 
-        /// The locked file's descriptor, for a child process that is to hold the lock too.
+    /// The locked file's descriptor, for a child process that is to hold the lock too.
     public let descriptor: CInt
 
-        /// Milliseconds between two attempts.
+    /// Milliseconds between two attempts.
     private static let pause = 50
 
-        /// Acquires the lock.
-        /// - Parameters:
-        ///   - path: the lock file, which is created if it doesn't exist.
-        ///   - patience: milliseconds to wait for a process that is about to release the lock.
-        /// - Throws: `Failure` if another process holds the lock, or the file cannot be opened or locked.
+    /// Acquires the lock.
+    /// - Parameters:
+    ///   - path: the lock file, which is created if it doesn't exist.
+    ///   - patience: milliseconds to wait for a process that is about to release the lock.
+    /// - Throws: `Failure` if another process holds the lock, or the file cannot be opened or locked.
     public init(_ path: String, patience: Int = 0) throws(Failure) {
-                // Symbolic links are not followed, and opening a pipe doesn't block.
+        // Symbolic links are not followed, and opening a pipe doesn't block.
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw .system(errno) }
         var left = patience

@@ -7,10 +7,10 @@
     public let layout: FrameLayout
     private let storage: UnsafeMutableBufferPointer<UInt8>
 
-        /// The alignment of owned frames, in bytes: a cache line, so that rows of common widths are aligned too.
+    /// The alignment of owned frames, in bytes: a cache line, so that rows of common widths are aligned too.
     private static let alignment = 64
 
-        /// Allocates a black frame.
+    /// Allocates a black frame.
     public init(_ layout: FrameLayout) {
         self.layout = layout
         let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: layout.byteCount, alignment: Self.alignment)
@@ -20,7 +20,7 @@
 
     deinit { unsafe storage.deallocate() }
 
-        /// All bytes, borrowed for reading.
+    /// All bytes, borrowed for reading.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self) get {
             let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -28,7 +28,7 @@
         }
     }
 
-        /// All bytes, borrowed for writing.
+    /// All bytes, borrowed for writing.
     public var mutableBytes: MutableSpan<UInt8> {
         @_lifetime(&self) mutating get {
             let span = unsafe MutableSpan(_unsafeElements: storage)
@@ -36,15 +36,15 @@
         }
     }
 
-        /// The frame, borrowed for reading.
+    /// The frame, borrowed for reading.
     public var view: FrameView {
         @_lifetime(borrow self) get { FrameView(layout: layout, bytes: bytes) }
     }
 
-        /// Fills the frame with the background colour of all placeholders: a dark blue-grey (BT.601).
+    /// Fills the frame with the background colour of all placeholders: a dark blue-grey (BT.601).
     public mutating func fillPlaceholderBackground() { fill(y: 48, u: 138, v: 124) }
 
-        /// Fills the whole frame with one colour, given in the frame's own range.
+    /// Fills the whole frame with one colour, given in the frame's own range.
     public mutating func fill(y: UInt8, u: UInt8, v: UInt8) {
         let layout = self.layout
         var bytes = mutableBytes
@@ -80,11 +80,11 @@
 public struct FrameView: ~Escapable {
     /// Size and arrangement of the bytes.
     public let layout: FrameLayout
-        /// The frame's bytes, at least `layout.byteCount` of them.
+    /// The frame's bytes, at least `layout.byteCount` of them.
     public let bytes: Span<UInt8>
 
-        /// A view of a frame's bytes.
-        /// - Precondition: `bytes` holds at least `layout.byteCount` bytes.
+    /// A view of a frame's bytes.
+    /// - Precondition: `bytes` holds at least `layout.byteCount` bytes.
     @_lifetime(copy bytes)
     public init(layout: FrameLayout, bytes: Span<UInt8>) {
         precondition(bytes.count >= layout.byteCount, "a frame's bytes are all there")
@@ -92,7 +92,7 @@ public struct FrameView: ~Escapable {
         self.bytes = bytes
     }
 
-        /// The luma samples alone, without a copy.
+    /// The luma samples alone, without a copy.
     public var luma: LumaView {
         @_lifetime(copy self) get {
             let (offset, pixelStride) = layout.luma
@@ -105,19 +105,19 @@ public struct FrameView: ~Escapable {
 
 /// The luma of a picture: sample (x, y) is `samples[y * rowStride + x * pixelStride]`.
 public struct LumaView: ~Escapable {
-        /// The bytes from the first pixel's sample to the last one's or beyond.
+    /// The bytes from the first pixel's sample to the last one's or beyond.
     public let samples: Span<UInt8>
-        /// The width in pixels.
+    /// The width in pixels.
     public let width: Int
-        /// The height in pixels.
+    /// The height in pixels.
     public let height: Int
     /// Bytes from one sample to its right neighbour: 2 in packed formats, else 1.
     public let pixelStride: Int
     /// Bytes from one sample to the one below it.
     public let rowStride: Int
 
-        /// A view of a picture's luma.
-        /// - Precondition: the last sample of the last row is within `samples`.
+    /// A view of a picture's luma.
+    /// - Precondition: the last sample of the last row is within `samples`.
     @_lifetime(copy samples)
     public init(samples: Span<UInt8>, width: Int, height: Int, pixelStride: Int = 1, rowStride: Int) {
         precondition(

@@ -4,18 +4,18 @@ public enum PixelFormat: String, CaseIterable, Sendable {
     case yuyv
     /// Packed 4:2:2: U Y0 V Y1.
     case uyvy
-        /// Planar 4:2:0, chroma in one plane of interleaved U V pairs.
+    /// Planar 4:2:0, chroma in one plane of interleaved U V pairs.
     case nv12
     /// Planar 4:2:0: Y, U, V.
     case i420
-        /// Planar 4:2:2: Y, U, V (what most MJPEG cameras deliver once decoded).
+    /// Planar 4:2:2: Y, U, V (what most MJPEG cameras deliver once decoded).
     case i422
     /// Planar 4:4:4: Y, U, V (photos).
     case i444
-        /// Luma only.
+    /// Luma only.
     case gray
 
-        /// Luma samples per chroma sample, across and down, as powers of two.
+    /// Luma samples per chroma sample, across and down, as powers of two.
     public var chromaShift: (x: Int, y: Int) {
         switch self {
         case .yuyv, .uyvy, .i422: (1, 0)
@@ -52,21 +52,21 @@ public struct FrameLayout: Equatable, Sendable {
         }
     }
 
-        /// The width in pixels.
+    /// The width in pixels.
     public let width: Int
-        /// The height in pixels.
+    /// The height in pixels.
     public let height: Int
-        /// The arrangement of the samples.
+    /// The arrangement of the samples.
     public let format: PixelFormat
-        /// The range of the sample values.
+    /// The range of the sample values.
     public let range: ColorRange
-        /// One plane for packed formats and gray, two for NV12, three for planar formats; luma is in the first.
+    /// One plane for packed formats and gray, two for NV12, three for planar formats; luma is in the first.
     public let planes: [Plane]
 
-        /// The smallest layout, for a frame that is not needed.
+    /// The smallest layout, for a frame that is not needed.
     public static let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
 
-        /// The layout as V4L2 and ffmpeg pack it: planes follow each other, and chroma strides follow luma's.
+    /// The layout as V4L2 and ffmpeg pack it: planes follow each other, and chroma strides follow luma's.
     /// - Parameter lumaStride: bytes between rows of the first plane (V4L2's `bytesperline`); nil: no padding.
     public init(width: Int, height: Int, format: PixelFormat, range: ColorRange = .limited, lumaStride: Int? = nil) {
         precondition(width > 0 && height > 0, "a frame has at least one pixel")
@@ -100,12 +100,12 @@ public struct FrameLayout: Equatable, Sendable {
         }
     }
 
-        /// Bytes from the start of the frame's memory to the end of its last sample.
+    /// Bytes from the start of the frame's memory to the end of its last sample.
     public var byteCount: Int {
         planes.reduce(0) { max($0, $1.offset + ($1.rows - 1) * $1.stride + $1.rowBytes) }
     }
 
-        /// The luma samples in the first plane: the first sample's offset, and the bytes from one sample to the next.
+    /// The luma samples in the first plane: the first sample's offset, and the bytes from one sample to the next.
     public var luma: (offset: Int, pixelStride: Int) {
         switch format {
         case .yuyv: (planes[0].offset, 2)
@@ -116,6 +116,6 @@ public struct FrameLayout: Equatable, Sendable {
 }
 
 extension FrameLayout: CustomStringConvertible {
-        /// The format and size: "YUYV 1280x720".
+    /// The format and size: "YUYV 1280x720".
     public var description: String { "\(format.rawValue.uppercased()) \(width)x\(height)" }
 }
