@@ -4,12 +4,13 @@ import Frames
 import Glibc
 import JSON
 
-/// A connection to the daemon, for the command line. Closed with the value.
+/// A client connection to the daemon's control socket, for the command line. The connection closes with the value.
 public struct ControlClient: ~Copyable {
     private let descriptor: CInt
     private var received: [UInt8] = []
 
-    /// - Throws: `missing` where no daemon runs, or `system`.
+    /// Connects to the daemon's control socket.
+    /// - Throws: `Problem` of kind `missing` if no daemon is running or XDG_RUNTIME_DIR is not set, or `system`.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
         let path = try ControlSocket.path(environment: environment)
         let connected = unsafe clinux_local_connect(path)
@@ -26,9 +27,9 @@ public struct ControlClient: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Asks for one thing, and waits for its answer.
-    /// - Parameter seconds: how long.
-    /// - Throws: `RequestError` where the daemon said no, `Problem` where it said nothing.
+    /// Sends one request and waits for its reply.
+    /// - Parameter seconds: the longest wait for each line, in seconds.
+    /// - Throws: `RequestError` if the daemon refused the request, `Problem` if it did not reply.
     public mutating func perform(_ request: JSON, within seconds: Int = 20) throws -> JSON {
         try send(request)
         while true {
@@ -44,6 +45,7 @@ public struct ControlClient: ~Copyable {
     }
 
     /// Sends one line.
+    /// - Throws: `Problem` of kind `gone` if the daemon closed the connection.
     public func send(_ request: JSON) throws {
         let line = Array("\(request.text)\n".utf8)
         var sent = 0
@@ -58,8 +60,8 @@ public struct ControlClient: ~Copyable {
         }
     }
 
-    /// The next line; nil at the end.
-    /// - Throws: `Problem` where none comes in time.
+    /// Returns the next line, or nil at the end of the stream.
+    /// - Throws: `Problem` of kind `busy` if no line arrives within `seconds`.
     public mutating func next(within seconds: Int) throws -> JSON? {
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {

@@ -6,7 +6,7 @@ extension Check {
     static let camera = Check("camera") { system in
         let cameras = system.devices.filter(\.isCamera)
         guard !cameras.isEmpty else {
-            // What may not be opened is told by the check of permissions.
+            // Devices without permission are reported by the permission check.
             let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
             return isHidden ? nil : .warning("there is no camera: guise shows the sample", fix: "plug a camera in")
         }

@@ -2,38 +2,39 @@ import FoundationEssentials
 import Frames
 import Glibc
 
-/// Puts what the user's session needs into place, and takes it away again: units of systemd, completions, and the
-/// module's two files, for which root is asked.
+/// Installs and uninstalls what Guise needs in the user's session: systemd units, shell completions, and the two
+/// v4l2loopback configuration files, which need root.
 public struct Installer {
     private let system: System
-    /// Guise itself, as the units start it.
+    /// The path of the guise executable, as the units start it.
     private let program: String
     private let completions: [Shell: String]
     private let choices: Choices
     private let user: Console
 
-    /// What the command's options say.
+    /// The options of the command.
     public struct Choices: Sendable {
-        /// Only say what would be done.
+        /// Only print what would be done.
         public var isDry = false
-        /// The module's two files too.
+        /// Also install or remove the two v4l2loopback configuration files.
         public var hasModule = true
-        /// Files that the user has edited too.
+        /// Also replace or remove files that the user has edited.
         public var hasEdited = false
 
-        /// As without options.
+        /// The defaults, as without options.
         public init() {}
     }
 
-    /// The user at the terminal.
+    /// Access to the user at the terminal.
     public struct Console {
+        /// Prints a line.
         let print: (String) -> Void
-        /// A question that y or n answers; nil where nobody can be asked.
+        /// Asks a yes-or-no question; nil if the session is not interactive.
         let confirm: ((String) -> Bool)?
         /// Runs a program in the terminal and returns its exit status.
         let runInTerminal: ([String]) -> Int
 
-        /// How lines are shown, questions asked, and programs run that ask themselves.
+        /// Creates a console from functions that print a line, ask a question and run an interactive program.
         public init(
             print: @escaping (String) -> Void, confirm: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
         ) {
@@ -41,10 +42,11 @@ public struct Installer {
         }
     }
 
+    /// Creates an installer for a user's session.
     /// - Parameters:
-    ///   - program: absolute and without links, for systemd looks for it there.
-    ///   - completions: the scripts; one that is left out is not installed.
-    /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home or Guise's own files.
+    ///   - program: the path of the executable, absolute and without links, because systemd starts it from there.
+    ///   - completions: the completion scripts; a shell without one gets no completions.
+    /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home folder.
     public init(
         _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Console
     ) throws(Problem) {
@@ -62,8 +64,8 @@ public struct Installer {
 
     // MARK: install
 
-    /// Puts all into place. What is there already stays; running it again is harmless.
-    /// - Throws: `Problem` where a file cannot be written.
+    /// Installs everything. Existing files that match stay as they are, so running it again is harmless.
+    /// - Throws: `Problem` if a file of Guise is missing or a file cannot be written.
     public func install() throws(Problem) {
         for file in try files() { try write(file) }
         startUnits()
@@ -74,10 +76,10 @@ public struct Installer {
     }
 
     private static let units = ["guise.service", "guise.socket"]
-    /// How the shipped service names the program; packagers leave it so.
+    /// The program's path in the shipped service file. Packagers keep it.
     static let packagedProgram = "/usr/bin/guise"
 
-    /// What a user's service can have in a user namespace of its own alone: mounts, and capabilities to give up.
+    /// Settings that a user service can have only inside its own user namespace: mounts, and dropped capabilities.
     private static let namespaced = [
         "PrivateUsers", "CapabilityBoundingSet", "ProtectSystem", "ReadWritePaths", "InaccessiblePaths",
         "PrivateMounts", "ProtectControlGroups", "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
@@ -90,7 +92,7 @@ public struct Installer {
         guard let units = system.unitFolder else { return [] }
         var files: [InstalledFile] = []
         for name in Self.units {
-            // systemd takes % for a specifier, and blanks for the end of a path.
+            // systemd expands % as a specifier and ends a path at a space.
             let program = program.replacing("%", with: "%%")
             let quoted = program.contains { $0 == " " } ? "\"\(program)\"" : program
             var text = try shipped(name).replacing(Self.packagedProgram, with: quoted)
@@ -109,7 +111,7 @@ public struct Installer {
         return files
     }
 
-    /// The path of a file in the folder `systemd` that comes with Guise.
+    /// The path of a file in the `systemd` folder shipped with Guise.
     private func shippedPath(_ name: String) throws(Problem) -> String {
         guard let shared = system.shared, isReadable("\(shared)/systemd/\(name)") else {
             throw Problem(
@@ -145,7 +147,7 @@ public struct Installer {
     private func startUnits() {
         let commands = [["daemon-reload"], ["enable", "--now", "guise.socket"]].map { ["systemctl", "--user"] + $0 }
         if choices.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
-        // Without a user manager, as in a container or after su, the units wait for the next login.
+        // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
                 "no systemd of this user answered; in your session, run: "
@@ -188,7 +190,7 @@ public struct Installer {
         runAsRoot(commands)
     }
 
-    /// Files of others that set the module's options.
+    /// Other files that set options of v4l2loopback.
     private var otherOptions: [String] {
         system.names(in: "/etc/modprobe.d").map { "/etc/modprobe.d/\($0)" }.filter { path in
             path != Module.optionsFile
@@ -197,7 +199,7 @@ public struct Installer {
         }
     }
 
-    /// Shows commands, asks, and runs them as root.
+    /// Prints the commands, asks for confirmation, and runs them as root.
     private func runAsRoot(_ commands: [[String]]) {
         let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
         user.print("this needs root:")
@@ -220,8 +222,8 @@ public struct Installer {
 
     // MARK: uninstall
 
-    /// Takes away all that `install` and the daemon have made. Masks and config.json are the user's, and stay.
-    /// - Throws: `Problem` where a file cannot be removed.
+    /// Removes everything that `install` and the daemon created. Masks and config.json belong to the user and stay.
+    /// - Throws: `Problem` if a file cannot be removed.
     public func uninstall() throws(Problem) {
         stopUnits()
         let paths =
@@ -233,7 +235,7 @@ public struct Installer {
             case .ours, .edited: try remove(path)
             }
         }
-        // What `enable` links to, where no systemd did it.
+        // The links that `enable` creates, if systemctl did not remove them.
         if let units = system.unitFolder {
             for link in ["sockets.target.wants/guise.socket", "default.target.wants/guise.service"] {
                 try remove("\(units)/\(link)")
@@ -242,7 +244,7 @@ public struct Installer {
         if !choices.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         if let cache = system.base("XDG_CACHE_HOME", ".cache") { try remove("\(cache)/guise") }
         if let socket = system.socket {
-            // A daemon that was started by hand still uses them.
+            // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
                 user.print("kept while a guise runs: \(socket.parent)")
             } else {
@@ -262,17 +264,17 @@ public struct Installer {
         if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
-    /// Removes a file or folder, and the folders above it that are empty then, up to the user's own.
+    /// Removes a file or folder, and then its empty parent folders, up to the folders of the XDG variables.
     private func remove(_ path: String) throws(Problem) {
         let files = FileManager.default
-        // A link to nothing is there too.
+        // A dangling link counts as existing.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
         user.print("\(choices.isDry ? "would remove" : "removed"): \(path)")
         guard !choices.isDry else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
-        // The folders of the XDG variables that are set are the user's own; the others may be of our making.
+        // Folders that the XDG variables name belong to the user; other parents may have been created by Guise.
         let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
         let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
@@ -298,7 +300,7 @@ extension String {
     /// The folder of a path.
     fileprivate var parent: String { lastIndex(of: "/").map { String(self[..<$0]) } ?? "" }
 
-    /// As a shell takes it for one word.
+    /// The string, quoted as a single shell word if necessary.
     fileprivate var quoted: String {
         let isPlain = !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:@%+".contains($0)) }
         return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"

@@ -43,7 +43,7 @@ extension Check {
         guard system.has(path) else {
             return .warning("no daemon runs: \(path) is not there", fix: restart)
         }
-        // Asking would start the daemon.
+        // A status request would start the daemon.
         if let service, !service.isActive, let socket = system.unit("guise.socket"), socket.isActive {
             return .ok("systemd listens at \(path)")
         }
@@ -61,7 +61,8 @@ extension Check {
     }
 
     static let pipeWire = Check("pipewire") { system in
-        // It looks at the device once; one that is no camera then is never listed (v4l2loopback issue 672).
+        // PipeWire examines a device only once. A device that was not a camera at that time is never listed
+        // (v4l2loopback issue 672).
         guard let loopback = system.loopback, system.hasStream(loopback), let text = system.run(["pw-dump"]).text else {
             return nil
         }
@@ -83,7 +84,7 @@ extension Check {
 
     static let snap = Check("snap") { system in
         guard let text = system.run(["snap", "connections", "--all"]).text else { return nil }
-        // Interface, plug, slot, notes; "-" for a plug without a slot.
+        // The columns are interface, plug, slot and notes; the slot is "-" for a plug that is not connected.
         let plugs = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             .filter { $0.count >= 3 && $0[0] == "camera" && $0[1].contains(":") }
         guard !plugs.isEmpty else { return nil }
@@ -94,7 +95,7 @@ extension Check {
             "\(names.joined(separator: ", ")): snaps that may not use a camera", fix: "sudo snap connect \(first)")
     }
 
-    /// Programs of Flathub that make calls or record.
+    /// Flathub applications that make video calls or record.
     private static let callers = [
         "com.brave.Browser", "com.discordapp.Discord", "com.github.IsmaelMartinez.teams_for_linux", "com.google.Chrome",
         "com.microsoft.Edge", "com.obsproject.Studio", "com.slack.Slack", "dev.vencord.Vesktop", "im.riot.Riot",
@@ -111,7 +112,7 @@ extension Check {
             let own = places.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
-            // Overrides come after what the program asks for; the user's last.
+            // Overrides apply after the application's own permissions, and the user's overrides last.
             let overrides = places.flatMap { place in
                 ["global", name].compactMap { system.text("\(place)/overrides/\($0)") }
             }
@@ -124,7 +125,7 @@ extension Check {
             fix: "flatpak override --user --device=all \(first)")
     }
 
-    /// Whether key files of Flatpak, the later ones winning, end in `devices=all` ("!all" takes it back).
+    /// Whether Flatpak key files grant `devices=all`. Later files take precedence; "!all" revokes it.
     private static func allowsDevices(_ files: [String]) -> Bool {
         var isAllowed = false
         for line in files.joined(separator: "\n").split(separator: "\n") where line.hasPrefix("devices=") {
@@ -137,13 +138,13 @@ extension Check {
 }
 
 extension JSON {
-    /// The value of a key; nil where this is no object or has no such key.
+    /// The value of a key; nil if this is not an object or has no such key.
     fileprivate subscript(key: String) -> JSON? {
         guard case .object(let members) = value else { return nil }
         return members.first { $0.key == key }?.value
     }
 
-    /// What stands in a text.
+    /// The string value; nil if this is not a string.
     fileprivate var text: String? {
         if case .string(let text) = value { text } else { nil }
     }
