@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Answers requests: who may ask, and which route gives what.
+/// The router of the page's server: authorizes requests and answers them.
 final class PageRouter: Sendable {
     let limits: PageLimits
     let table: ConnectionTable
@@ -15,7 +15,7 @@ final class PageRouter: Sendable {
     private let host: any PageHost
     private let listening = Atomic<Int>(0)
 
-    /// 0 until the server listens.
+    /// The port that the server listens on; 0 until it does.
     var port: Int {
         get { listening.load(ordering: .acquiring) }
         set { listening.store(newValue, ordering: .releasing) }
@@ -31,7 +31,7 @@ final class PageRouter: Sendable {
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
     }
 
-    /// Whether a request may be answered.
+    /// The authorization decision for a request.
     func decision(_ request: PageRequest) -> RequestAuthorizer.Decision {
         RequestAuthorizer(port: port) { [sessions] in sessions.token(in: $0) }.decide(request)
     }
@@ -40,7 +40,7 @@ final class PageRouter: Sendable {
     func connect() throws -> CInt { try host.connect() }
 
     /// Sends the response to a request.
-    /// - Throws: if the connection is gone.
+    /// - Throws: if the connection is closed.
     func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
         case .forbidden(let why): return try await sendForbidden(why, writer)
@@ -94,11 +94,11 @@ final class PageRouter: Sendable {
 
     private static let jsonType = "application/json"
 
-    /// What a browser may do with a response: show it, on this page.
+    /// The response headers. They allow the browser to show the response on this page, and nothing else.
     private func headers(_ type: String) -> HTTPHeaders {
         [
             "Content-Type": type,
-            // 'self' alone does not let web sockets through in every browser.
+            // In some browsers, 'self' does not include web sockets.
             "Content-Security-Policy":
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; "
                 + "connect-src 'self' blob: ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
@@ -109,7 +109,7 @@ final class PageRouter: Sendable {
     }
 
     /// Sends an error as JSON.
-    /// - Throws: if the connection is gone.
+    /// - Throws: if the connection is closed.
     func sendError(_ requestError: PageError, _ writer: ResponseWriter) async throws {
         let body: JSON = JSON(["error": JSON(["code": JSON(requestError.code), "message": JSON(requestError.message)])])
         let status = HTTPResponseStatus(statusCode: requestError.status)
@@ -146,7 +146,7 @@ final class PageRouter: Sendable {
         }
         let jpeg = try await host.thumbnail(of: request.value("mask") ?? "", on: face)
         var headers = headers("image/jpeg")
-        // The address of another face has another `v`; art that is being worked on is soon seen.
+        // The address changes its `v` with the face. The short lifetime shows changed masks soon.
         if request.value("v") != nil { headers.replaceOrAdd(name: "Cache-Control", value: "private, max-age=60") }
         return .whole(headers, jpeg)
     }
@@ -160,7 +160,7 @@ final class PageRouter: Sendable {
         var headers = headers(CaptureFile.type(of: name))
         headers.add(name: "Accept-Ranges", value: "bytes")
         if request.value("download") == "1" {
-            // By RFC 6266 and 8187: any name, whatever is in it.
+            // RFC 6266 and RFC 8187, which allow any name.
             headers.add(name: "Content-Disposition", value: "attachment; filename*=UTF-8''\(percentEncoded(name))")
         }
         switch ByteRange(request.headers.first(name: "Range"), size: file.size) {
