@@ -1,4 +1,4 @@
-/// A position in a picture: pixels, origin at the top left, x to the right, y downward. Whole numbers are pixel centres.
+/// A position in a picture, in pixels: origin at the top left, x to the right, y down. Integers are pixel centres.
 public typealias Point = SIMD2<Float>
 
 extension SIMD2<Float> {

@@ -1,18 +1,19 @@
 import CLinux
 
-/// A picture ready to be laid over frames: premultiplied YUVA, one 32-bit word a pixel (Y lowest, then U, V, A), in the
-/// range of the frames that it is for. One transparent pixel surrounds the art, so that its edge fades on its own.
+/// A picture ready to be blended over frames: premultiplied YUVA, one 32-bit word per pixel (Y in the lowest byte, then
+/// U, V, A), in the range of the frames it is for. A border of one transparent pixel lets the art's edge fade out.
 public struct Sprite: Sendable {
-    /// Pixels, at most 4096.
+    /// The width in pixels, 2 to 4096.
     public let width: Int
-    /// Pixels, at most 4096.
+    /// The height in pixels, 2 to 4096.
     public let height: Int
-    /// Row by row.
+    /// The pixels, row by row.
     public let pixels: [UInt32]
 
-    /// Where art lies or is near, so that what is transparent costs next to nothing.
+    /// For each block, whether it or a neighbour contains art, so that transparent parts cost next to nothing.
     private let isNearArt: [Bool]
 
+    /// Creates a sprite from pixels.
     /// - Parameter pixels: `width * height` of them; both sides have 2 to 4096 pixels.
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
@@ -22,22 +23,22 @@ public struct Sprite: Sendable {
     }
 }
 
-/// Pictures in square blocks.
+/// A division of pictures into square blocks.
 struct ArtBlocks {
-    /// Of a block's side, pixels, as a power of two.
+    /// The side of a block in pixels, as a power of two.
     let shift: Int
 
-    /// For stamps: half a run of theirs reaches no further than the next block.
+    /// Blocks for sprites: half a run reaches no further than the next block.
     static let sprite = ArtBlocks(shift: 4)
 
-    /// Blocks that so many pixels touch.
+    /// The number of blocks along a side of the given pixels.
     func count(_ pixels: Int) -> Int { (pixels + 1 << shift - 1) >> shift }
 
-    /// Says of each block whether it or one of those round it holds any art, row by row.
+    /// Marks each block that contains art or is adjacent to one that does, row by row.
     /// - Parameters:
     ///   - words: premultiplied, row by row.
     ///   - stride: words from one row to the next.
-    ///   - isNear: keeps its memory.
+    ///   - isNear: the result; its memory is reused.
     func mark(_ words: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
         let (across, down) = (count(width), count(height))
         if isNear.count < across * down { isNear = Array(repeating: false, count: across * down) }
@@ -75,18 +76,18 @@ struct ArtBlocks {
     }
 }
 
-/// Lays a stamp over a frame, touching only the pixels under it. Allocates nothing.
+/// Blends a sprite over a frame, touching only the pixels under it. Allocates nothing.
 ///
-/// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documents say of 4:2:2 and
+/// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documentation says of 4:2:2 and
 /// 4:2:0: it gets the mean of the art over those samples.
 /// - Parameters:
 ///   - sprite: the art, in the range of the frame.
-///   - map: from the stamp's pixels to the frame's; one that folds the plane or is not finite lays nothing.
-///   - paint: how it is laid.
+///   - map: from the sprite's pixels to the frame's; nothing is drawn if it is singular or not finite.
+///   - paint: blend mode, opacity and light.
 public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, onto frame: inout Frame) {
     guard let back = map.inverse, paint.opacity > 0 else { return }
     let layout = frame.layout
-    // The rows of the frame that the stamp's corners span.
+    // The rows of the frame that the sprite's corners span.
     let size = Point(Float(sprite.width - 1), Float(sprite.height - 1))
     guard let (low, high) = map.span(from: .zero, to: size) else { return }
     guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
@@ -109,14 +110,14 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
     }
 }
 
-/// Premultiplied words, lent.
+/// Borrowed premultiplied words.
 @safe struct SampledArt {
     let pixels: UnsafePointer<UInt32>
     let width: Int
     let height: Int
     /// Words from one row to the next.
     let stride: Int
-    /// Of each of its `ArtBlocks`; nil: all of it is art.
+    /// For each of the `ArtBlocks`, whether art is near; nil if all blocks count as art.
     private let isNearArt: UnsafePointer<Bool>?
     private let blocksAcross: Int
 
@@ -128,21 +129,21 @@ public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, on
         (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
     }
 
-    /// Whether it has the pixel at this place, with 16 bits behind the point, and those to its right and below.
+    /// Whether a position with 16 fraction bits is in the art, with the pixels to its right and below.
     @inline(__always)
     func contains(_ u: Int, _ v: Int) -> Bool {
         u >= 0 && v >= 0 && u < (width &- 1) << ArtLine.fraction && v < (height &- 1) << ArtLine.fraction
     }
 
-    /// Whether a block, or one of those round it, holds any art.
+    /// Whether a block or a neighbour contains art.
     @inline(__always)
     func isNearArt(column: Int, row: Int) -> Bool {
         guard let isNearArt = unsafe isNearArt else { return true }
         return unsafe isNearArt[row &* blocksAcross &+ column]
     }
 
-    /// Asks for all lines of the stamp's art at once. Between two frames their copies drive it out of the caches, and who
-    /// samples along a slanted line waits for each of its lines in turn: make-up costs 0.86 to 0.95 of what it did.
+    /// Prefetches all rows of the sprite's art at once. Copying frames evicts them from the caches, and sampling along
+    /// a slanted line would wait for each row in turn: make-up takes 0.86 to 0.95 of the time it took without.
     func prefetch() {
         let shift = ArtBlocks.sprite.shift
         for y in 0..<height {
@@ -165,12 +166,12 @@ extension Sprite {
     }
 }
 
-/// The same, as the art was drawn.
+/// Blends a sprite over a frame without changing the art.
 public func blend(_ sprite: borrowing Sprite, by map: Affine, opacity: Float, onto frame: inout Frame) {
     blend(sprite, by: map, Paint(opacity: opacity), onto: &frame)
 }
 
-/// One or two rows of the frame, in runs.
+/// Blends one or two rows of the frame, in runs.
 private func blendRows(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler,
     _ blender: PixelBlender
@@ -192,9 +193,9 @@ private func blendRows(
     }
 }
 
-/// Takes rows of the frame's pixels from a stamp: bilinear, 8 bits of weight.
+/// Samples a sprite for rows of the frame's pixels: bilinear, with 8 bits of weight.
 @safe struct Sampler {
-    /// The columns of one row that lie on the stamp, and where they begin there, in fixed point.
+    /// The columns of one row that are on the sprite, and their first position there, in fixed point.
     struct Row {
         var begin = 0
         var end = 0
@@ -202,19 +203,19 @@ private func blendRows(
         var v = 0
     }
 
-    /// Fixed point has 24 bits behind the point, so that steps add up to no error that shows.
+    /// Fraction bits of a position: 24, so that the rounding errors of the steps stay invisible.
     private static let fraction = 24
     private static let one = Float(1 << fraction)
-    /// More than positions are off by after a run of steps that were cut off to `ArtLine`'s bits.
+    /// An upper bound of a position's error after a run of steps truncated to `ArtLine`'s bits.
     private static let hair = (runLength + 1) << (fraction - ArtLine.fraction)
 
     private let art: SampledArt
     private let back: Affine
-    /// Whether pixels may lie upon pixels.
+    /// Whether the sprite is neither scaled nor rotated, so that its pixels can coincide with the frame's.
     private let isUpright: Bool
     private let (du, dv): (Int, Int)
     private let gain: UInt32
-    /// False where a run may reach beyond the blocks that `isNearArt` speaks of.
+    /// False if a run may reach beyond the neighbouring blocks that `isNearArt` covers.
     private let maySkip: Bool
 
     init(_ art: SampledArt, _ back: Affine, gain: UInt32) {
@@ -224,7 +225,7 @@ private func blendRows(
         maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.sprite.shift)
     }
 
-    /// The part of a row that lies on the stamp: where 0 <= u < width - 1 and 0 <= v < height - 1.
+    /// The part of a row that is on the sprite: where 0 <= u < width - 1 and 0 <= v < height - 1.
     func row(_ y: Int, width frameWidth: Int) -> Row {
         let start = back(Point(0, Float(y)))
         var columns = (first: Float(0), last: Float(frameWidth - 1))
@@ -236,11 +237,11 @@ private func blendRows(
         row.begin = max(0, Int(first.rounded(.up)))
         row.end = min(frameWidth, Int(last.rounded(.down)) + 1)
         guard row.begin < row.end else { return Row() }
-        // Half a step of the weights, which are cut off to 8 bits.
+        // Half a step of the weights, which are truncated to 8 bits.
         let half = 1 << (Self.fraction - 9)
         row.u = Int((start.x + back.a * Float(row.begin)) * Self.one) + half
         row.v = Int((start.y + back.c * Float(row.begin)) * Self.one) + half
-        // Rounding may carry the ends a hair outside.
+        // Rounding may put the ends slightly outside.
         while row.begin < row.end && !isInside(row.u, row.v) {
             row.begin += 1
             row.u += du
@@ -254,7 +255,7 @@ private func blendRows(
         return row
     }
 
-    /// Keeps the columns x for which `from + slope * x` lies between 0 and `limit`.
+    /// Restricts columns to those x for which `from + slope * x` is between 0 and `limit`.
     private static func narrow(
         _ columns: inout (first: Float, last: Float), _ from: Float, _ slope: Float, _ limit: Float
     ) {
@@ -272,8 +273,8 @@ private func blendRows(
             && v < (art.height - 1) << Self.fraction - Self.hair
     }
 
-    /// Samples the run of columns from `x` on; what lies outside of the row's part is transparent.
-    /// - Returns: false where all of it is.
+    /// Samples the run of columns from `x` on; columns outside the row's part are transparent.
+    /// - Returns: false if the whole run is transparent.
     func sample(_ row: Row, from x: Int, into run: inout Run) -> Bool {
         let begin = max(x, row.begin)
         let end = min(x + runLength, row.end)
@@ -289,12 +290,12 @@ private func blendRows(
         if end - begin < runLength {
             run = Run()
         } else if isUpright, (u | v) & (1 << Self.fraction - 1) < 1 << (Self.fraction - 8) {
-            // Words and frames set to whole pixels need no weights.
+            // Sprites aligned with whole pixels need no interpolation.
             let first = unsafe art.pixels + ((v >> Self.fraction) * art.stride + (u >> Self.fraction))
             run = faded(unsafe UnsafeRawPointer(first).loadUnaligned(as: Run.self), gain)
             return run != Run()
         }
-        // The last bits are for what adds up from run to run.
+        // The lowest bits only matter for the sum over many runs.
         let fine = Self.fraction - ArtLine.fraction
         var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
@@ -313,8 +314,7 @@ private func blendRows(
 }
 
 extension Affine {
-    /// The lowest and highest coordinates that an upright rectangle's image has; nil where they are so far out that they
-    /// are no pixels of a frame.
+    /// The bounding box of an axis-aligned rectangle's image; nil if it is too far out to be in a frame.
     func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
         let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
         var (least, most) = (corners[0], corners[0])
