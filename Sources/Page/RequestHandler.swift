@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// One connection's requests: bounds them, and has each answered by a task of its own.
+/// The channel handler for the requests of one connection. It limits their size, and answers each in its own task.
 final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = ResponsePart
@@ -11,14 +11,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let router: PageRouter
     private let timer: RequestTimer
     private var request: PageRequest?
-    /// Bytes of the body so far.
+    /// The number of body bytes received so far.
     private var bodyCount = 0
-    /// Bytes of the body that are kept.
+    /// The number of body bytes that are kept at most.
     private var bodyLimit = 0
     private var version = HTTPVersion.http1_1
-    /// The connection goes on after the response.
+    /// True if the connection stays open after the response.
     private var isKept = true
-    /// All of the request has arrived.
+    /// True if the whole request has arrived.
     private var isComplete = false
     private var hasAnswered = false
     private var task: Task<Void, Never>?
@@ -80,7 +80,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Bytes of a body that are read, kept or not.
+    /// The number of body bytes that are read at most, kept or not.
     private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
 
     private var tooLarge: PageError {
@@ -97,13 +97,13 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         hasAnswered = true
         let (router, channel) = (router, context.channel)
         task = Task {
-            // What goes wrong here is the connection's end, or leaves a response half sent.
+            // An error here means that the connection is closed, or that the response is incomplete.
             do { try await body(router, ResponseWriter(channel)) } catch { channel.close(promise: nil) }
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A web socket that may not be opened is answered as any other request.
+        // A refused web socket upgrade is answered like any other request.
         if error is NIOWebSocketUpgradeError { return }
         guard let error = error as? HTTPParserError, !hasAnswered else {
             context.close(promise: nil)
@@ -135,7 +135,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())
             if !isComplete {
-                // Closed at once, a client that is still sending would not read the answer.
+                // If the connection were closed at once, a client that is still sending would not read the response.
                 channel.eventLoop.scheduleTask(in: router.limits.farewell) { channel.close(promise: nil) }
             } else if !isKept {
                 sent.futureResult.whenComplete { _ in channel.close(promise: nil) }

@@ -5,7 +5,7 @@ import Frames
 import Privacy
 import Publish
 
-/// `guise apply`: a photo to a photo, a clip to a clip.
+/// `guise apply`: masks the faces of a photo or clip.
 struct ApplyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply", abstract: "Put masks on the faces of a photo or clip and write the result.")

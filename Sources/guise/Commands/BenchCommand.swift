@@ -5,7 +5,7 @@ import Compose
 import Frames
 import Track
 
-/// `guise bench`: what a frame costs.
+/// `guise bench`: measures the cost of frames.
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
@@ -25,7 +25,7 @@ struct BenchCommand: ParsableCommand {
     @Flag(help: "One JSON object instead of the table, with each frame's figures; memory and the like left out.")
     var json = false
 
-    /// Frames after which everything has grown to its size.
+    /// The number of frames after which all buffers have their final size.
     private static let warmUp = 60
 
     func validate() throws {
@@ -37,7 +37,7 @@ struct BenchCommand: ParsableCommand {
         let context = try AppContext()
         var source = try context.openSource(input ?? "sample", loop: true)
         starting.note("source opened")
-        // As a loopback gets it.
+        // The format that a loopback device gets.
         let size = context.configuration.output
         let output = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         let names = masks.isEmpty ? ["santa"] : masks
@@ -48,7 +48,7 @@ struct BenchCommand: ParsableCommand {
         if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
         var metrics = BenchMetrics(frames: frames)
-        // Stands for the sink's own buffer.
+        // A stand-in for the sink's buffer.
         var published = Frame(output)
         while metrics.count < frames {
             let number = metrics.count

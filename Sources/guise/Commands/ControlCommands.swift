@@ -5,12 +5,12 @@ import Foundation
 import Frames
 import JSON
 
-/// No guise runs: a case of its own, for scripts that start one then.
+/// An error for a daemon that is not running. It has its own exit code, so that scripts can start one.
 struct NoDaemon: Error {
     let problem: Problem
 }
 
-/// The verbs of the control socket, as commands.
+/// The commands that send requests to the control socket.
 let controlCommands: [any ParsableCommand.Type] = [
     StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
     NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
@@ -18,16 +18,16 @@ let controlCommands: [any ParsableCommand.Type] = [
     SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
 ]
 
-/// A command that asks the daemon for one thing and shows its answer. Its name is the request's.
+/// A command that sends one request to the daemon and prints the reply. Its name is the request's.
 protocol ControlCommand: ParsableCommand {
-    /// What goes over the socket.
+    /// The request.
     var request: JSON { get }
-    /// What the user reads; nil: nothing.
+    /// The text to print for a reply; nil for none.
     func text(_ answer: JSON) -> String?
 }
 
 extension ControlCommand {
-    /// The request without more.
+    /// The request with only its name.
     static var baseRequest: JSON { JSON(["request": JSON(configuration.commandName)]) }
 
     var request: JSON { Self.baseRequest }
@@ -37,7 +37,8 @@ extension ControlCommand {
         if let words = text(try client.perform(request)) { print(plain(words)) }
     }
 
-    /// What is worn after a change of it, where a file lies, which camera it is now, what takes effect later.
+    /// The active masks after a change, the path of a file, the current camera, or notes on changes that take effect
+    /// later.
     func text(_ answer: JSON) -> String? {
         if answer["masks"] != nil { return maskText(answer) }
         if let notes = answer["notes"] { return notes.elements.compactMap(\.string).joined(separator: "; ") }
@@ -62,19 +63,20 @@ func maskText(_ answer: JSON) -> String {
     return worn + " (to show faces again: " + kept.map { "guise hide \($0)" }.joined(separator: ", ") + ")"
 }
 
-/// - Throws: `NoDaemon`, or `Problem`.
+/// Connects to the daemon.
+/// - Throws: `NoDaemon` if none is running, `Problem` otherwise.
 func connect() throws -> ControlClient {
     do throws(Problem) { return try ControlClient() } catch  where error.kind == .missing {
         throw NoDaemon(problem: error)
     }
 }
 
-/// The names of masks, for shells.
+/// Completes the names of masks in shells.
 private func maskNames(_ words: [String], _ index: Int, _ start: String) -> [String] {
     (try? AppContext().library.names) ?? []
 }
 
-/// A mask's name.
+/// The argument that names a mask.
 struct MaskArgument: ParsableArguments {
     @Argument(help: "The mask.", completion: .custom(maskNames))
     var mask: String
@@ -90,7 +92,7 @@ struct StatusCommand: ControlCommand {
 
     func run() throws {
         var client = try connect()
-        // Of several lines, each made plain by itself.
+        // Each line is escaped separately.
         for line in (text(try client.perform(request)) ?? "").split(separator: "\n") {
             print(json ? String(line) : plain(String(line)))
         }
@@ -166,7 +168,8 @@ struct SetCommand: ControlCommand {
     }
 
     var request: JSON {
-        // A mask's choices are words, but for its opacity. A key's value is a number, true, false, a list, else the word itself.
+        // Values for a mask are strings, except its opacity. A configuration key's value is parsed as JSON (a number,
+        // true, false or a list), and is a string if that fails.
         let word = what.last ?? ""
         let isWord = what.count == 3 && what[1] != "opacity"
         let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
@@ -189,8 +192,8 @@ struct FreezeCommand: ControlCommand {
 }
 
 extension JSON {
-    /// A request with the file that it is about, if one was named: from the root, for the daemon has another folder than
-    /// the shell.
+    /// The request with a file's path, if one is given. The path is made absolute, because the daemon's working
+    /// directory differs from the shell's.
     fileprivate func with(file: String?) -> JSON {
         file.map { with("path", JSON(URL(fileURLWithPath: $0).standardizedFileURL.path)) } ?? self
     }
@@ -227,7 +230,7 @@ struct RecordCommand: ControlCommand {
         var client = try connect()
         let answer = try client.perform(request)
         if let path = answer["path"]?.string { print(plain(path)) }
-        // What was written is there; that it ended before its time is a failure all the same.
+        // The file was written, but a recording that ended early is still a failure.
         if let problem = answer["problem"]?.string { throw RequestError(.failed, problem) }
     }
 }
@@ -270,7 +273,7 @@ struct WatchCommand: ParsableCommand {
         let isTerminal = isatty(1) == 1
         while true {
             let lines = StatusText.lines(try client.perform(JSON(["request": "status"]))).map(plain)
-            // From the top left, clearing what was there.
+            // Clear the screen and write from the top left.
             if isTerminal { FileHandle.standardOutput.write(Data("\u{1B}[H\u{1B}[2J".utf8)) }
             FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
             Thread.sleep(forTimeInterval: 1)
@@ -278,7 +281,7 @@ struct WatchCommand: ParsableCommand {
     }
 }
 
-/// The daemon's status for people.
+/// The daemon's status as text.
 enum StatusText {
     static func lines(_ status: JSON) -> [String] {
         func text(_ key: String) -> String { status[key]?.string ?? "" }

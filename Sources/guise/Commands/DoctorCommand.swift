@@ -3,7 +3,7 @@ import Doctor
 import Foundation
 import Frames
 
-/// `guise doctor`: what keeps this machine from a masked camera, and the fixes.
+/// `guise doctor`: reports what prevents the virtual camera from working on this machine, with fixes.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -25,7 +25,7 @@ struct DoctorCommand: ParsableCommand {
         if report.errors > 0 { throw ExitCode.failure }
     }
 
-    /// What the configuration says of what the checks look at.
+    /// The part of the configuration that the checks use.
     static func setting() -> System.Setting {
         guard let paths = try? Paths() else { return .read(file: nil, width: 1280, height: 720) }
         do {
