@@ -33,8 +33,8 @@ public struct CascadeCatalog: Sendable {
     /// The folder where Debian's opencv-data installs its cascades.
     static let systemFolder = "/usr/share/opencv4"
 
-    /// - Parameter folder: contains `catalogue.json`. A cascade's file is searched for beside it first, then in Debian's
-    ///   folder.
+    /// - Parameter folder: contains `catalogue.json`. A cascade's file is searched for beside it first, then in
+    ///   Debian's folder.
     /// - Throws: `Problem` that names file and line, or the missing cascade and its package.
     public init(folder: String) throws {
         let file = "\(folder)/catalogue.json"

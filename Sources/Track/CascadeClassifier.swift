@@ -39,11 +39,11 @@ struct CascadeClassifier: ~Copyable {
 
     var stages: Int { search.cascade.stageCount }
 
-    /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `finds`, highest
-    /// confidence first.
+    /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `finds`,
+    /// highest confidence first.
     ///
-    /// Evaluates every second window of every second row without the last stages, then searches closely around what passed.
-    /// This finds what evaluating all windows finds, at a quarter of the cost.
+    /// Evaluates every second window of every second row without the last stages, then searches closely around what
+    /// passed. This finds what evaluating all windows finds, at a quarter of the cost.
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
         let side = ScanScheduler.side

@@ -1,109 +1,112 @@
 import Frames
 
-/// A face as a cascade sees it: where the eyes should be, pixels of the frame.
+/// A face detected by a cascade: the estimated eyes, pixels of the frame.
 public struct Detection: Sendable {
-    /// The middle between the eyes.
+    /// The midpoint between the eyes.
     public var eyes: Point
-    /// Pixels.
+    /// The distance between the eyes, pixels.
     public var eyeDistance: Float
     /// Degrees.
     public var roll: Float
-    /// Windows that agreed.
+    /// The number of windows that agreed.
     public var votes: Int
 
     var pair: EyePair { EyePair(middle: eyes, distance: eyeDistance, roll: roll) }
 
-    /// True where both may be one face: near each other, and of about one size, for a large false find would otherwise
-    /// hide the small true one inside it.
+    /// Whether two detections may be one face: near each other, and of similar size, since a large false detection
+    /// would otherwise hide a small true one inside it.
     func mayBe(_ other: Detection) -> Bool {
         (eyes - other.eyes).length < max(eyeDistance, other.eyeDistance) / 2
             && Track.areAlike(eyeDistance, other.eyeDistance)
     }
 
-    /// An upright box round the whole head, as wide as 3 and as high as 3.8 eye distances, for a head that may be turned
-    /// and tilted: its features lie in the inner half, hair and chin within.
+    /// An upright box around the whole head, 3 eye distances wide and 3.8 high, for a head that may be turned and
+    /// tilted. Its features are in the inner half; hair and chin are inside too.
     var head: Rect {
         let (width, height) = (3 * eyeDistance, 3.8 * eyeDistance)
         return Rect(x: eyes.x - width / 2, y: eyes.y - height * 0.42, width: width, height: height)
     }
 }
 
-/// What became of a face from one frame to the next; pixels of this frame.
+/// The result of tracking a face from one frame to the next; positions in pixels of the new frame.
 struct TrackUpdate: Sendable {
-    /// Its landmarks of the frame before, moved with its look; where that could not be followed, unmoved.
-    var base: Face.Landmarks
-    /// The fit of the frame before, moved alike.
+    /// The smoothed landmarks of the frame before, moved by the patch motion; unmoved if the patch could not be
+    /// aligned.
+    /// The fit of the frame before, moved likewise.
     var last: Face.Landmarks
-    /// Of both frames' looks; nil: could not be followed.
+    /// The correlation of both frames' patches; nil if they could not be aligned.
     var correlation: Float?
-    /// This frame's fit, joined with the last one where that could be moved.
+    /// This frame's fit, averaged with the last one if only one fit was run.
     var fit: Fit?
-    /// It looks as it did: nothing was fitted.
+    /// Whether the patch is unchanged, so that nothing was fitted.
     var isStill = false
-    /// The frame's edge cuts it.
+    /// Whether the frame's edge cuts the face.
     var isCut = false
-    /// This frame's alone.
+    /// The fit of this frame alone.
     var raw: Face.Landmarks?
 }
 
-/// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
-/// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
+/// Detection, verification and landmark fitting on small upright patches cut from the frame: cascades decide whether a
+/// face is there, regression trees where its landmarks are. Owns the scratch buffers of both, so nothing is allocated
+/// per patch.
 public struct FaceDetector: ~Copyable {
-    /// The certainty that makes a find a face.
+    /// The minimum log-odds at which a detection becomes a face.
     static let detectionLogOdds: Float = -0.6
-    /// The same for photos, which have no second frame to ask but are searched at more sizes and tilts.
+    /// The same for photos, which have no second frame for confirmation but are searched at more sizes and tilts.
     static let photoLogOdds: Float = -0.2
-    /// From this on a place in a photo may be a face, so a mask that hides faces covers it too: on every third labelled
-    /// photo no face of 58 stays bare (2 without), and 1.5 other places a photo are covered.
+    /// The minimum log-odds at which a place in a photo may be a face, so that a mask that hides faces covers it too.
+    /// On every third labelled photo no face of 58 is left uncovered (2 without this), and 1.5 other places per photo
+    /// are covered.
     static let weakLogOdds: Float = -2.4
-    /// Up to this a face in a photo gives way to a cat's: cats have eyes too.
+    /// The maximum log-odds at which a face in a photo yields to a cat's: cats have eyes too.
     static let catLogOdds: Float = 2.5
-    /// Tiny faces are looked for in so many more places that they must be surer: eye distance in pixels, log-odds.
+    /// The eye distance in pixels below which a face is tiny, and the additional log-odds it needs: tiny faces are
+    /// searched in so many more places.
     static let tinyEyes: Float = 20
     static let tinyPenalty: Float = 0.3
-    /// The certainty without eyes above which they add nothing that matters, and below which they cannot help: both
-    /// open add 2.8.
+    /// The range of log-odds without eyes in which the eyes can decide. Above it they hardly matter; below it they
+    /// cannot help, since both open add 2.8.
     private static let undecided: ClosedRange<Float> = -4...3
-    /// Below the certainty needed, but above this, a find is looked at again in the next frames.
+    /// Detections below the required log-odds but above this are examined again in the next frames.
     static let candidateLogOdds: Float = -3
-    /// The disagreement up to which a known face is kept without the cascade.
+    /// The maximum fit residual at which a known face is kept without the cascade.
     static let keepResidual: Float = 0.04
-    /// And that up to which it is taken where the cascade finds it again: the fits of what is no face, in whose place the
-    /// landmarks slid even farther, have more.
+    /// The maximum fit residual at which a face is accepted where the cascade detects it again. Fits to what is no face
+    /// have more, because the landmarks slide even farther.
     static let foundResidual: Float = 0.06
-    /// Below this, fits of two frames agree so well that one a frame will do.
+    /// The residual below which the fits of two frames agree so well that one fit per frame is enough.
     static let steadyResidual: Float = 0.025
-    /// Above this, a fit may have slid: the cascade is asked where the face is.
+    /// The residual above which a fit may have drifted, so the cascade searches for the face.
     static let doubtfulResidual: Float = 0.03
-    /// A face with fewer of its landmarks inside the frame is cut by its edge, and one with fewer still is gone.
+    /// The share of its landmarks inside the frame below which a face is cut by the edge, and below which it is gone.
     static let wholeFace: Float = 0.9
     static let leastFace: Float = 0.3
-    /// The correlation from which on two frames' patches show the same.
+    /// The minimum correlation of two frames' patches that show the same face.
     static let samePatchCorrelation: Float = 0.8
-    /// And that from which on they are so alike that no lid or lip has moved.
+    /// The minimum correlation at which the patches are so alike that no eyelid or lip has moved.
     static let stillPatchCorrelation: Float = 0.995
 
     private var classifier: CascadeClassifier
-    /// Two more face cascades, of other features and training, and one of eyes: asked about new faces only.
+    /// Two more face cascades, with other features and training, and an eye cascade: they verify new faces.
     private var secondClassifier: CascadeClassifier
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
-    /// The regression trees; nil where their data is not installed.
+    /// The regression trees; nil if their data is not installed.
     private var scaler: PatchFitter?
-    /// What stands in for them then.
+    /// The replacement for the trees if their data is not installed.
     private var eyeDetector: EyeDetector?
-    /// What is lost on this machine and how to get it; nil: nothing.
+    /// What does not work without the missing data and how to install it; nil if nothing is missing.
     public let warning: String?
     private var patchTracker = PatchTracker(slots: 0)
-    /// CPU time spent on landmarks since it was last set, nanoseconds.
+    /// CPU time spent on landmarks since this was last reset, nanoseconds.
     var landmarkTime: UInt64 = 0
-    /// What the last look at a slice saw, the surest first.
+    /// Detections in the tile that was scanned last, highest confidence first.
     private(set) var detections: [Detection] = []
 
     /// - Parameters:
-    ///   - landmarks: the landmark trees' data; where it is missing, the eye cascade stands in and `warning` says so.
-    ///   - cache: where the trees' compact file is kept; nil: nowhere.
-    /// - Throws: `Problem` where a cascade is missing or damaged, or the landmark data is damaged.
+    ///   - landmarks: the landmark trees' data. If it is missing, the eye cascade replaces it and `warning` says so.
+    ///   - cache: the directory of the trees' compact file; nil: no cache.
+    /// - Throws: `Problem` if a cascade is missing or damaged, or the landmark data is damaged.
     public init(catalog: CascadeCatalog, landmarks: String = LandmarkModel.debianPath, cache: String?) throws {
         let classifier = try CascadeClassifier(try catalog.entry(.face), side: ScanScheduler.side, scansTiles: true)
         let verifiers = catalog.all(.verifier)
@@ -131,43 +134,42 @@ public struct FaceDetector: ~Copyable {
                 + "the mouth; get it: sudo apt install libdlib-data"
     }
 
-    /// Makes room for the looks of faces that are followed at once, each in a slot.
+    /// Reserves a patch slot for each face tracked at once.
     mutating func reserveSlots(faces: Int) { patchTracker = PatchTracker(slots: faces) }
 
-    /// Looks at one slice of the frame; what is there is in `detect`.
+    /// Scans one tile of the frame; the results are in `detections`.
     mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform) {
         detections.removeAll(keepingCapacity: true)
         let map = classifier.scan(luma, region)
         for i in classifier.finds.indices { detections.append(classifier.detection(classifier.finds[i], region, map)) }
     }
 
-    /// Looks round a place where a face should be; nil where none is seen.
+    /// Searches around an expected face; nil if none is detected.
     /// - Parameters:
-    ///   - reach: how far the eyes may be off, in shares of the cascade's window of 20.
+    ///   - reach: the maximum offset of the eyes, in twentieths of the cascade's window.
     mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Detection? {
         classifier.verify(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: classifier.stages, agree: 3)?
             .detection
     }
 
-    /// True where the cascade agrees that a face is where the landmarks say.
+    /// Whether the cascade confirms a face where the landmarks are.
     mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
         let result = classifier.verify(
             luma, at: Self.eyes(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5, agree: 2)
         return (result?.votes ?? 0) >= 2
     }
 
-    /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are about equally
-    /// likely.
+    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely.
     ///
-    /// A logistic regression on the two fits' disagreement, the windows of two further face cascades that pass there,
-    /// and those of an eye cascade that pass on either eye, over some 2000 finds on faces and 370 on none
-    /// (cross-validated by picture; see docs/tracker.md).
+    /// A logistic regression on the residual of the two fits, the number of windows of two further face cascades that
+    /// pass there, and the number of windows of an eye cascade that pass on either eye. Trained on some 2000 detections
+    /// of faces and 370 false ones (cross-validated by picture; see docs/tracker.md).
     mutating func logOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
         let eyes = Self.eyes(fit.landmarks)
         let alt = Self.votes(&secondClassifier, luma, at: eyes, reach: 3, sizes: [1, 1.1, 0.9], most: 40)
         let lbp = Self.votes(&thirdClassifier, luma, at: eyes, reach: 4, sizes: [1, 1.1, 0.9], most: 40)
         let fits = -6.09 - 0.98 * log(max(fit.fitResidual, 0.002)) + 0.95 * alt + 1.11 * lbp
-        // Eyes cost more than all the rest: they are looked for where they decide.
+        // The eye cascade costs more than all the rest, so it runs only if it can decide.
         guard Self.undecided.contains(fits) else { return fits }
         let right = eyeVotes(luma, eyes, at: eyes.right)
         let left = eyeVotes(luma, eyes, at: eyes.left)
@@ -180,8 +182,8 @@ public struct FaceDetector: ~Copyable {
         return Self.votes(&eyeVerifier, luma, at: place, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
     }
 
-    /// The logarithm of one more than the windows of a cascade that pass at a place.
-    /// - Parameter most: windows beyond which more say no more.
+    /// The logarithm of one plus the number of windows of a cascade that pass at a place.
+    /// - Parameter most: the maximum number of windows that count.
     private static func votes(
         _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int,
         sizes: [3 of Float],
@@ -192,7 +194,7 @@ public struct FaceDetector: ~Copyable {
         return log(Float(1 + min(result?.votes ?? 0, most)))
     }
 
-    /// Fits landmarks to a face that was just seen.
+    /// Fits landmarks to a new detection.
     mutating func fit(_ luma: borrowing LumaView, at detection: Detection) -> Fit? {
         if eyeDetector != nil { return eyeDetector?.fit(luma, at: detection.pair) }
         guard let mean = scaler?.model.meanShape else { return nil }
@@ -202,7 +204,7 @@ public struct FaceDetector: ~Copyable {
         let middle = map.linear(eyes.middle)
         let placed = Affine(
             a: map.a, b: map.b, c: map.c, d: map.d, tx: detection.eyes.x - middle.x, ty: detection.eyes.y - middle.y)
-        // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
+        // The cascade's box is coarse: two fits settle the box in which the final fits are compared.
         guard let rough = fitPair(luma, from: placed(mean), .above, .below),
             let settled = fitPair(luma, from: rough.landmarks, .above, .below),
             var resized = fitPair(luma, from: settled.landmarks, .smaller, .larger)
@@ -211,7 +213,7 @@ public struct FaceDetector: ~Copyable {
         return resized
     }
 
-    /// Cuts a face's patch and fits twice in it.
+    /// Cuts a face's patch and fits it twice.
     private mutating func fitPair(
         _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ start: LandmarkFitter.Start,
         _ other: LandmarkFitter.Start
@@ -222,9 +224,8 @@ public struct FaceDetector: ~Copyable {
         return scaler?.fit(from: guess, start, and: other)
     }
 
-    /// Follows a face from the frame before to this one: by its look where that can be laid on the last, and by its
-    /// landmarks.
-    /// - Returns: nil where there is nothing to be cut from the frame.
+    /// Tracks a face from the frame before to this one: by patch alignment if it succeeds, and by fitting landmarks.
+    /// - Returns: nil if no patch can be cut.
     mutating func follow(_ luma: borrowing LumaView, _ track: borrowing Track, at seconds: Double) -> TrackUpdate? {
         let begin = threadTime()
         defer { landmarkTime += threadTime() - begin }
@@ -245,7 +246,7 @@ public struct FaceDetector: ~Copyable {
         (update.base, update.last) = (motion.map(update.base), motion.map(update.last))
         let visible = Self.visibleShare(update.base, luma)
         if visible < Self.wholeFace {
-            // Trees know no face that the frame's edge cuts; its look goes on.
+            // The trees cannot fit a face that the frame's edge cuts, so the patch motion alone is used.
             update.isCut = true
             if visible > Self.leastFace {
                 update.fit = Fit(landmarks: update.base, fitResidual: track.fitResidual)
@@ -259,7 +260,7 @@ public struct FaceDetector: ~Copyable {
         }
         if track.isSteady, let model = scaler?.model,
             let one = scaler?.fit(from: update.base, track.isEven ? .above : .below),
-            // The side changes with each frame, so that two frames' fits are a pair.
+            // The starting side alternates, so that the fits of two frames form a pair.
             let joined = PatchFitter.join(one, update.last, model), joined.fitResidual < Self.steadyResidual
         {
             update.fit = joined
@@ -270,7 +271,7 @@ public struct FaceDetector: ~Copyable {
         return update
     }
 
-    /// The part of a face's landmarks that lies inside the frame.
+    /// The share of a face's landmarks inside the frame.
     private static func visibleShare(_ landmarks: borrowing Face.Landmarks, _ luma: borrowing LumaView) -> Float {
         let (width, height) = (Float(luma.width), Float(luma.height))
         var inside = 0
@@ -281,13 +282,13 @@ public struct FaceDetector: ~Copyable {
         return Float(inside) / 68
     }
 
-    /// Keeps the look of the face that was followed or fitted last, for the next frame.
+    /// Stores the patch that was tracked or fitted last, for the next frame.
     mutating func storePatch(slot: Int, isNew: Bool) {
         if isNew { scaler?.passPatch(to: &patchTracker) }
         patchTracker.storePatch(slot: slot)
     }
 
-    /// Where a shape has its eyes.
+    /// The eyes of a set of landmarks.
     static func eyes(_ p: borrowing Face.Landmarks) -> EyePair {
         var (right, left) = (Point.zero, Point.zero)
         for i in 36..<42 { right += p[i] }

@@ -52,8 +52,8 @@ public struct Cascade: Sendable {
     /// - Parameters:
     ///   - xml: the whole file.
     ///   - file: the file's name, for messages.
-    /// - Throws: `Problem` of kind `unusable`, naming the file and Debian's package, if the text is not a cascade in the
-    ///   current format, is damaged, or refers to nodes or features that it does not contain.
+    /// - Throws: `Problem` of kind `unusable`, naming the file and Debian's package, if the text is not a cascade in
+    ///   the current format, is damaged, or refers to nodes or features that it does not contain.
     public init(xml: Span<UInt8>, file: String) throws(Problem) {
         guard xml.count <= CascadeReader.largestFile else { throw Self.unusable(file, "it is larger than any cascade") }
         var reader = CascadeReader()

@@ -125,8 +125,8 @@ struct CascadeReader {
         return best
     }
 
-    /// Each node: left, right, feature, then its threshold, or its 256 bits as eight words. A successor above 0 is a node
-    /// of the same tree; otherwise its negation is the index of a leaf.
+    /// Each node: left, right, feature, then its threshold, or its 256 bits as eight words. A successor above 0 is a
+    /// node of the same tree; otherwise its negation is the index of a leaf.
     private mutating func readNodes(_ text: inout CascadeXML, firstLeaf: Int) throws(Problem) {
         let step = features == .haar ? 4 : 11
         try text.numbers(into: &numbers, atMost: Self.mostNodesOfTree * step)

@@ -18,7 +18,8 @@ public struct CascadeSearch: ~Copyable {
     private var hits: [CascadeHit]
     private var level = Level()
 
-    /// The level in the integral: the level's sample at which the filled part starts, and a sample's size in picture pixels.
+    /// The level in the integral: the level's sample at which the filled part starts, and a sample's size in picture
+    /// pixels.
     private struct Level {
         var x = 0
         var y = 0
@@ -97,7 +98,8 @@ extension CascadeSearch {
     public struct Near: Sendable {
         /// The expected window, pixels of the picture.
         public var rect: Rect
-        /// The maximum offset from the expected place, in samples of the level (twentieths of a window, for a window of 20).
+        /// The maximum offset from the expected place, in samples of the level (for a window of 20: twentieths
+        /// of its side).
         public var reach: Int
         /// Window sizes to try, as factors of the expected size, the likeliest first.
         public var sizes: [3 of Float]
@@ -165,14 +167,15 @@ extension CascadeSearch {
     public struct Scan: Sendable {
         /// The smallest window width, pixels of the picture.
         public let smallest: Float
-        /// The largest window width, searched first. Must not exceed the picture's shorter side, or its levels are empty.
+        /// The largest window width, searched first. Levels of windows larger than the picture's shorter side
+        /// are empty.
         public let largest: Float
         /// The ratio of each window size to the next smaller one.
         public let factor: Float
         /// The region that windows must be inside, pixels of the picture; nil: the whole picture.
         public let region: Rect?
-        /// Samples from one window to the next, across and down. A step of 1, or of 2 in a coarse search, evaluates eight
-        /// windows at once.
+        /// Samples from one window to the next, across and down. A step of 1, or of 2 in a coarse search, evaluates
+        /// eight windows at once.
         public let step: Int
         /// Stages that a window must pass to be listed.
         public let stage: Int
@@ -208,8 +211,9 @@ extension CascadeSearch {
 
     /// Continues a scan until it is complete or `budget` is used up; adds the windows to `groups`.
     ///
-    /// A level wider than this search was sized for is skipped. The scan stops only between two rows of windows, so it may
-    /// exceed the budget by one row's work plus the sums of one strip of rows. Each call may pass a different picture.
+    /// A level wider than this search was sized for is skipped. The scan stops only between two rows of windows, so it
+    /// may exceed the budget by one row's work plus the sums of one strip of rows. Each call may pass a different
+    /// picture.
     /// - Returns: the work done.
     public mutating func scan(_ picture: borrowing LumaView, _ scan: inout Scan, budget: Int) -> Int {
         var work = 0

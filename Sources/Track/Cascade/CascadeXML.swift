@@ -120,7 +120,8 @@ struct CascadeXML: ~Copyable, ~Escapable {
         try close()
     }
 
-    /// A decimal number, accurate to 1 part in 10^15: far finer than the spacing of Floats, which is what OpenCV writes.
+    /// A decimal number, accurate to 1 part in 10^15: far finer than the spacing of the Floats whose digits
+    /// OpenCV writes.
     private mutating func number() throws(Problem) -> Double {
         var negative = false
         if let sign = peek(), sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
