@@ -3,25 +3,25 @@ import Frames
 import Glibc
 import Synchronization
 
-/// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
+/// A picture: RGBA, 8 bits per channel, premultiplied alpha, rows from the top without padding.
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// The unsafe calls to the C shim are in this file only.
 public struct RGBAImage: Equatable, Sendable {
-    /// Pixels.
+    /// Width in pixels.
     public let width: Int
-    /// Pixels.
+    /// Height in pixels.
     public let height: Int
-    /// `width * height * 4` bytes.
+    /// The samples: `width * height * 4` bytes.
     public var bytes: [UInt8]
-    /// Pixels per art unit. An SVG's unit is that of its viewBox, a PNG's its own pixel.
+    /// Pixels per art unit. The unit of an SVG is that of its viewBox, the unit of a PNG is its pixel.
     public let scale: Float
-    /// The art units that lie at the outer corner of the first pixel: the viewBox's origin; 0, 0 for a PNG.
+    /// The position of the first pixel's outer corner in art units: the viewBox's origin for an SVG, 0, 0 for a PNG.
     public let origin: Point
-    /// The whole drawing in art units.
+    /// Width and height of the whole drawing in art units.
     public let size: SIMD2<Float>
 
-    /// A raster whose unit is the pixel.
-    /// - Precondition: `bytes` holds `width * height * 4` bytes.
+    /// Makes a raster whose art unit is the pixel.
+    /// - Precondition: `bytes` has `width * height * 4` bytes.
     public init(width: Int, height: Int, bytes: [UInt8]) {
         self.init(
             width: width, height: height, bytes: bytes, scale: 1, origin: Point(0, 0),
@@ -36,11 +36,11 @@ public struct RGBAImage: Equatable, Sendable {
         (self.scale, self.origin, self.size) = (scale, origin, size)
     }
 
-    /// Writes a short text in black: for labels, not for masks.
+    /// Draws a short text in black. For labels, not for masks.
     /// - Parameters:
-    ///   - x: pixels, where the text begins.
-    ///   - y: pixels, of its base line.
-    ///   - size: pixels.
+    ///   - x: where the text begins, in pixels.
+    ///   - y: the text's baseline, in pixels.
+    ///   - size: the font size in pixels.
     public mutating func write(text: String, x: Int, y: Int, size: Int) {
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             unsafe cart_label(
@@ -49,8 +49,8 @@ public struct RGBAImage: Equatable, Sendable {
         }
     }
 
-    /// Writes a PNG file.
-    /// - Throws: `system` where the file cannot be written.
+    /// Writes the picture to a PNG file.
+    /// - Throws: `system` if the file can't be written.
     public func write(png path: String) throws(Problem) {
         var text = [CChar](repeating: 0, count: ArtReader.textSize)
         let result = unsafe bytes.withUnsafeBufferPointer { bytes in
@@ -63,26 +63,28 @@ public struct RGBAImage: Equatable, Sendable {
     }
 }
 
-/// Reads art: SVG by librsvg in a process of its own (`SVGRenderer`), PNG by cairo.
+/// Reads art: SVG with librsvg in a separate process (`SVGRenderer`), PNG with cairo.
 public enum ArtReader {
-    /// No mask's drawing is as large; a file that is, is a mistake or an attack.
+    /// The most bytes of an SVG. A larger one is a mistake or an attack.
     static let largestSVG = 4 << 20
-    /// 4096 x 4096 pixels at 8 bits do not compress to more.
+    /// The most bytes of a file. A PNG of 4096x4096 pixels at 8 bits doesn't compress to more.
     static let largestPNG = 70 << 20
-    /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
+    /// The most pixels on a side of a PNG file, and of any raster.
     static let largestSide = 4096
-    /// What becomes art gets a border of its own, and a stamp has 4096 pixels a side at most.
+    /// The most pixels on a side of a picture that becomes `Art`: it gets a border, and a sprite has at most 4096
+    /// pixels on a side.
     static let largestArt = 4094
+    /// Bytes of an error text from the C shim.
     static let textSize = 256
 
-    /// Loads an SVG or PNG; which of the two, its first bytes say.
+    /// Loads an SVG or PNG. The file's first bytes tell which.
     ///
-    /// An SVG's viewBox is drawn with its larger side `maxDimension` pixels long. A PNG keeps its size unless it is
-    /// larger than that. Where `density` asks for less, both are made smaller.
+    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG keeps its size unless it is
+    /// larger than that. Both are made smaller if `density` asks for less.
     /// - Parameters:
-    ///   - density: pixels per art unit beyond which nothing is gained.
-    ///   - maxDimension: pixels, at most 4096.
-    /// - Throws: `missing` or `forbidden`; `unusable` for a file that is empty, broken or too large. Each names it.
+    ///   - density: the most pixels per art unit that are useful.
+    ///   - maxDimension: the most pixels on the longer side; at most 4096 take effect.
+    /// - Throws: `missing` or `forbidden`; `unusable` if the file is empty, broken or too large. Each names the file.
     public static func load(
         path: String, density: Float = .infinity, maxDimension: Int
     ) throws(Problem) -> RGBAImage {
@@ -95,9 +97,9 @@ public enum ArtReader {
         return raster
     }
 
-    /// Reads a PNG that lies in another file.
-    /// - Parameter path: of that file, for messages.
-    /// - Throws: `unusable` where it is broken or too large.
+    /// Reads a PNG that is embedded in another file.
+    /// - Parameter path: of the enclosing file, for messages.
+    /// - Throws: `unusable` if the PNG is broken or too large.
     static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
         try ArtBudget.current?.checkTime(path)
         let raster = try png(bytes, path, min(maxDimension, largestSide), .infinity)
@@ -105,8 +107,9 @@ public enum ArtReader {
         return raster
     }
 
-    /// Draws an SVG of our own making, as `load` does one from a file.
-    /// - Throws: `unusable` where it is not sound; `name` says which it is.
+    /// Renders an SVG that the program itself generated, in the same way as `load` does with one from a file.
+    /// - Parameter name: what the SVG is, for messages.
+    /// - Throws: `unusable` if the SVG can't be rendered.
     static func renderSVG(
         _ svg: String, named name: String, density: Float, limit: Int = largestArt
     ) throws(Problem) -> RGBAImage {
@@ -116,6 +119,7 @@ public enum ArtReader {
         return raster
     }
 
+    /// The error for a picture that can't be read.
     static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "put a sound SVG or PNG in its place")
     }
@@ -127,7 +131,7 @@ public enum ArtReader {
         return try SVGRenderer.draw(bytes, path, limit: limit, density: density)
     }
 
-    /// Lets go of what drawing needs beside memory, until the next time.
+    /// Ends the SVG renderer's process and frees what else it needs. The next SVG starts it again.
     public static func shutDownRenderer() { SVGRenderer.shutDownRenderer() }
 
     private static func png(
@@ -151,7 +155,7 @@ public enum ArtReader {
             size: SIMD2(Float(width), Float(height)))
     }
 
-    /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
+    /// Loads the frames of an APNG, each in the file's own size; nil if the art isn't animated.
     /// - Throws: `missing`, `forbidden` or `unusable`.
     static func loadAnimation(
         path: String
@@ -174,7 +178,8 @@ public enum ArtReader {
         }
     }
 
-    /// The whole file, unless it is larger than any picture may be.
+    /// The content of a regular file.
+    /// - Throws: `missing`, `forbidden`, or `unusable` if the file is empty or larger than any picture may be.
     private static func read(_ path: String) throws(Problem) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -207,34 +212,38 @@ public enum ArtReader {
         return bytes
     }
 
-    /// In one line, whatever the library wrote.
+    /// A C text as one line.
     static func string(_ text: [CChar]) -> String {
         let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return said.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }
 
-/// What the art of one mask costs together: each picture is bounded, and a mask may have many.
+/// A limit on the time and pixels that all pictures of one mask take together. Each picture is bounded by itself, but a
+/// mask may have many.
 final class ArtBudget: Sendable {
-    /// Of the mask that this thread is loading; nil: nobody counts.
+    /// The budget of the mask that the current task is loading; nil: no limit.
     @TaskLocal static var current: ArtBudget?
 
-    /// Pixels of all pictures of a mask; with four bytes each, and a third more for their smaller copies, 180 MB.
+    /// The most pixels of all pictures of a mask. With four bytes each, and a third more for smaller levels, 180 MB.
     private static let mostPixels = 32 << 20
-    /// Nanoseconds for all of them, on the clock: the largest mask that comes along takes a hundredth.
+    /// The most time for all pictures of a mask, in nanoseconds of wall-clock time. The largest mask that comes with
+    /// Guise takes a hundredth.
     private static let mostTime: UInt64 = 30_000_000_000
 
     private let pixels = Atomic<Int>(0)
     private let began = monotonicTime()
 
-    /// - Throws: `unusable` where the mask has had its time.
+    /// Checks the time used so far.
+    /// - Throws: `unusable` if the mask has used up its time.
     func checkTime(_ path: String) throws(Problem) {
         guard monotonicTime() - began < Self.mostTime else {
             throw ArtReader.broken(path, "the mask's pictures together take more than 30 s")
         }
     }
 
-    /// - Throws: `unusable` where the mask has too much already.
+    /// Adds pixels to the sum.
+    /// - Throws: `unusable` if the mask has too many pixels.
     func countPixels(_ more: Int, _ path: String) throws(Problem) {
         guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
             throw ArtReader.broken(
