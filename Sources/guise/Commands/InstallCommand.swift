@@ -3,7 +3,7 @@ import Doctor
 import Foundation
 import Frames
 
-/// What `install` and `uninstall` share.
+/// The options of `install` and `uninstall`.
 struct InstallOptions: ParsableArguments {
     @Flag(help: "Only say what would be done.")
     var dryRun = false
@@ -35,11 +35,11 @@ struct InstallOptions: ParsableArguments {
         return ["y", "Y", "yes"].contains(readLine() ?? "")
     }
 
-    /// At once: what print holds back would come after sudo's own words.
+    /// Writes without buffering, so that the text precedes the output of sudo.
     private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
-/// `guise install`: the service, completions, and the module's options.
+/// `guise install`: installs the service, the completions, and the module's options.
 struct InstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install", abstract: "Set up the service, completions and the virtual camera for this user.",
@@ -50,7 +50,7 @@ struct InstallCommand: ParsableCommand {
     func run() throws { try options.installer().install() }
 }
 
-/// `guise uninstall`: takes all of that away.
+/// `guise uninstall`: removes what `guise install` installed.
 struct UninstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "uninstall", abstract: "Take away what `guise install` set up. Masks and config.json stay.")

@@ -4,7 +4,7 @@ import Compose
 import Foundation
 import Frames
 
-/// `guise masks`: the masks that were found, and a contact sheet of them.
+/// `guise masks`: lists the masks, or draws a contact sheet of them.
 struct MasksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "masks", abstract: "List the masks, or draw a contact sheet of them.")
@@ -32,7 +32,7 @@ struct MasksCommand: ParsableCommand {
             try sheet.map { _ in
                 try ContactSheet(context, on: on ?? context.paths.sample, poses: poses, masks: wanted.count)
             }
-        // Small: where nothing is drawn, only the descriptions matter.
+        // Without a sheet, only the descriptions matter, so the art is loaded at a small size.
         let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
         var found = 0
         for name in wanted {

@@ -4,7 +4,7 @@ import Foundation
 import Frames
 import Track
 
-/// `guise track`: the faces of each frame of a photo or clip.
+/// `guise track`: prints the faces in each frame of a photo or clip.
 struct TrackCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "track", abstract: "Print the faces of each frame of a photo or clip.")
