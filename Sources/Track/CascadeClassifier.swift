@@ -40,7 +40,7 @@ struct CascadeClassifier: ~Copyable {
     var stages: Int { search.cascade.stageCount }
 
     /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `finds`,
-    /// highest confidence first.
+    /// in order of the coarse search's confidence, highest first.
     ///
     /// Evaluates every second window of every second row without the last stages, then searches closely around what
     /// passed. This finds what evaluating all windows finds, at a quarter of the cost.

@@ -32,6 +32,7 @@ public struct Detection: Sendable {
 struct TrackUpdate: Sendable {
     /// The smoothed landmarks of the frame before, moved by the patch motion; unmoved if the patch could not be
     /// aligned.
+    var base: Face.Landmarks
     /// The fit of the frame before, moved likewise.
     var last: Face.Landmarks
     /// The correlation of both frames' patches; nil if they could not be aligned.
@@ -42,7 +43,7 @@ struct TrackUpdate: Sendable {
     var isStill = false
     /// Whether the frame's edge cuts the face.
     var isCut = false
-    /// The fit of this frame alone.
+    /// This frame's landmarks before averaging or smoothing; nil: those of `fit`.
     var raw: Face.Landmarks?
 }
 
@@ -100,7 +101,7 @@ public struct FaceDetector: ~Copyable {
     private var patchTracker = PatchTracker(slots: 0)
     /// CPU time spent on landmarks since this was last reset, nanoseconds.
     var landmarkTime: UInt64 = 0
-    /// Detections in the tile that was scanned last, highest confidence first.
+    /// Detections in the tile that was scanned last, the most confident first.
     private(set) var detections: [Detection] = []
 
     /// - Parameters:
