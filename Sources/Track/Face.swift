@@ -120,8 +120,8 @@ extension Face {
     }
 
     /// The correction for a point that the trees place too far back on a turned face: a vector across the face, pixels.
-    /// - Parameter depth: depth of the correction in eye distances, in the direction that the face points. Measured on labelled
-    ///   clips (docs/tracker.md).
+    /// - Parameter depth: depth of the correction in eye distances, in the direction that the face points. Measured on
+    ///   labelled clips (docs/tracker.md).
     private func ahead(_ depth: Float) -> Point {
         let (right, back) = (Point(head.x.x, head.y.x), Point(head.x.z, head.y.z))
         let across = right / max(right.length, 1e-6)
