@@ -8,19 +8,23 @@ import Page
 import Privacy
 import Track
 
-/// Dresses photos that come over the page, one at a time, beside the frame loop.
+/// Masks the faces of photos sent by the page, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
     private let worker = Worker("photos", most: 4) { ArtReader.shutDownRenderer() }
 
-    /// Dressing so many takes half a gigabyte.
+    /// The maximum number of pixels. Masking a photo of this size takes half a gigabyte.
     private static let mostPixels = MediaLimits.received.pixels
-    /// Of JPEG: a photo is looked at longer than a preview.
+    /// The JPEG quality: a photo is looked at longer than a preview.
     private static let quality = 92
 
     init(_ context: AppContext) { self.context = context }
 
-    /// - Parameter onLostFace: as `Pipeline` takes it.
+    /// Masks the faces of a photo.
+    /// - Parameters:
+    ///   - photo: the bytes of the image file.
+    ///   - selections: the masks.
+    ///   - onLostFace: the policy for lost faces; nil for each mask's own.
     /// - Throws: `PageError` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
     func process(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws
         -> MaskedPhoto
@@ -71,7 +75,8 @@ final class PhotoProcessor: Sendable {
         }
     }
 
-    /// A file in memory that is nowhere else.
+    /// Writes bytes to an anonymous file in memory.
+    /// - Returns: the file's descriptor.
     private static func file(of bytes: [UInt8]) throws -> CInt {
         let descriptor = unsafe clinux_memory_file("guise-photo")
         guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(errorMessage(of: -descriptor))") }

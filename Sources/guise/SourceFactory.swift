@@ -3,12 +3,13 @@ import Compose
 import Frames
 import V4L2
 
-/// The factory of sources: a new kind is a new file in Capture, and a case here.
+/// The factory of sources. A new kind needs a file in Capture and a case here.
 extension AppContext {
+    /// Opens a source.
     /// - Parameters:
     ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
-    ///   - loop: a file begins again at its end.
-    /// - Throws: `Problem` with the fix.
+    ///   - loop: whether a file starts again at its end.
+    /// - Throws: `Problem` with a fix.
     func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
         let wanted = configuration.camera
         switch spec {
@@ -30,13 +31,14 @@ extension AppContext {
         return try Sample(path: paths.sample, width: configuration.output.width, height: configuration.output.height)
     }
 
-    /// What `auto` means on this machine, and the lines that say so and how to get the rest.
+    /// Resolves `auto` on this machine.
+    /// - Returns: the source, the sinks, and notes for the user on the choice and its alternatives.
     func resolveAuto(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
         let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
         var notes: [String] = []
         var source = source
         if source == "auto" {
-            // A card says so where neither is there, until a camera is plugged in.
+            // With neither camera nor sample, a placeholder says so until a camera is plugged in.
             let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(paths.sample)
             source = camera ? "camera" : "sample"
             notes.append(

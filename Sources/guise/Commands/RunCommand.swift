@@ -91,7 +91,7 @@ struct RunCommand: ParsableCommand {
             if !source.isLive, sourceSpec != "sample", !isLive {
                 canvas = layout
             } else if !sinkSpecs.contains(where: Self.isDevice) {
-                // No device has a format of its own: frames stay in the source's.
+                // Without a device that needs its own format, frames keep the source's format.
                 canvas = FrameLayout(
                     width: size.width, height: size.height, format: layout.format, range: layout.range)
             }
