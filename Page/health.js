@@ -1,4 +1,4 @@
-// How guise does: the doctor's checks with their fixes, and small curves of the last minute.
+// The health of Guise: the doctor's checks with their fixes, and small graphs of the last minute.
 
 import { ask, on } from "./connection.js";
 import { $, attempt, capital, copyText, icon, make } from "./elements.js";
@@ -38,7 +38,7 @@ function row(check) {
     return item;
 }
 
-/// "load it: sudo modprobe x": words, and behind them what is to be run.
+/// Splits a fix into an instruction and a command: "load it: sudo modprobe x".
 const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
 
 function fix(check) {
@@ -52,9 +52,9 @@ function fix(check) {
 
 $("doctor-again").onclick = check;
 
-// MARK: curves
+// MARK: graphs
 
-/// Seconds that a curve goes back.
+/// The time that a graph covers, in seconds.
 const span = 60;
 const curves = {
     rate: { values: [], least: 30, text: (value) => value.toFixed(0) },

@@ -1,4 +1,4 @@
-// Hot keys of this page, and the list of them.
+// Keyboard shortcuts of the page, and the list of them.
 
 import { $, make } from "./elements.js";
 import { visible } from "./gallery.js";
@@ -6,7 +6,7 @@ import { hold } from "./stage.js";
 
 const click = (id) => () => $(id).click();
 
-/// Key, how it is written, what it does, and what to do.
+/// Key, its label, its description, and its action.
 const keys = [
     ["s", "S", "Take a picture", click("snapshot")],
     ["v", "V", "Record, and stop", click("record")],
@@ -33,7 +33,7 @@ const actions = new Map(keys.map(([key, , , action]) => [key, action]));
 
 const isOn = () => localStorage.keys !== "off";
 
-/// Where letters are written, or arrows have a meaning of their own.
+/// Whether an element uses the key itself: for text input, or arrow keys.
 function isTaken(target, key) {
     if (target.closest("input:not([type=checkbox], [type=radio], [type=range], [type=color]), textarea, select, [contenteditable]")) return true;
     return key.startsWith("Arrow") && Boolean(target.closest("input, [role=tablist], .masks, .grip, video, pre"));
