@@ -91,7 +91,7 @@ struct Swing: Sendable {
     let frequency: Float
     /// The damping ratio: at 0 it swings forever, at 1 it doesn't overshoot.
     let damping: Float
-    /// Degrees.
+    /// The largest angle in degrees.
     let limit: Float
     /// Whether it stands instead of hanging, as ears and feathers do. What stands lags the other way, and is stiff
     /// enough to ignore gravity.
@@ -133,7 +133,7 @@ struct Pendulum: Sendable {
     /// Angle in radians, and angular velocity in radians per second, below which it comes to rest.
     private static let end: (angle: Float, speed: Float) = (0.003, 0.03)
 
-    /// Degrees.
+    /// The angles in degrees: in the picture's plane, and towards the viewer.
     var degrees: SIMD2<Float> { angle * (180 / .pi) }
 
     /// Advances the pendulum to the next frame.
