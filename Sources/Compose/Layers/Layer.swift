@@ -2,19 +2,19 @@ import Frames
 import JSON
 import Track
 
-/// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `MaskLayer`.
+/// A layer that is drawn on each face. To add a kind, add a file to this folder and a case to `MaskLayer`.
 public protocol Layer: Sendable {
-    /// Draws on one face. Called for every frame: neither allocates nor waits.
+    /// Draws on one face. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance)
 }
 
-/// One thing that a mask draws once a frame.
+/// A layer that is drawn once per frame.
 public protocol PictureLayer: Sendable {
-    /// Draws on the whole picture. Called for every frame: neither allocates nor waits.
+    /// Draws on the whole picture. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance)
 }
 
-/// A layer with what every layer may have, whatever it draws.
+/// A layer of any kind, with the style that all kinds have in common.
 public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
@@ -24,7 +24,7 @@ public struct MaskLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
-    /// For messages, which name the nearest.
+    /// All kinds, for suggestions in error messages.
     private static let kinds = [
         "sprite", "solid", "skin", "makeup", "anonymize", "merge", "swap", "effect", "frame", "particles", "text",
     ]
@@ -32,8 +32,8 @@ public struct MaskLayer: Sendable {
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
     /// Reads one layer of a mask's description.
-    /// - Parameter folder: the mask's own folder, which no path of it may leave.
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
         guard kind != "treatment" else {
@@ -71,28 +71,29 @@ public struct MaskLayer: Sendable {
     }
 }
 
-/// What a layer is made from, beside its own keys.
+/// What a layer is made from, besides its own keys.
 struct LayerParts {
-    /// The mask's own folder, which no path of it may leave.
+    /// The mask's folder; no path in the description may lead outside it.
     let folder: String
     let target: ArtTarget
     let style: LayerStyle
 }
 
-/// What every layer may have.
+/// The keys that layers of all kinds have in common.
 struct LayerStyle: Sendable {
-    /// 0...1, multiplies the art's own.
+    /// Opacity, 0...1; multiplies the art's own alpha.
     let opacity: Float
-    /// What becomes of what is under the layer: `"blend": "multiply"`.
+    /// How the layer is blended with what is under it: `"blend": "multiply"`.
     let blend: BlendMode
-    /// Dyes the layer's art when it is loaded; nil: it keeps its colours.
+    /// The colour that the layer's art is tinted with when it is loaded; nil: it keeps its colours.
     let tint: Tint?
-    /// How much of the face's light the layer takes: `"light": 0` for what glows.
+    /// How much the face's light affects the layer: `"light": 0` for art that glows.
     let light: Float
-    /// Nil: always.
+    /// The condition for showing or animating the layer; nil: always.
     let when: Trigger?
-    /// Whose face.
+    /// The faces that the layer is drawn on.
     let on: FaceSelector
+    /// The layer's animation.
     let motion: Motion
 
     init(_ fields: inout Fields, _ target: ArtTarget) throws {
@@ -106,55 +107,58 @@ struct LayerStyle: Sendable {
     }
 }
 
-/// The output frame while it is being dressed.
+/// The output frame while masks are drawn on it, with the layers' working memory.
 public struct Canvas: ~Copyable {
-    /// What goes to the sinks.
+    /// The frame that goes to the sinks.
     public var frame: Frame
-    /// For layers that are drawn before they are laid over the frame.
+    /// For layers that are drawn here first and then composited onto the frame.
     var layer = LayerBuffer()
-    /// For solids.
+    /// For mesh layers.
     var meshes = MeshScratch()
     /// For layers that smooth skin.
     var smoother = Smoother()
-    /// For treatments and effects.
+    /// For anonymize layers, face blends and swaps, and effects.
     var effects = EffectScratch()
 
-    /// A black frame of that layout.
+    /// Makes a black frame.
     public init(_ layout: FrameLayout) {
         frame = Frame(layout)
     }
 
-    /// Whether what became a little old may be shown once more, and is drawn anew by `drawDeferred`: the frame need not wait.
+    /// Whether a slightly outdated mesh image may be shown once more and redrawn later by `drawDeferred`, so that the
+    /// frame doesn't have to wait.
     public var mayLag: Bool {
         get { meshes.mayLag }
         set { meshes.mayLag = newValue }
     }
 
-    /// Draws anew what is a little old in this frame, for the next one. Nothing of it is seen in this one.
+    /// Redraws the outdated mesh images of this frame for the next one. Doesn't change this frame.
     public mutating func drawDeferred() { meshes.drawDeferred(frame.layout) }
 
-    /// Lays the tile over the frame.
+    /// Composites the layer buffer onto the frame.
     mutating func drawLayer(_ paint: Paint) { compositeLayer(layer, paint, onto: &frame) }
 
-    /// The same, as it was drawn.
+    /// Composites the layer buffer onto the frame with its own colours.
     mutating func drawLayer(opacity: Float) { drawLayer(Paint(opacity: opacity)) }
 }
 
-/// What art is made for: it is converted and sized once, when a mask is loaded.
+/// What art is prepared for. It is converted and scaled once, when a mask is loaded.
 public struct ArtTarget: Equatable, Sendable {
-    /// What the frame's sample values mean.
+    /// The frame's sample range.
     public let range: ColorRange
-    /// Pixels.
+    /// Width of the frame in pixels.
     public let width: Int
-    /// Pixels.
+    /// Height of the frame in pixels.
     public let height: Int
-    /// The largest distance between eyes that is drawn at full sharpness, pixels.
+    /// The largest distance between eyes that is drawn at full sharpness, in pixels.
     public let eyeDistance: Float
-    /// What the user chose, by the names that layers give to what may be chosen: colours, texts, palettes.
+    /// The user's options, by the names that layers give them: colours, texts, palettes.
     public var choices: [String: String] = [:]
 
-    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22 art is
-    /// drawn in half the time, and for the nearest faces it is no softer than a webcam's picture.
+    /// Prepares for frames of this layout.
+    ///
+    /// A face that fills a frame from top to bottom has its eyes about 0.3 of the frame's height apart. At 0.22, art is
+    /// drawn in half the time, and on the nearest faces it is no softer than a webcam's picture.
     public init(_ layout: FrameLayout) {
         (range, width, height) = (layout.range, layout.width, layout.height)
         eyeDistance = max(24, 0.22 * Float(min(layout.width, layout.height)))
