@@ -1,4 +1,4 @@
-// The child process that draws SVGs: see CArt.h.
+// The child process that renders SVGs: see CArt.h.
 #include "CArt.h"
 #include "surface.h"
 
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes along takes 0.1
-    MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
-    MOST_BYTES = 4 << 20,         // of an SVG
+    MOST_SECONDS = 4,             // of CPU time per drawing; the heaviest one of our masks takes 0.1
+    MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB each at 2048 x 2048 pixels
+    MOST_BYTES = 4 << 20,         // the largest SVG file
 };
 
 static int read_all(void *into, size_t size) {
@@ -35,7 +35,7 @@ static int write_all(const void *from, size_t size) {
     return 0;
 }
 
-/// The kernel ends this process (SIGXCPU) when the drawing that begins now takes too long.
+/// Limits the CPU time of the next drawing: beyond it the kernel ends this process (SIGXCPU).
 static void limit_time(void) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
@@ -48,8 +48,8 @@ static void say(struct cart_reply *reply, const char *text) {
     snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
 }
 
-/// librsvg's interface since 2.52 (2021), and what of GLib's it needs. It is loaded where it is asked for: only this process
-/// draws SVGs, and the libraries that come with librsvg would be a quarter of the time in which `guise toggle` starts.
+/// The parts of librsvg's interface since 2.52 (2021) and of GLib's that are used. They are loaded on demand: only this
+/// process draws SVGs, and loading librsvg's dependencies would be a quarter of the start-up time of `guise toggle`.
 struct rectangle {
     double x, y, width, height;
 };
@@ -73,7 +73,7 @@ static struct {
     void (*unref)(drawing *);
 } rsvg;
 
-/// Whether it is there. What it depends on is found through it too.
+/// Loads librsvg. Returns whether it is available. The functions of its dependencies are found through it too.
 static int load(void) {
     static void *library;
     if (library) return 1;
@@ -105,14 +105,14 @@ static int box(drawing *svg, struct cart_reply *reply) {
     return rsvg.size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
 }
 
-/// Returns the pixels; NULL where `reply` says why there are none.
+/// Renders an SVG. Returns the pixels; NULL on failure, with the reason in `reply`.
 static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
     if (!load()) {
         say(reply, "librsvg 2.52 or newer is needed for SVGs: install librsvg2-2");
         return NULL;
     }
     struct reason *reason = NULL;
-    // A handle from data has no base address, and without one librsvg loads nothing but what is inside.
+    // A handle from data has no base URL, and without one librsvg loads no external resources.
     drawing *svg = rsvg.from_data(bytes, request->size, &reason);
     if (!svg) {
         char text[sizeof reply->error];
@@ -123,7 +123,7 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
     }
     uint8_t *rgba = NULL;
     const double near = 1e-3, far = 1e6;
-    // Written so that what is not a number fails.
+    // Written so that NaN fails.
     if (box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
         !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
         say(reply, "the SVG says neither a usable viewBox nor a width and height");
@@ -173,7 +173,8 @@ static void serve(void) {
     }
 }
 
-/// Before main(), of whatever program this is part of: so the artist is always there, and the same, in tests too.
+/// Runs before main() of any program that this file is linked into, so that the renderer process is available, and the
+/// same, in tests too.
 __attribute__((constructor)) static void start(int argc, char **argv) {
     if (argc != 2 || strcmp(argv[0], "/proc/self/exe") != 0 || strcmp(argv[1], CART_ARTIST) != 0) return;
     serve();

@@ -43,7 +43,7 @@ public struct ReaderWatch: ~Copyable {
     /// v4l2-relayd's patch for 0.12: V4L2_EVENT_PRIVATE_START.
     private static let oldUsage: UInt32 = 0x0800_0000
     /// Milliseconds that a node must stay open before that counts as reading: some programs open it four times in three
-    /// seconds, only to query it. A camera may take half a second to open.
+    /// seconds, only to query it. It is part of the half second within which the camera should be open.
     private static let patience: UInt64 = 200
     /// Milliseconds between queries of the state, since events get lost.
     private static let renewal: UInt64 = 5000
