@@ -211,8 +211,8 @@ struct FrameClock {
     private var first: Double?
     private var last = 0.0
 
-    /// The time of a frame taken at `seconds`; never before the last one, since some loopbacks repeat frames with older
-    /// timestamps.
+    /// The time of a frame taken at `seconds`; never before the last one, since some loopbacks repeat frames with
+    /// older timestamps.
     mutating func stamp(_ seconds: Double) -> FrameTime {
         let start = first ?? seconds
         first = start

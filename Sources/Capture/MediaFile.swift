@@ -27,8 +27,7 @@ public struct MediaLimits: Sendable {
 /// A picture or clip on disk: its properties according to ffprobe, and how to decode it. Owns the open file.
 struct MediaFile: ~Copyable {
     let path: String
-    /// Open for reading; passed to ffmpeg as its standard input, so that a file name cannot be taken for something
-    /// else.
+    /// Open for reading. ffmpeg gets it as its standard input, so that it cannot misinterpret a file name.
     let descriptor: CInt
     /// Whether the file is a single picture rather than a clip.
     private(set) var isPhoto = false

@@ -2,7 +2,7 @@ import Compose
 import Frames
 import Track
 
-/// Owns the composed picture and releases it only after checking that it shows no face that should be hidden.
+/// The owner of the composed picture, which releases it only after checking that it shows no face to be hidden.
 ///
 /// Every change of the picture withholds it until the next check.
 public struct PrivacyGate: ~Copyable {
@@ -37,8 +37,7 @@ public struct PrivacyGate: ~Copyable {
     private var isCovering = false
     private var withheld: Reason? = .unchecked
 
-    /// Whether photos without a detected face are released although faces should be hidden. Only for users who ask for
-    /// it.
+    /// Whether photos without a detected face are released although faces should be hidden. Only on the user's request.
     public var allowsUncoveredPhotos = false
 
     /// - Parameter layout: the layout of the pictures.

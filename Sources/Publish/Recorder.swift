@@ -3,8 +3,8 @@ import Frames
 import Privacy
 import Synchronization
 
-/// Records published frames to a file, on its own thread. The frame loop only copies a frame; if the encoder cannot
-/// keep up, frames are dropped from the file but not from the live video.
+/// A recorder of published frames to a file, on its own thread. The frame loop only copies a frame; if the encoder
+/// cannot keep up, frames are dropped from the file but not from the live video.
 public final class Recorder: Sendable {
     /// The progress of a recording.
     public struct Progress: Equatable, Sendable {

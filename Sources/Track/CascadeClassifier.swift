@@ -65,7 +65,7 @@ struct CascadeClassifier: ~Copyable {
         return map
     }
 
-    /// Scans one tile of the frame at one window size, every window. Leaves the results in `finds`, highest confidence
+    /// Scans one tile of the frame at one window size, every window. Leaves the results in `finds`, most confident
     /// first.
     /// - Parameter size: the window's side, pixels of the patch.
     /// - Returns: the map from the patch to the frame.

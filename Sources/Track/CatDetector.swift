@@ -1,6 +1,6 @@
 import Frames
 
-/// Detects and tracks cats' faces, by cascades alone: there are no landmark trees for cats.
+/// A detector and tracker of cats' faces, by cascades alone: there are no landmark trees for cats.
 ///
 /// One cascade detects (Viola and Jones' Haar features and more); a second one with other features verifies. Together
 /// they measure a box and its tilt; all landmarks are placed in the box by fixed proportions.
@@ -11,8 +11,7 @@ public struct CatDetector: ~Copyable {
     static let photoVotes: Float = 17
     static let shownVotes: Float = 16
     static let keptVotes: Float = 6
-    /// The window of the smallest cat, as a fraction of the frame's shorter side. Smaller detections are mostly
-    /// texture.
+    /// The window of the smallest cat, as a fraction of the frame's shorter side. Smaller ones are mostly texture.
     static let smallest: Float = 0.1
     /// A dog has a broad dark nose, a cat a small one. The minimum brightness of the nose as a fraction of that between
     /// the eyes: cats have 0.75 and more, dogs 0.39 to 0.59.

@@ -18,8 +18,7 @@ struct ContrastStretch {
     static let face = ContrastStretch(margin: Point(0.25, 0.25), share: 0.05, least: 50)
     /// For a patch that a cascade evaluates: a face with little around it.
     static let classifier = ContrastStretch(margin: .zero, share: 0.05, least: 50)
-    /// For a tile. The smallest face in a tile covers 1.6 % of it, and must not be clipped as the tail of a bright
-    /// room.
+    /// For a tile. The smallest face in a tile covers 1.6 % of it, and must not be clipped as a bright room's tail.
     static let tile = ContrastStretch(margin: .zero, share: 0.005, least: 100)
 
     /// The maximum gain. A higher one amplifies noise.

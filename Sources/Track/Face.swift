@@ -6,7 +6,7 @@ public struct Face: Sendable {
     /// left, brows 17-26, nose 27-35, eyes 36-47, outer lips 48-59, inner lips 60-67.
     public typealias Landmarks = [68 of Point]
 
-    /// Whether the face was detected in the last frame.
+    /// Whether a frame shows the face.
     public enum State: String, Sendable {
         /// Seen in this frame.
         case tracked
@@ -17,8 +17,8 @@ public struct Face: Sendable {
     /// The kind of face.
     public enum Kind: String, Sendable { case human, cat }
 
-    /// The same while the face is tracked, and if it comes back near its last position within seconds. Never given to
-    /// another face.
+    /// The face's number. It stays the same while the face is tracked, and if it comes back near its last position
+    /// within seconds; no other face ever gets it.
     public var id: Int
     /// The kind of face.
     public var kind: Kind
@@ -134,8 +134,7 @@ extension Face {
         return sum / Float(range.count)
     }
 
-    /// A mean head that faces the camera, with its eyes one pixel apart around the origin: for measuring, not for
-    /// drawing.
+    /// A mean head that faces the camera, with its eyes one pixel apart around the origin. For measuring only.
     public static let mean = Face(
         id: 0, kind: .human, state: .predicted, box: Rect(x: -1, y: -1, width: 2, height: 3),
         landmarks: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero).landmarks,

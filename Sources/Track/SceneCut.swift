@@ -3,8 +3,8 @@ import Frames
 /// A detector of scene changes: a cut in a clip, another camera, a lid that is opened.
 ///
 /// Two consecutive frames look alike however people move and the light changes; frames of two scenes do not. Each frame
-/// is reduced to a coarse grid of means and compared with the previous one by correlation, which ignores brightness and
-/// contrast.
+/// is reduced to a coarse grid of means and compared with the previous one by correlation, which ignores brightness
+/// and contrast.
 struct SceneCut: ~Copyable {
     private static let columns = 24
     private static let rows = 14

@@ -3,8 +3,8 @@ import Frames
 /// A boosted cascade in the XML format of opencv_traincascade: Haar or LBP features, stumps or trees.
 ///
 /// Immutable. It is read once; `program(for:)` prepares it for integrals of one stride. Stages run as a plain chain. A
-/// file whose stages were trained as a tree (haarcascade_frontalface_alt_tree.xml) contains only its chain, and runs as
-/// OpenCV runs it.
+/// file whose stages once formed a tree (haarcascade_frontalface_alt_tree.xml) contains only a chain of them, and runs
+/// as OpenCV runs it.
 public struct Cascade: Sendable {
     /// The kind of features a cascade evaluates.
     public enum Features: String, Sendable { case haar = "HAAR", patterns = "LBP" }
@@ -107,7 +107,7 @@ public struct Cascade: Sendable {
     }
 }
 
-/// Maps (x, y) to the index of an integral's entry.
+/// A map from (x, y) to the index of an integral's entry.
 private struct Places {
     let stride: Int32
     let plane: Int32

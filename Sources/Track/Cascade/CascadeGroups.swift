@@ -18,7 +18,7 @@ public struct CascadeFind: Equatable, Sendable {
     public var confidence: Float
 }
 
-/// Collects windows and groups them as OpenCV's groupRectangles does. Sized once; neither step allocates.
+/// A list of windows that are grouped as OpenCV's groupRectangles does. Sized once; neither step allocates.
 public struct CascadeGroups: Sendable {
     /// Two windows agree if each side differs by at most this fraction of the mean of the smaller width and height.
     public static let tolerance: Float = 0.2

@@ -1,6 +1,6 @@
 import Frames
 
-/// Builds a cascade from its XML and checks that every reference is in range, so that evaluation need not.
+/// A builder of a cascade from its XML, which checks that every reference is in range so that evaluation need not.
 struct CascadeReader {
     /// Bytes. The largest file of opencv-data has 2.7 MB.
     static let largestFile = 16 << 20

@@ -1,6 +1,6 @@
 import Frames
 
-/// Searches pictures with one cascade: around a predicted face, or the whole picture in budgeted steps.
+/// A search of pictures with one cascade: around a predicted face, or the whole picture in budgeted steps.
 ///
 /// Owns its integrals and lists. They are sized once; a search allocates nothing. Work is counted in stump evaluations
 /// (a tree, or summing one sample, counts as many as it costs), never in time, so the same picture gives the same
@@ -18,8 +18,7 @@ public struct CascadeSearch: ~Copyable {
     private var hits: [CascadeHit]
     private var level = Level()
 
-    /// The level in the integral: the level's sample at which the filled part starts, and a sample's size in picture
-    /// pixels.
+    /// The level in the integral: the first sample of the filled part, and a sample's size in picture pixels.
     private struct Level {
         var x = 0
         var y = 0
@@ -167,8 +166,8 @@ extension CascadeSearch {
     public struct Scan: Sendable {
         /// The smallest window width, pixels of the picture.
         public let smallest: Float
-        /// The largest window width, searched first. Levels of windows larger than the picture's shorter side
-        /// are empty.
+        /// The largest window width, searched first. Levels are empty for windows larger than the
+        /// picture's shorter side.
         public let largest: Float
         /// The ratio of each window size to the next smaller one.
         public let factor: Float
