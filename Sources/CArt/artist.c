@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 4,             // of CPU time per drawing; the heaviest one of our masks takes 0.1
+    MOST_SECONDS = 4,             // of CPU time per drawing; the heaviest of the included masks takes 0.1
     MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB each at 2048 x 2048 pixels
     MOST_BYTES = 4 << 20,         // the largest SVG file
 };

@@ -1,5 +1,5 @@
-/// The blend mode of art over a picture. The formulas are those of the W3C's "Compositing and Blending" and of Adobe's
-/// PDF; soft light is Pegtop's, which is smooth.
+/// The blend mode of art over a picture. The formulas are those of the W3C's "Compositing and Blending" and of the PDF
+/// specification; soft light is Pegtop's, which is smooth.
 public enum BlendMode: String, CaseIterable, Sendable {
     /// Covers the picture.
     case normal
