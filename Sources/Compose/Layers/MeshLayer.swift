@@ -3,14 +3,16 @@ import JSON
 import Synchronization
 import Track
 
-/// Bodies that sit on the head: triangles in head space, lit as the face is, hidden where the head is in front of them.
+/// Meshes on the head (`"kind": "solid"`): triangles in head space, lit like the face, and hidden where the head is in
+/// front of them.
 struct MeshLayer: Layer {
-    /// Triangles of one material.
+    /// A mesh with one material.
     struct Piece: Sendable {
         let mesh: Mesh
         private(set) var material: Material
         let build: Build
-        /// Head units for each of the picture's sides, where it is stretched most.
+        /// Head units that the picture's width and height would cover if the picture were stretched everywhere as much
+        /// as where it is stretched most.
         let stretch: SIMD2<Float>
 
         init(mesh: Mesh, material: Material, build: Build) {
@@ -18,8 +20,8 @@ struct MeshLayer: Layer {
             stretch = material.picture == nil ? .zero : mesh.stretch
         }
 
-        /// The same with no finer picture than a head needs.
-        /// - Parameter scale: pixels per head unit, at most.
+        /// A copy without the picture's levels that are finer than any head needs.
+        /// - Parameter scale: the most pixels per head unit.
         func upTo(scale: Float) -> Piece {
             var piece = self
             piece.material.picture = material.picture.map {
@@ -28,39 +30,42 @@ struct MeshLayer: Layer {
             return piece
         }
 
-        /// Pixels of the frame for one of the picture's, where it is stretched most.
+        /// Frame pixels per picture pixel where the picture is stretched most.
+        /// - Parameter scale: frame pixels per head unit.
         func texelScale(_ picture: borrowing Art, _ scale: Float) -> Float {
             let (width, height) = (Float(picture.size.x), Float(picture.size.y))
             return scale * max(stretch.x / max(width, 1), stretch.y / max(height, 1))
         }
 
+        /// How a mesh is shaded and culled.
         enum Build {
-            /// Closed: seen from outside alone.
+            /// A closed surface: only its outside is visible.
             case body
-            /// Seen from both sides.
+            /// An open surface, visible from both sides.
             case sheet
-            /// Blades, lit as what they stand on.
+            /// Blades of fur, lit like the surface that they stand on.
             case fur
         }
     }
 
-    /// Tells it from all others.
+    /// Unique number of the layer.
     private let number = Self.numbers.add(1, ordering: .relaxed).newValue
     private static let numbers = Atomic(0)
     private let pieces: [Piece]
     private let occluder: Occluder?
     private let range: ColorRange
-    /// About which that swings which does, head space.
+    /// The point about which swinging parts rotate, in head space.
     private let pivot: SIMD3<Float>
-    /// 0...1
+    /// Strength of the contact shadow, 0...1.
     private let shadow: Float
-    /// Blades on what faces away by more than 30 degrees are hidden by it.
+    /// The z of a normal from which on blades aren't drawn: surfaces that face away by more than 30 degrees hide them.
     private static let beyond: Float = 0.5
-    /// Sheets that are seen from less than 12 degrees beside their edge are next to nothing, and about to show their
-    /// other side's light.
+    /// The least z of a sheet's normal for a reference corner. Sheets within 12 degrees of edge-on are almost
+    /// invisible, and about to show the other side's light.
     private static let onEdge: Float = 0.2
 
-    /// - Throws: `Problem` with file and line.
+    /// Reads the layer's description, model and pictures.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         range = parts.target.range
         shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
@@ -97,7 +102,7 @@ struct MeshLayer: Layer {
         let pose = Pose(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: range),
-            // Vectors by their parts: an array literal would be an array at times.
+            // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: number, face: tracked.face.id)
         let place = canvas.meshes.impostors.place(of: owner)
@@ -120,7 +125,7 @@ struct MeshLayer: Layer {
             onto: &canvas.frame)
     }
 
-    /// A solid on a head as it is in a frame, to be drawn.
+    /// A request to draw a mesh layer on a head as it is in one frame.
     struct DrawRequest {
         fileprivate let meshLayer: MeshLayer
         let owner: Impostor.Owner
@@ -128,22 +133,22 @@ struct MeshLayer: Layer {
         /// Pixels per head unit.
         fileprivate let scale: Float
 
-        /// Draws the picture on the shelf.
-        /// - Returns: false where nothing of it lies near the frame.
+        /// Draws the layer into an entry of the impostor cache.
+        /// - Returns: false if none of it is near the frame.
         func draw(on scratch: inout MeshScratch, _ place: Int, _ layout: FrameLayout) -> Bool {
             meshLayer.draw(on: &scratch, place, pose, scale: scale, layout)
         }
     }
 
-    /// How the head lies in a frame, and its light.
+    /// The head's placement and light in one frame.
     fileprivate struct Pose {
         let view: HeadProjection
         let lighting: Lighting
         let swing: AffineMap3D
     }
 
-    /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
-    /// is no such map.
+    /// The affine map that moves the cached impostor to its place in this frame, and the remaining deviation; nil if
+    /// there is no such map.
     private func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
         var places = Impostor.Places(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
@@ -160,6 +165,9 @@ struct MeshLayer: Layer {
         return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
     }
 
+    /// Draws the layer into an entry of the impostor cache.
+    /// - Parameter scale: pixels per head unit.
+    /// - Returns: false if none of it is near the frame.
     private func draw(
         on scratch: inout MeshScratch, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
     ) -> Bool {
@@ -170,7 +178,7 @@ struct MeshLayer: Layer {
             for vertex in piece.mesh.vertices {
                 let seen = seen(vertex, pose)
                 if piece.build == .fur && seen.facing.z > Self.beyond {
-                    // All three of a blade's corners: what has no area is not drawn.
+                    // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
@@ -180,7 +188,7 @@ struct MeshLayer: Layer {
                 scratch.corners.append(corner)
             }
         }
-        // Light falls from above at the least, so that a brim always shades the brow.
+        // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = pose.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
         let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
@@ -197,7 +205,7 @@ struct MeshLayer: Layer {
         }
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
-            // What is seen through comes last.
+            // Transparent pieces come last.
             for pass in 0..<2 {
                 var first = 0
                 for piece in pieces {
@@ -221,7 +229,7 @@ struct MeshLayer: Layer {
         return true
     }
 
-    /// Remembers how corners that are seen lie, some of each piece.
+    /// Records the positions and colours of visible corners, some from each piece.
     /// - Parameter corners: of all pieces, in their order.
     private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
@@ -231,7 +239,7 @@ struct MeshLayer: Layer {
             let count = piece.mesh.vertices.count
             var place: Float = 0
             for _ in 0..<4 + spare * count / max(all, 1) {
-                // By the golden ratio, so that however corners are numbered they lie all over the piece.
+                // Steps by the golden ratio, which spread over the piece however its vertices are numbered.
                 place += 0.618_034
                 place -= place.rounded(.down)
                 let i = min(Int(place * Float(count)), count - 1)
@@ -249,7 +257,7 @@ struct MeshLayer: Layer {
         }
     }
 
-    /// Where a corner lies in the picture, and which way it faces there.
+    /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
     private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
         var (place, normal) = (vertex.position, vertex.normal)
@@ -261,24 +269,26 @@ struct MeshLayer: Layer {
     }
 
     @inline(__always)
+    /// The lit colour of a vertex.
     private func color(
         _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: Piece, _ lighting: Lighting
     ) -> SIMD4<Float> {
         let material = piece.material
-        // A sheet's inner side faces the other way, and is darker.
+        // The inner side of a sheet has the opposite normal, and is darker.
         let isInside = piece.build == .sheet && facing.z > 0
         return lighting.color(
             material.color, material.finish, normal: isInside ? facing * -1 : facing,
             shade: isInside ? vertex.shade * material.inside : vertex.shade)
     }
 
+    /// The vertex for the rasterizer.
     private func corner(
         _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: Piece, _ lighting: Lighting
     ) -> RasterVertex {
         let material = piece.material
         let texture: SIMD2<Float>
         if let picture = material.picture {
-            // One transparent pixel surrounds the art, and whole numbers are pixel centres.
+            // One transparent pixel surrounds the art, and whole coordinates are pixel centres.
             texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
         } else {
             texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
@@ -287,6 +297,7 @@ struct MeshLayer: Layer {
             position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
     }
 
+    /// The surface with which the rasterizer fills a piece.
     /// - Parameter scale: pixels per head unit.
     private func surface(_ piece: Piece, _ scale: Float) -> RasterSurface {
         let material = piece.material
@@ -305,17 +316,20 @@ struct MeshLayer: Layer {
     }
 }
 
-/// Head space seen by a camera: perspective of a mean webcam's lens about the head's place.
+/// Perspective projection of head space, with an average webcam's lens and the vanishing point at the head's origin.
 struct HeadProjection {
     private let head: HeadPlacement
+    /// The picture's depth axis in head space.
     private let away: SIMD3<Float>
     private let scale: Float
     /// Eye distances from the camera to the eyes.
     private let distance: Float
 
-    /// The lens: a picture is as wide as 1.1 times its distance (58 degrees), as most webcams' at 720p.
+    /// Focal length relative to the picture's width: at a distance of 1, the picture shows a width of 1.1 (58 degrees),
+    /// as most webcams do at 720p.
     private static let focalLength: Float = 0.9
-    /// Nearer heads are drawn as from here: photos are mostly cut from larger pictures.
+    /// The least distance of the camera, in eye distances. Photos with larger heads are mostly crops of larger
+    /// pictures.
     private static let nearest: Float = 7
 
     init(_ head: HeadPlacement, width: Int) {
@@ -325,8 +339,8 @@ struct HeadProjection {
         distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
     }
 
-    /// Pixels, and depth as -1 over the distance from the camera in head units: linear in the picture, and less what is
-    /// nearer.
+    /// Projects a point. x and y are pixels; z is depth, -1 over the distance from the camera in head units: linear in
+    /// the picture, and smaller for nearer points.
     @inline(__always)
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
         let inverse = 1 / max(distance + dot(away, p), 1)
@@ -343,7 +357,7 @@ struct HeadProjection {
 }
 
 extension PixelRect {
-    /// Whole pixels round both corners; nil where they are not finite or far away.
+    /// The smallest rectangle of whole pixels that contains both corners; nil if they aren't finite or are far away.
     init?(covering low: Point, _ high: Point) {
         let limit: Float = 100_000
         guard low.x > -limit, low.y > -limit, high.x < limit, high.y < limit, low.x <= high.x, low.y <= high.y else {
@@ -354,24 +368,25 @@ extension PixelRect {
     }
 }
 
-/// What solids are drawn with; its memory is kept from frame to frame.
+/// The working memory of mesh layers, kept from frame to frame.
 struct MeshScratch: ~Copyable {
     var rasterizer = Rasterizer()
     var impostors = ImpostorCache()
     var corners: [RasterVertex] = []
-    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `drawDeferred`.
+    /// Whether slightly outdated impostors may be shown once more and redrawn by `drawDeferred`.
     var mayLag = false
     private var deferred: [MeshLayer.DrawRequest] = []
     private var first = 0
 
     init() { deferred.reserveCapacity(ImpostorCache.most) }
 
+    /// Queues a request for `drawDeferred`.
     fileprivate mutating func deferredSearchTime(_ request: MeshLayer.DrawRequest) {
         if deferred.count < ImpostorCache.most { deferred.append(request) }
     }
 
-    /// Draws the pictures anew that were laid though they had become old, as their heads lay then.
-    /// - Parameter layout: of the frame that they were laid on.
+    /// Redraws the impostors that were shown although they were outdated, with the heads' placements of that frame.
+    /// - Parameter layout: of that frame.
     mutating func drawDeferred(_ layout: FrameLayout) {
         for i in deferred.indices {
             let request = deferred[i]
@@ -381,26 +396,28 @@ struct MeshScratch: ~Copyable {
         deferred.removeAll(keepingCapacity: true)
     }
 
-    /// The corners that follow belong together.
+    /// Starts a mesh: the corners appended from now on belong to it.
     mutating func begin() { first = corners.count }
 
-    /// - Parameter hides: false where shadows fall on it alone.
+    /// Adds a mesh as an occluder.
+    /// - Parameter hides: false for a mesh that only receives shadows.
     mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, hides: Bool) {
         begin()
         for vertex in mesh.vertices {
             var position = view(vertex.position)
-            // As far away as can be.
+            // The largest depth.
             if !hides { position.z = 0 }
             corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
         }
         Self.occlude(&rasterizer, corners, from: first, mesh.triangles)
     }
 
+    /// Draws a piece's triangles.
     mutating func draw(_ piece: borrowing MeshLayer.Piece, from first: Int, _ surface: RasterSurface) {
         Self.draw(&rasterizer, corners, from: first, piece, surface)
     }
 
-    // The parts one by one: a span of one keeps the whole from being changed otherwise.
+    // Static functions that take each part by itself: a span of one part would keep the whole from being changed.
     private static func occlude(
         _ rasterizer: inout Rasterizer, _ corners: borrowing [RasterVertex], from first: Int, _ triangles: [UInt16]
     ) {
