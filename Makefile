@@ -8,7 +8,7 @@ guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
 sources := Sources Tests Package.swift
 
-.PHONY: run build test accuracy test-vm sanitize soak bench fuzz sample lint format install uninstall clean
+.PHONY: run build test accuracy test-vm sanitize soak bench fuzz sample readme-pictures lint format install uninstall clean
 
 run: build sample
 	@exec $(guise) run $(ARGS)
@@ -72,6 +72,11 @@ fuzz:
 
 sample:
 	@./setup sample
+
+# Renders the moving picture and the picture of the page in README.md from the sample portrait.
+readme-pictures: build sample
+	@./setup run test
+	@docs/pictures/render $(guise)
 
 lint: .build/lint
 
