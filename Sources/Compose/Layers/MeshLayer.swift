@@ -319,10 +319,10 @@ struct MeshLayer: Layer {
 /// Perspective projection of head space, with an average webcam's lens and the vanishing point at the head's origin.
 struct HeadProjection {
     private let head: HeadPlacement
-    /// The picture's depth axis in head space.
+    /// The third row of the head's rotation: from head space to depth.
     private let away: SIMD3<Float>
     private let scale: Float
-    /// Eye distances from the camera to the eyes.
+    /// Distance from the camera to the eyes, in eye distances.
     private let distance: Float
 
     /// Focal length relative to the picture's width: at a distance of 1, the picture shows a width of 1.1 (58 degrees),
