@@ -2,7 +2,7 @@ import Frames
 import Track
 
 /// Filters the head placement, so that masks don't tremble. The placement's rotation and scale are noisier than the
-/// landmarks that they are computed from, and most visibly so far from the face, such as at the tip of a hat.
+/// landmarks that they are computed from. This is most visible far from the face, such as at the tip of a hat.
 ///
 /// A One-Euro filter (Casiez, Roussel and Vogel, CHI 2012) of the placement's two rows: its cut-off rises with the
 /// speed of rotation, so that a hat doesn't lag behind a turning head. The face's centre stays where the tracker puts

@@ -178,6 +178,7 @@ private struct Levels {
     private var bins: [64 of UInt16] = .init(repeating: 0)
     private(set) var count = 0
 
+    /// Adds a sample.
     /// - Parameter level: 0...255.
     mutating func add(_ level: Int) {
         bins[level >> 2] += 1

@@ -210,7 +210,8 @@ struct LoadedMasks: Sendable {
 
     var selections: [MaskSelection] { loaded.map(\.selection) }
 
-    /// The error of the first mask that could never be loaded; nil if all are on, at least in an older version.
+    /// The error of the first selected mask that was never valid; nil if a version of each is loaded, even if an older
+    /// one.
     var loadError: (any Error)? { loaded.first { $0.mask == nil }?.problem }
 
     /// Loads the selected masks that aren't loaded yet, or have changed.
