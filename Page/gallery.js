@@ -29,7 +29,7 @@ function build(names) {
             {
                 type: "button", className: "mask", tabIndex: -1, "data-mask": mask.name,
                 title: [mask.title, mask.author && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
-                    + "\nShift: this one alone",
+                    + "\nShift+click: wear only this one",
             },
             make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
         button.onclick = (event) => event.shiftKey ? library.only(mask.name) : library.toggle(mask.name);
@@ -180,7 +180,7 @@ for (const name of ["previous", "next", "random", "surprise"]) {
         const before = library.worn;
         const answer = await library.change(name);
         if (answer?.masks) announce(answer.masks.map((mask) => library.title(mask.name)).join(", "));
-        if (answer && !answer.kept && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
+        if (answer && !answer.kept && isArranged(before)) toast("Your previous masks are off.", { actions: [undo(before)] });
     };
 }
 

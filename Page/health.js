@@ -6,14 +6,14 @@ import { $, attempt, capital, copyText, icon, make } from "./elements.js";
 // MARK: checks
 
 const ranks = { error: 0, warning: 1, ok: 2 };
-const words = { error: "Error", warning: "Warning", ok: "In order" };
+const words = { error: "Error", warning: "Warning", ok: "OK" };
 const icons = { error: "error", warning: "warning", ok: "check" };
 
 export async function check() {
-    $("doctor-says").textContent = "Looking …";
+    $("doctor-says").textContent = "Checking …";
     const answer = await attempt(ask("doctor"));
     if (!answer) {
-        $("doctor-says").textContent = "The checks could not be made.";
+        $("doctor-says").textContent = "The checks could not be run.";
         return;
     }
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);
@@ -22,7 +22,7 @@ export async function check() {
     const many = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
     $("doctor-says").textContent = errors + warnings === 0
         ? "All is well: calls can see your masks."
-        : [errors && many(errors, "error"), warnings && many(warnings, "warning"), `${count("ok")} in order`].filter(Boolean).join(", ") + ".";
+        : [errors && many(errors, "error"), warnings && many(warnings, "warning"), `${count("ok")} OK`].filter(Boolean).join(", ") + ".";
     $("health-badge").hidden = errors + warnings === 0;
     $("health-badge").textContent = errors || warnings;
     $("health-badge").className = errors ? "badge error" : "badge";
@@ -64,8 +64,8 @@ const curves = {
 
 on("metrics", (figures) => {
     add("rate", figures.rate);
-    add("latency", figures.latency.median, `95 of 100 under ${figures.latency.p95.toFixed(0)} ms`);
-    add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms a frame, ${figures.memory} MB`);
+    add("latency", figures.latency.median, `95 % under ${figures.latency.p95.toFixed(0)} ms`);
+    add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms per frame, ${figures.memory} MB`);
     $("brief").textContent = ["rate", "latency", "cpu"]
         .map((name) => curves[name].text(curves[name].values.at(-1)) + (name === "rate" ? " fps" : "")).join(" · ");
 });

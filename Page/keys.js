@@ -9,14 +9,14 @@ const click = (id) => () => $(id).click();
 /// Key, its label, its description, and its action.
 const keys = [
     ["s", "S", "Take a picture", click("snapshot")],
-    ["v", "V", "Record, and stop", click("record")],
+    ["v", "V", "Start or stop recording", click("record")],
     ["b", "B", "Hold to compare: the picture without masks", () => hold(true)],
     ["ArrowRight", "→", "Next mask", click("next")],
     ["ArrowLeft", "←", "Previous mask", click("previous")],
     ["r", "R", "Random mask", click("random")],
     ["u", "U", "Surprise me: one for each person", click("surprise")],
     ["0", "0", "Take all masks off", click("clear")],
-    ["1-9", "1 – 9", "The gallery's first nine: on or off", null],
+    ["1-9", "1 – 9", "One of the gallery's first nine masks, on or off", null],
     ["l", "L", "Tracking overlay", click("overlay")],
     ["m", "M", "Mirror", click("mirror")],
     ["z", "Z", "Zoom to the face", click("zoom")],
@@ -24,10 +24,10 @@ const keys = [
     ["p", "P", "Pause", click("pause")],
     ["w", "W", "Full screen", click("wide")],
     ["o", "O", "Put masks on a photo", click("photo-open")],
-    ["Escape", "Esc", "Back from a photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
+    ["Escape", "Esc", "Close the photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
     ["c", "C", "Camera and settings", click("camera")],
     ["/", "/", "Search masks", () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
-    ["?", "?", "These keys", () => $("help").showModal()],
+    ["?", "?", "Show these keys", () => $("help").showModal()],
 ];
 const actions = new Map(keys.map(([key, , , action]) => [key, action]));
 

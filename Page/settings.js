@@ -147,7 +147,7 @@ $("config-reload").onclick = async () => {
     const answer = await attempt(ask("reload"));
     if (!answer) return;
     await attempt(refresh());
-    toast(answer.notes?.length ? answer.notes.join("; ") : "Read again.");
+    toast(answer.notes?.length ? answer.notes.join("; ") : "Reloaded.");
 };
 
 $("note").checked = localStorage.note === "on";

@@ -158,7 +158,7 @@ async function keep(taken, kind) {
     const save = make("a", { className: "button quiet", href: url, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
     const copy = make("button", { type: "button", className: "quiet", "aria-label": "Copy to the clipboard", title: "Copy to the clipboard" }, icon("copy"));
     copy.onclick = () => attempt(copyPicture(url));
-    const close = make("button", { type: "button", className: "quiet", "aria-label": "Take off this list; the file stays", title: "Take off this list; the file stays" }, icon("close"));
+    const close = make("button", { type: "button", className: "quiet", "aria-label": "Remove from this list; the file stays", title: "Remove from this list; the file stays" }, icon("close"));
     const facts = isPicture ? "Picture" : [clock(taken.seconds ?? 0), size(taken.bytes)].filter(Boolean).join(" · ");
     const item = make(
         "li", {}, isPicture ? make("a", { href: url, target: "_blank", rel: "noopener", title: taken.path }, view) : view,

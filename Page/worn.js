@@ -87,7 +87,7 @@ function makeRow(name) {
             slider.setAttribute("aria-label", `Opacity of ${title}`);
             off.setAttribute("aria-label", `Take off ${title}`);
             off.title = "Take off";
-            more.setAttribute("aria-label", `What ${title} lets you choose`);
+            more.setAttribute("aria-label", `Options of ${title}`);
             more.title = "Colours and texts";
             if (!isSliding) {
                 slider.value = Math.round(mask.opacity * 100);
@@ -128,7 +128,7 @@ function makeField(mask, key, choice) {
     }
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
-    const again = make("button", { type: "button", className: "quiet", "aria-label": `${name} as the mask has it`, title: "As the mask has it" }, icon("again"));
+    const again = make("button", { type: "button", className: "quiet", "aria-label": `Reset ${name} to the mask's default`, title: "Reset to the mask's default" }, icon("again"));
     const later = isColor ? send : calm(250, send);
     input.oninput = () => later(input.value);
     again.onclick = () => {

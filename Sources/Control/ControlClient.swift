@@ -17,7 +17,7 @@ public struct ControlClient: ~Copyable {
         switch -connected {
         case ENOENT, ECONNREFUSED:
             throw Problem(
-                .missing, "no guise is running",
+                .missing, "Guise isn't running",
                 fix: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
         case 1...:
             throw Problem(.system, "could not connect to \(path): \(errorMessage(of: -connected))")
@@ -34,12 +34,12 @@ public struct ControlClient: ~Copyable {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {
-                throw Problem(.gone, "guise ended without an answer", fix: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "Guise ended without a reply", fix: "see `journalctl --user -u guise`")
             }
             if let ok = answer["ok"] { return ok }
             if let error = answer["error"] {
                 let code = error["code"]?.string.flatMap(RequestError.Code.init(rawValue:)) ?? .failed
-                throw RequestError(code, error["message"]?.string ?? "it was refused")
+                throw RequestError(code, error["message"]?.string ?? "the request failed")
             }
         }
     }
@@ -54,7 +54,7 @@ public struct ControlClient: ~Copyable {
                 unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
             }
             guard count > 0 else {
-                throw Problem(.gone, "guise closed the connection", fix: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "Guise closed the connection", fix: "see `journalctl --user -u guise`")
             }
             sent += count
         }
@@ -74,7 +74,7 @@ public struct ControlClient: ~Copyable {
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else {
                 throw Problem(
-                    .busy, "guise gave no answer within \(seconds) s", fix: "`guise doctor` looks for the reason")
+                    .busy, "Guise did not reply within \(seconds) s", fix: "run `guise doctor` to find the reason")
             }
             var bytes = [UInt8](repeating: 0, count: 16 << 10)
             let count = unsafe clinux_read(descriptor, &bytes, bytes.count)

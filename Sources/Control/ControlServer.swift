@@ -85,7 +85,7 @@ public final class ControlServer: Sendable {
         guard isOpen else {
             Glibc.close(own)
             Glibc.close(theirs)
-            throw Problem(.gone, "guise is ending")
+            throw Problem(.gone, "Guise is shutting down")
         }
         wakeEvent.signal()
         return theirs
@@ -170,7 +170,7 @@ public final class ControlServer: Sendable {
         var client = Client(descriptor, number: count)
         if clients.count >= ControlLimits.mostClients {
             client.enqueueError(
-                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are connected already"))
+                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are already connected"))
             client.closeAfterFlush()
         }
         if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.closeSocket() }
@@ -182,7 +182,7 @@ public final class ControlServer: Sendable {
             case nil: return
             case .tooLong:
                 client.enqueueError(
-                    nil, RequestError(.badLine, "a line of more than \(ControlLimits.longestLine) bytes"))
+                    nil, RequestError(.badLine, "the line is longer than \(ControlLimits.longestLine) bytes"))
             case .line(let bytes):
                 var id: JSON?
                 do throws(RequestError) {

@@ -13,8 +13,8 @@ public enum ControlSocket {
     ) throws(Problem) -> String {
         guard let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") else {
             throw Problem(
-                .missing, "there is no place for the control socket: XDG_RUNTIME_DIR is not set",
-                fix: "log in through a session that sets it, or set it to a folder that is yours alone (0700)")
+                .missing, "no folder for the control socket: XDG_RUNTIME_DIR is not set",
+                fix: "log in through a session that sets it, or set it to a folder that only you can access (0700)")
         }
         return "\(folder)/guise/control.sock"
     }
@@ -32,7 +32,7 @@ public enum ControlSocket {
         try makeOwnFolder(folder)
         // The folder may exist already, with wider permissions.
         guard unsafe chmod(folder, 0o700) == 0 else {
-            throw Problem(.system, "could not keep others out of \(folder): \(errorMessage(of: errno))")
+            throw Problem(.system, "could not restrict access to \(folder): \(errorMessage(of: errno))")
         }
         return folder
     }
@@ -83,7 +83,7 @@ public struct Listener: ~Copyable, Sendable {
         guard made >= 0 else {
             throw Problem(
                 .system, "could not listen at \(path): \(errorMessage(of: -made))",
-                fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
+                fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "check the owner of its folder")
         }
         (descriptor, self.path) = (made, path)
         self.lock = consume lock
@@ -96,7 +96,7 @@ public struct Listener: ~Copyable, Sendable {
 
     private static func busy(_ path: String, _ holder: String) -> Problem {
         Problem(
-            .busy, "could not listen at \(path): \(holder) already does",
+            .busy, "could not listen at \(path): \(holder) already listens there",
             fix: "use that one (`guise status`), or stop it (`guise stop`, "
                 + "`systemctl --user stop guise.socket guise.service`)")
     }

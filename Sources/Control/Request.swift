@@ -118,7 +118,7 @@ public struct Request: Equatable, Sendable {
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
             guard let value = fields.json("value") else {
-                throw RequestError(.badValue, "'value' is missing; wanted: what '\(brief(key))' is to be")
+                throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(key))'")
             }
             return .set(mask: mask, key: key, value: value)
         case "pause": return .pause
@@ -150,7 +150,7 @@ public struct Request: Equatable, Sendable {
             let hint = nearest(to: name, among: Command.names).map { "did you mean '\($0)'? " } ?? ""
             throw RequestError(
                 .unknownRequest,
-                "there is no request '\(brief(name))'; \(hint)there are: \(Command.names.joined(separator: ", "))")
+                "unknown request '\(brief(name))'; \(hint)known requests: \(Command.names.joined(separator: ", "))")
         }
     }
 
@@ -161,7 +161,7 @@ public struct Request: Equatable, Sendable {
         let path = try fields.string("path")
         // The path must not depend on the daemon's working directory.
         guard path.hasPrefix("/") else {
-            throw fields.wrong("path", "'\(brief(path))'", allowed: "a path from the root: /home/...")
+            throw fields.wrong("path", "'\(brief(path))'", allowed: "an absolute path: /home/...")
         }
         return path
     }

@@ -52,11 +52,11 @@ public struct Installer {
     ) throws(Problem) {
         guard system.user != 0 else {
             throw Problem(
-                .forbidden, "guise install and uninstall are for a user's own session, and this is root",
-                fix: "run it as that user, without sudo; it asks for root where it needs it")
+                .forbidden, "guise install and uninstall change a user's own session, not root's",
+                fix: "run it as that user, without sudo; it asks before it runs commands as root")
         }
         guard system.unitFolder != nil else {
-            throw Problem(.missing, "there is no home to install into", fix: "set HOME")
+            throw Problem(.missing, "there is no home folder to install into", fix: "set HOME")
         }
         (self.system, self.program, self.completions) = (system, program, completions)
         (self.choices, self.user) = (choices, user)
@@ -70,7 +70,7 @@ public struct Installer {
         for file in try files() { try write(file) }
         startUnits()
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
-            user.print("zsh finds its completions with this line in ~/.zshrc, before compinit: fpath+=(\(folder))")
+            user.print("for completion in zsh, add this line to ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
         if choices.hasModule { try installModule() }
     }
@@ -100,7 +100,8 @@ public struct Installer {
                 let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
                 text = lines.filter { line in !Self.namespaced.contains { line.hasPrefix("\($0)=") } }
                     .joined(separator: "\n")
-                user.print("this system lets no user have namespaces: guise.service goes without what needs one")
+                user.print(
+                    "users can't create namespaces on this system: guise.service omits the settings that need one")
             }
             files.append(InstalledFile(path: "\(units)/\(name)", body: text))
         }
@@ -128,9 +129,9 @@ public struct Installer {
 
     private func write(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
-        guard there != file.text else { return user.print("is there: \(file.path)") }
+        guard there != file.text else { return user.print("already installed: \(file.path)") }
         if InstalledFile.state(of: there) == .edited, !choices.hasEdited {
-            return user.print("kept, for it was edited (--force replaces it): \(file.path)")
+            return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
         user.print("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
         guard !choices.isDry else { return }
@@ -150,12 +151,12 @@ public struct Installer {
         // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
-                "no systemd of this user answered; in your session, run: "
+                "the user's systemd did not answer; in your session, run: "
                     + commands.map { $0.joined(separator: " ") }.joined(separator: " && "))
         }
-        user.print("guise now starts with its first command (guise.socket)")
+        user.print("Guise now starts with the first command (guise.socket)")
         user.print(
-            "to have it from each login on, before programs look for cameras: systemctl --user enable guise.service")
+            "to start it at each login, before programs look for cameras: systemctl --user enable guise.service")
     }
 
     // MARK: the module
@@ -169,19 +170,21 @@ public struct Installer {
         for (name, path) in Self.moduleFiles {
             let text = try shipped(name)
             guard system.text(path) != text else { continue }
-            user.print(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
+            user.print(
+                system.has(path) ? "\(path) exists with different content, and would become:" : "\(path) would contain:"
+            )
             for line in text.split(separator: "\n") { user.print("    \(line)") }
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
         guard !commands.isEmpty else {
-            return user.print("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
+            return user.print("already installed: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
         }
         for path in otherOptions {
             user.print("\(path) has options for v4l2loopback too; both files apply")
         }
         if system.moduleIsLoaded {
             user.print(
-                "v4l2loopback is loaded with what it has; these options apply after a restart, or: \(system.reload)")
+                "v4l2loopback is already loaded; these options take effect after a reboot, or: \(system.reload)")
         } else if system.moduleIsBuilt {
             commands.append(["modprobe", Module.name])
         } else {
@@ -209,13 +212,16 @@ public struct Installer {
         guard !choices.isDry else { return }
         guard let helper, let confirm = user.confirm else {
             return user.print(
-                helper == nil ? "there is no sudo: run it as root" : "nobody can be asked here: run it yourself")
+                helper == nil
+                    ? "neither sudo nor pkexec is installed: run it as root" : "this is not a terminal: run it yourself"
+            )
         }
-        guard confirm("run it now? [y/N] ") else { return user.print("left out") }
+        guard confirm("run it now? [y/N] ") else { return user.print("skipped") }
         for command in commands {
             let status = user.runInTerminal([helper] + command)
             guard status == 0 else {
-                return user.print("`\(command.joined(separator: " "))` ended with \(status); the rest was left out")
+                return user.print(
+                    "`\(command.joined(separator: " "))` failed with exit status \(status); the rest was skipped")
             }
         }
     }
@@ -231,7 +237,8 @@ public struct Installer {
         for path in paths {
             switch InstalledFile.state(of: system.text(path)) {
             case .absent: break
-            case .edited where !choices.hasEdited: user.print("kept, for it was edited (--force removes it): \(path)")
+            case .edited where !choices.hasEdited:
+                user.print("kept, because it was edited (--force removes it): \(path)")
             case .ours, .edited: try remove(path)
             }
         }
@@ -246,13 +253,13 @@ public struct Installer {
         if let socket = system.socket {
             // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
-                user.print("kept while a guise runs: \(socket.parent)")
+                user.print("kept while Guise is running: \(socket.parent)")
             } else {
                 try remove(socket.parent)
             }
         }
         if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
-            user.print("kept, for it is yours: \(own)")
+            user.print("kept, because it is yours: \(own)")
         }
         if choices.hasModule { uninstallModule() }
     }
@@ -291,7 +298,7 @@ public struct Installer {
         }
         runAsRoot([["rm", "-f"] + there.map(\.1)])
         if system.moduleIsLoaded {
-            user.print("v4l2loopback stays loaded until the next start, or: sudo modprobe -r \(Module.name)")
+            user.print("v4l2loopback stays loaded until the next reboot, or: sudo modprobe -r \(Module.name)")
         }
     }
 }

@@ -38,7 +38,7 @@ extension Check {
     static let device = Check("device") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let loopback = system.loopback else {
-            return .error("v4l2loopback is loaded and has no device", fix: system.reload)
+            return .error("v4l2loopback is loaded but has no device", fix: system.reload)
         }
         return .ok("the virtual camera is \(loopback.path)")
     }
@@ -48,7 +48,7 @@ extension Check {
         // An idle device that shows both capabilities was loaded without exclusive_caps.
         let isExclusive = system.isExclusive(loopback) ?? !(capabilities.isCapture && capabilities.isOutput)
         return isExclusive
-            ? .ok("\(loopback.path) shows itself as a camera only, as Chrome wants it (exclusive_caps=1)")
+            ? .ok("\(loopback.path) is shown only as a camera, as Chrome requires (exclusive_caps=1)")
             : .error(
                 "\(loopback.path) was loaded without exclusive_caps=1: Chrome does not list it", fix: system.reload)
     }
@@ -58,10 +58,11 @@ extension Check {
         switch (capabilities.isCapture, capabilities.isOutput) {
         case (false, false):
             // v4l2loopback 0.12 after a writer that never called STREAMON (v4l2loopback issue 442).
-            return .error("\(loopback.path) is stuck: it takes no writer and shows no camera", fix: system.reload)
+            return .error(
+                "\(loopback.path) is stuck: it accepts no writer and is not shown as a camera", fix: system.reload)
         case (true, false): return .ok("\(loopback.path) is a camera now")
-        case (false, true): return .ok("\(loopback.path) waits for a writer")
-        case (true, true): return .ok("\(loopback.path) takes a writer and a reader")
+        case (false, true): return .ok("\(loopback.path) is waiting for a writer")
+        case (true, true): return .ok("\(loopback.path) accepts a writer and a reader")
         }
     }
 
@@ -90,18 +91,18 @@ extension Check {
             guard parts.count >= 2 else { return nil }
             if !browserFormats.contains(parts[0]) {
                 return .error(
-                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not take", fix: system.reload)
+                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not support", fix: system.reload)
             }
             if !firefoxSizes.contains(parts[1]) {
                 return .warning(
                     "\(loopback.path) is fixed at \(parts[1]): Firefox does not list it", fix: system.reload)
             }
-            return .ok("\(loopback.path) gives \(parts[0]) \(parts[1]), which all browsers take")
+            return .ok("\(loopback.path) provides \(parts[0]) \(parts[1]), which all browsers support")
         }
         guard case .read(let file, let width, let height) = system.setting else { return nil }
         let size = "\(width)x\(height)"
         return firefoxSizes.contains(size)
-            ? .ok("the output is \(size), which all browsers take")
+            ? .ok("the output is \(size), which all browsers support")
             : .warning(
                 "the output is \(size): Firefox does not list cameras of that size",
                 fix: "set \"output\" to 1280x720 in \(file ?? "config.json")")
@@ -110,11 +111,11 @@ extension Check {
     static let writer = Check("writer") { system in
         guard let loopback = system.loopback, loopback.problem?.kind != .forbidden else { return nil }
         let holders = system.holders(of: loopback.path)
-        if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) has \(loopback.path)") }
+        if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(loopback.path)") }
         guard system.hasStream(loopback) else {
             let hasService = system.unit("guise.service")?.isLoaded ?? false
             return .warning(
-                "nobody writes to \(loopback.path): programs list it only while guise runs",
+                "no program writes to \(loopback.path): it is listed only while Guise is running",
                 fix: hasService ? "systemctl --user start guise.service" : "guise run")
         }
         guard !holders.isEmpty else {
@@ -134,7 +135,7 @@ extension Check {
         guard holders.contains(where: \.isGuise) else { return nil }
         let readers = holders.filter { !$0.isGuise }
         if readers.isEmpty { return .ok("no program of this user has \(loopback.path) open") }
-        guard system.hasOneReader else { return .ok("\(readers.list) may watch \(loopback.path)") }
+        guard system.hasOneReader else { return .ok("\(readers.list) may be reading \(loopback.path)") }
         if readers.count == 1, readers[0].isMediaServer {
             return .warning(
                 "\(readers[0]) has \(loopback.path) open, and this v4l2loopback gives frames to one program at a time",
@@ -145,6 +146,6 @@ extension Check {
         }
         return .warning(
             "\(readers.list) have \(loopback.path) open, and this v4l2loopback gives frames to one of them only",
-            fix: "close all but one, or look at the page: guise run --sink loopback --sink page")
+            fix: "close all but one, or use the page: guise run --sink loopback --sink page")
     }
 }

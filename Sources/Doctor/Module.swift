@@ -59,11 +59,11 @@ extension Check {
                     fix: "load it on the machine that runs the container: sudo \(system.modprobe)")
                 : .error(
                     "v4l2loopback is not loaded, and the running kernel's modules (\(system.kernel)) are gone: "
-                        + "the kernel was updated since the start",
+                        + "the kernel was updated since the last boot",
                     fix: "sudo reboot")
         }
         if system.moduleIsBuilt {
-            return .error("v4l2loopback is installed and not loaded", fix: "sudo \(system.modprobe)")
+            return .error("v4l2loopback is installed but not loaded", fix: "sudo \(system.modprobe)")
         }
         // A module that is installed and not built is reported by the kernel check.
         return system.moduleHasSource
@@ -80,7 +80,7 @@ extension Check {
         }
         let folder = "/lib/modules/\(system.kernel)"
         guard system.moduleHasSource, system.has(folder) else { return nil }
-        let what = "v4l2loopback is installed and not built for the running kernel \(system.kernel)"
+        let what = "v4l2loopback is installed but not built for the running kernel \(system.kernel)"
         return system.has("\(folder)/build")
             ? .error(what, fix: "sudo dkms autoinstall -k \(system.kernel)")
             // The headers package triggers the DKMS build.
@@ -95,7 +95,7 @@ extension Check {
         let numbers = Module.numbers(version)
         if numbers.lexicographicallyPrecedes(Module.oldest) {
             return .warning(
-                "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tried on",
+                "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tested with",
                 fix: "sudo apt install --only-upgrade v4l2loopback-dkms")
         }
         return system.hasOneReader
@@ -107,28 +107,28 @@ extension Check {
         // The UEFI variable: four bytes of attributes, then 1 if Secure Boot is on.
         let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
         guard system.bytes(variable)?.last == 1 else { return .ok("Secure Boot is off") }
-        if system.moduleIsLoaded { return .ok("Secure Boot is on, and lets v4l2loopback in") }
+        if system.moduleIsLoaded { return .ok("Secure Boot is on, and v4l2loopback is loaded") }
         guard system.moduleIsBuilt else { return nil }
         // The paths on Ubuntu and Debian of the key that DKMS signs modules with.
         let keys = ["/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"]
         guard let key = keys.first(where: system.has) else {
             return .warning(
-                "Secure Boot is on, and there is no key that DKMS signs modules with",
+                "Secure Boot is on, and DKMS has no key to sign modules with",
                 fix: "sudo dkms autoinstall --force")
         }
         switch system.run(["mokutil", "--test-key", key]) {
         case .text(let text) where text.contains("already enrolled"):
-            return .ok("Secure Boot is on, and knows DKMS's key")
+            return .ok("Secure Boot is on, and DKMS's key is enrolled")
         // mokutil exits with 1 both for "already enrolled" and if it cannot read the keys.
         case .failed:
             return .warning(
-                "Secure Boot is on; whether it knows DKMS's key is not known", fix: "mokutil --test-key \(key)")
+                "Secure Boot is on; could not check whether DKMS's key is enrolled", fix: "mokutil --test-key \(key)")
         case .absent:
             return .warning("Secure Boot is on, and mokutil is not installed", fix: "sudo apt install mokutil")
         case .text:
             return .error(
-                "Secure Boot is on, and refuses v4l2loopback until it knows DKMS's key "
-                    + "(choose a password, restart, and give it there again)",
+                "Secure Boot is on, and rejects v4l2loopback until DKMS's key is enrolled "
+                    + "(choose a password, reboot, and enter it there)",
                 fix: "sudo mokutil --import \(key)")
         }
     }
@@ -143,8 +143,8 @@ extension Check {
         let list = forbidden.joined(separator: ", ")
         return members.contains { $0 == name }
             ? .error(
-                "\(list): not open to this session, which began before \(name) joined the group video",
-                fix: "log out and in")
+                "\(list): this session has no access, because it began before \(name) joined the group video",
+                fix: "log out and in again")
             : .error(
                 "\(list): this user may not open them", fix: "sudo usermod -aG video \(name.isEmpty ? "$USER" : name)")
     }

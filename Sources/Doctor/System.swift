@@ -115,7 +115,7 @@ extension System {
     /// The command or instruction that fixes a session without XDG_RUNTIME_DIR, as su and sudo leave it.
     var findRuntime: String {
         let folder = "/run/user/\(user)"
-        return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, and not through su or sudo"
+        return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, not through su or sudo"
     }
     /// The path of the control socket; nil without a runtime folder.
     var socket: String? { runtime.map { "\($0)/guise/control.sock" } }

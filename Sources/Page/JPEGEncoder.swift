@@ -35,7 +35,7 @@ import Frames
                 width: (layout.width + 1) / 2, height: (layout.height + 1) / 2, format: .i420, range: .full)
         }
         guard let encoder = unsafe cart_encoder_open() else {
-            throw Problem(.system, "cannot make JPEGs for the page: no memory")
+            throw Problem(.system, "cannot encode JPEGs for the page: out of memory")
         }
         let whole = FrameLayout(width: layout.width, height: layout.height, format: .i420, range: .full)
         let half = smaller(whole)

@@ -48,7 +48,7 @@ public struct MaskedPhoto: Sendable {
     ) throws(Problem) {
         var encoder = try JPEGEncoder(layout: frame.layout, maxWidth: frame.layout.width, quality: quality)
         guard let jpeg = encoder.encode(frame.view) else {
-            throw Problem(.system, "could not make a JPEG of the photo")
+            throw Problem(.system, "could not encode the photo as a JPEG")
         }
         self.init(jpeg: jpeg, faces: faces, coveredCandidates: coveredCandidates)
     }

@@ -82,11 +82,11 @@ final class PageRouter: Sendable {
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
-        case (.GET, "/socket"): throw PageError(400, "bad-request", "this is for web sockets (RFC 6455)")
+        case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
         case (.GET, let path):
-            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not here") }
+            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not found") }
             return .whole(headers(file.type), file.bytes)
-        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not for this")
+        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
         }
     }
 
@@ -119,7 +119,7 @@ final class PageRouter: Sendable {
     }
 
     private static let unauthorized = PageError(
-        401, "unauthorized", "no session has that token; run `guise page` in a terminal")
+        401, "unauthorized", "no session has this token; run `guise page` in a terminal")
 
     private func sendForbidden(_ why: String, _ writer: ResponseWriter) async throws {
         let page = """
@@ -128,8 +128,8 @@ final class PageRouter: Sendable {
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width">
             <meta name="color-scheme" content="light dark">
-            <title>Guise: closed</title>
-            <h1>This page is closed</h1>
+            <title>Guise: access denied</title>
+            <h1>Access denied</h1>
             <p>\(why)</p>
             <p>Run <code>guise page</code> in a terminal, and open the link that it prints.</p>
             </html>
@@ -155,7 +155,7 @@ final class PageRouter: Sendable {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
             let path = host.capturePath(named: name), let file = CaptureFile(path)
         else {
-            throw PageError(404, "not-found", "no picture or recording of that name was made since guise began")
+            throw PageError(404, "not-found", "no picture or recording of that name was saved since Guise started")
         }
         var headers = headers(CaptureFile.type(of: name))
         headers.add(name: "Accept-Ranges", value: "bytes")

@@ -55,8 +55,8 @@ public final class PageServer: Sendable {
         } catch {
             if (error as? IOError)?.errnoCode == EADDRINUSE {
                 throw Problem(
-                    .busy, "cannot serve the page on port \(port): another program has it",
-                    fix: "set page.port to another, or to 0 for any that is free")
+                    .busy, "cannot serve the page on port \(port): another program uses it",
+                    fix: "set page.port to another port, or to 0 for any free one")
             }
             throw Problem(.system, "cannot serve the page on port \(port): \(error)")
         }

@@ -23,9 +23,9 @@ struct RequestAuthorizer: Sendable {
     func decide(_ request: PageRequest) -> Decision {
         func header(_ name: String) -> String? { request.headers.first(name: name) }
         guard let host = header("Host")?.lowercased(), ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host)
-        else { return .forbidden("That is not this page's name.") }
+        else { return .forbidden("The request's host name is not this page's.") }
         if let origin = header("Origin"), origin.lowercased() != "http://\(host)" {
-            return .forbidden("Another site asks.")
+            return .forbidden("The request comes from another site.")
         }
         let isReading = request.method == .GET
         // Links from other sites to the page are allowed: it shows nothing before the handshake, and not inside a
@@ -34,10 +34,10 @@ struct RequestAuthorizer: Sendable {
             isReading && request.path == "/" && header("Sec-Fetch-Mode") == "navigate"
             && header("Sec-Fetch-Dest") == "document"
         if let site = header("Sec-Fetch-Site"), !isVisit, !["same-origin", "none"].contains(site.lowercased()) {
-            return .forbidden("Another site asks.")
+            return .forbidden("The request comes from another site.")
         }
         if !isReading || request.path == "/socket", header("Origin") == nil {
-            return .forbidden("A request without an origin.")
+            return .forbidden("The request has no origin.")
         }
         let isSecret =
             !isReading || ["/stream", "/thumbnail", "/face", "/photo"].contains(request.path)

@@ -86,8 +86,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var tooLarge: PageError {
         bodyLimit == router.limits.photo
             ? PageError(
-                413, "too-large", "a photo of more than \(router.limits.photo >> 20) MiB; make it smaller")
-            : PageError(413, "too-large", "a request of more than \(router.limits.body >> 10) KiB")
+                413, "too-large", "the photo is larger than \(router.limits.photo >> 20) MiB; make it smaller")
+            : PageError(413, "too-large", "the request is larger than \(router.limits.body >> 10) KiB")
     }
 
     private func answer(
@@ -111,13 +111,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let requestError: PageError
         if request?.path == "/photo" {
-            requestError = PageError(400, "bad-request", "the photo did not arrive whole; send it again")
+            requestError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits
             requestError = PageError(
-                431, "too-large", "a head of more than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
+                431, "too-large",
+                "the head is larger than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
         } else {
-            requestError = PageError(400, "bad-request", "that is no HTTP request")
+            requestError = PageError(400, "bad-request", "this is not an HTTP request")
         }
         isKept = false
         answer(context) { try await $0.sendError(requestError, $1) }

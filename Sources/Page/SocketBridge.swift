@@ -47,9 +47,9 @@ final class SocketBridge: ChannelDuplexHandler {
                 }
                 .withConnectedSocket(descriptor)
                 .assumeIsolated()
-                .whenFailure { [self] _ in close(.unexpectedServerError, "guise did not answer") }
+                .whenFailure { [self] _ in close(.unexpectedServerError, "Guise did not answer") }
             control = end.value
-        } catch { close(.unexpectedServerError, "guise did not answer") }
+        } catch { close(.unexpectedServerError, "Guise did not answer") }
     }
 
     // MARK: - from the browser
@@ -62,7 +62,7 @@ final class SocketBridge: ChannelDuplexHandler {
         case .ping: write(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData))
         case .connectionClose: close(.normalClosure, "")
         case .pong: break
-        default: close(.unacceptableData, "texts only")
+        default: close(.unacceptableData, "text messages only")
         }
     }
 
@@ -82,7 +82,7 @@ final class SocketBridge: ChannelDuplexHandler {
         case NIOWebSocketError.invalidFrameLength,
             NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge,
             NIOWebSocketFrameAggregator.Error.tooManyFragments:
-            close(.messageTooLarge, "a line of more than \(ControlLimits.longestLine >> 10) KiB")
+            close(.messageTooLarge, "the line is longer than \(ControlLimits.longestLine >> 10) KiB")
         case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error: close(.protocolError, "")
         default: context.close(promise: nil)
         }
@@ -148,7 +148,7 @@ private final class ControlEnd: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
-        if !isClosed { bridge.close(.goingAway, "guise has ended") }
+        if !isClosed { bridge.close(.goingAway, "Guise has ended") }
     }
 
     func close() {

@@ -61,15 +61,15 @@ struct BenchMetrics {
             print(String(format: "compose / copy to output: %.2f (medians)", compose / copy))
         }
         guard !allocations.isEmpty else {
-            print("allocations per frame: not known, the frames were too few to be warm")
+            print("allocations per frame: unknown, too few frames for the warm-up")
             return
         }
         let busy = allocations.count { $0 > 0 }
         let total = allocations.reduce(0, +)
         print(
             String(format: "allocations per frame: %.2f", Double(total) / Double(allocations.count))
-                + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); every call of "
-                + "malloc and its kin by the frame loop's thread is counted, see Sources/CAllocations)")
+                + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); calls of "
+                + "malloc and related functions by the frame loop's thread are counted, see Sources/CAllocations)")
     }
 
     private static func line(_ name: String, _ row: [Double]) -> String {

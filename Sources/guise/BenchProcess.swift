@@ -32,7 +32,7 @@ struct BenchStart {
     func report() {
         guard let began else { return }
         let words = notes.map { $0.what + String(format: " %.2f s", Double($0.at &- began) / 1e9) }
-        print("since the process began: " + words.joined(separator: ", ") + (isOver ? "" : ", no face at all"))
+        print("since the start of the process: " + words.joined(separator: ", ") + (isOver ? "" : ", no face found"))
     }
 }
 

@@ -32,8 +32,8 @@ final class CameraSettingsStore: Sendable {
             // A request for any camera may get another one; a request for this camera waits for it.
             guard identity.path != nil || path == nil else {
                 throw Problem(
-                    .missing, "\(identity.card) is not there any more",
-                    fix: "plug it in; it is taken back by itself")
+                    .missing, "\(identity.card) is no longer connected",
+                    fix: "plug it in; it is opened again automatically")
             }
             path = identity.path ?? path
         }

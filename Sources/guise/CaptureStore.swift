@@ -106,7 +106,7 @@ final class CaptureStore: Sendable {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw Problem(.system, "could not make the folder \(folder)", fix: "name a file in another place")
+            throw Problem(.system, "could not create the folder \(folder)", fix: "name a file in another folder")
         }
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")

@@ -49,7 +49,7 @@ struct ConfigurationText: Sendable {
     func setting(_ key: String, _ new: JSON) throws -> ConfigurationText {
         let names = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard !names.contains(""), names.count <= 4 else {
-            throw RequestError(.badValue, "'\(brief(key))' is no key; they look like \"faces.max\"")
+            throw RequestError(.badValue, "'\(brief(key))' is not a configuration key; keys look like \"faces.max\"")
         }
         do {
             return try ConfigurationText(json.setting(names[...], new), file: file)

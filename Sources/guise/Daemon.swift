@@ -75,7 +75,7 @@ final class Daemon: RequestResponder {
         case .snapshot(let path, let hasNote):
             do {
                 guard !mailbox.now.isPaused else {
-                    throw RequestError(.notNow, "there is no picture while it is paused; `guise resume` first")
+                    throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
                 }
                 mailbox.requestCapture(
                     CaptureStore.CaptureRequest(
@@ -85,7 +85,8 @@ final class Daemon: RequestResponder {
             } catch { reply(.failure(error)) }
         case .stopRecording:
             guard let recorder = takeRecorder() else {
-                return reply(.failure(RequestError(.notNow, "nothing is being recorded; `guise record start` begins")))
+                return reply(
+                    .failure(RequestError(.notNow, "no recording is running; start one with `guise record start`")))
             }
             // The encoder may take a while to finish.
             Thread.detachNewThread { [self] in
@@ -115,7 +116,7 @@ final class Daemon: RequestResponder {
     ) {
         guard backgroundRequests.add(1, ordering: .relaxed).newValue <= Self.maxBackgroundRequests else {
             backgroundRequests.subtract(1, ordering: .relaxed)
-            return reply(.failure(RequestError(.notNow, "too many requests are being answered; ask again in a moment")))
+            return reply(.failure(RequestError(.notNow, "too many requests at once; try again in a moment")))
         }
         Thread.detachNewThread { [self] in
             let result = Result { try body() }
@@ -156,7 +157,7 @@ final class Daemon: RequestResponder {
         case .startRecording(let path):
             // A recording that has failed counts as ended.
             guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
-                throw RequestError(.notNow, "a recording is running already; `guise record stop` ends it")
+                throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
             }
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
@@ -215,7 +216,7 @@ final class Daemon: RequestResponder {
         for selection in selections where !wearable.contains(selection.mask) {
             guard context.library.names.contains(selection.mask) else { throw unknown(selection.mask) }
             throw RequestError(
-                .failed, "the mask '\(selection.mask)' cannot be read; `guise masks` says what is wrong with it")
+                .failed, "the mask '\(selection.mask)' cannot be read; run `guise masks` for the reason")
         }
     }
 
@@ -252,7 +253,7 @@ final class Daemon: RequestResponder {
     private func selectRandom() throws -> JSON {
         let worn = Set(loader.selections.map(\.mask))
         guard let name = summaries.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
-            throw RequestError(.notNow, "there is no other mask; `guise masks` says where they would be")
+            throw RequestError(.notNow, "there is no other mask; see `guise masks`")
         }
         return try replaceSelection(with: [MaskSelection(name)])
     }
@@ -264,7 +265,7 @@ final class Daemon: RequestResponder {
         // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
-        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that one may wear alone") }
+        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that a single person can wear") }
         return try replaceSelection(
             with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)
@@ -282,7 +283,7 @@ final class Daemon: RequestResponder {
     /// - Parameter way: 1 for the next mask, -1 for the previous one.
     private func selectNeighbor(_ way: Int) throws -> JSON {
         let names = summaries.filter { !$0.isHiding }.map(\.name)
-        guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks at all; `guise masks` says where") }
+        guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks; see `guise masks`") }
         let last = loader.selections.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
         return try replaceSelection(with: [MaskSelection(names[next])])
@@ -292,7 +293,7 @@ final class Daemon: RequestResponder {
         var selections = loader.selections
         guard let place = selections.firstIndex(where: { $0.mask == mask }) else {
             guard context.library.names.contains(mask) else { throw unknown(mask) }
-            throw RequestError(.notNow, "'\(mask)' is not worn; `guise show \(mask)` puts it on")
+            throw RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`")
         }
         if key == "opacity" {
             guard let number = value.number, (0...1).contains(number) else {
@@ -307,7 +308,7 @@ final class Daemon: RequestResponder {
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
             throw RequestError(
                 .badValue,
-                "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))"
+                "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
             )
         }
         guard let text = value.string, choice.allows(text) else {
@@ -408,9 +409,9 @@ final class Daemon: RequestResponder {
                     // The configuration that `save` wrote is active already.
                     let isNew = configuration.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
-                        report((["the configuration was read again"] + notes).joined(separator: "; "))
+                        report((["the configuration was reloaded"] + notes).joined(separator: "; "))
                     }
-                } catch { report("the configuration stays as it was: \(error)") }
+                } catch { report("the configuration is unchanged: \(error)") }
             }
         }
         thread.name = "configuration"
@@ -469,7 +470,8 @@ final class Daemon: RequestResponder {
         let (text, path) = try configuration.withLock { text -> (String, String) in
             let own = context.paths.user.map { "\($0)/config.json" }
             guard let path = text.file.flatMap({ context.paths.isShared($0) ? nil : $0 }) ?? own else {
-                throw RequestError(.notNow, "there is no place for it: neither HOME nor XDG_CONFIG_HOME is set")
+                throw RequestError(
+                    .notNow, "there is no folder for config.json: neither HOME nor XDG_CONFIG_HOME is set")
             }
             // The configuration is updated before the file, so that the watching thread finds no change.
             text = try text.setting("masks", masks).moved(to: path)
@@ -483,7 +485,7 @@ final class Daemon: RequestResponder {
         } catch {
             throw Problem(
                 .system, "could not write \(path): \(error.localizedDescription)",
-                fix: "look at that folder's owner, and at the room on its disk")
+                fix: "check the owner of its folder, and the free space")
         }
         // There may be a file to watch for the first time.
         reloadEvent.signal()
@@ -514,7 +516,7 @@ final class Daemon: RequestResponder {
             )
         }
         guard mailbox.now.isSourceKept else {
-            throw RequestError(.notNow, "the source is a file, which stays; start again with another --source")
+            throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
         }
         // Another path must be a photo or clip.
         if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }

@@ -214,9 +214,9 @@ struct FrameLoop: ~Copyable {
     private enum State: String {
         case paused = "paused: a placeholder is shown, the camera is closed"
         case frozen = "frozen: the last picture is shown"
-        case lost = "no picture: the camera is not there, or in use; it is tried again"
+        case lost = "no picture: the camera is missing or in use; retrying"
         case open = "the camera is open, frames flow"
-        case idle = "nobody watches, the camera is closed"
+        case idle = "nobody is watching, the camera is closed"
     }
 
     /// Opens and closes the camera as needed.
@@ -363,7 +363,7 @@ struct FrameLoop: ~Copyable {
         }
         if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.patience * 1_000_000_000 {
             let problem = Problem(
-                .gone, "\(taken.description) has given no frame for \(Self.patience) s", fix: "plug it in again")
+                .gone, "\(taken.description) has sent no frames for \(Self.patience) s", fix: "plug it in again")
             source = consume taken
             returnSource(problem)
             return .nothing
@@ -465,7 +465,7 @@ struct FrameLoop: ~Copyable {
         if !isPlaceholder {
             dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
         } else if settings.isPaused || loopStatus.camera == .lost {
-            let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
+            let why = settings.isPaused ? "Guise is paused" : "the camera is missing or in use"
             for request in dependencies.mailbox.takeCaptureRequests() {
                 request.reply(.failure(RequestError(.notNow, "there is no picture: \(why)")))
             }

@@ -16,7 +16,7 @@ struct Guise: ParsableCommand {
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
             BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
         ],
-        groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
+        groupedSubcommands: [CommandGroup(name: "For a running Guise", subcommands: controlCommands)])
 
     /// Runs a command. Every error is printed here, once, on one line. The exit code is 1 for errors, 3 if no daemon is
     /// running, and 64 for invalid options.

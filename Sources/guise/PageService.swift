@@ -61,7 +61,7 @@ final class PageService: PageHost {
 
     func storeFace() async throws -> Int {
         guard let portrait = try await preview.portrait(within: Self.patience) else {
-            throw RequestError(.notNow, "no face is seen now; look at the camera, and resume if it is paused")
+            throw RequestError(.notNow, "no face is visible; look at the camera, and resume Guise if it is paused")
         }
         return try await thumbnails.storeFace(portrait)
     }
@@ -73,7 +73,7 @@ final class PageService: PageHost {
     func capturePath(named name: String) -> String? { captures.path(of: name) }
 
     func connect() throws -> CInt {
-        guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "guise is just beginning") }
+        guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "Guise is still starting") }
         return try control.connect()
     }
 }

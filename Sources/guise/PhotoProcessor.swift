@@ -30,17 +30,17 @@ final class PhotoProcessor: Sendable {
         -> MaskedPhoto
     {
         guard let header = PhotoHeader(photo) else {
-            throw PageError(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
+            throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
         }
         guard header.width <= Self.mostPixels / header.height else {
             throw PageError(
                 413, "too-large",
-                "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "
+                "\(header.width)x\(header.height) is more than \(Self.mostPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
         let masked = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
         guard let masked else {
-            throw PageError(409, "not-now", "other photos are being processed; ask again when they are done")
+            throw PageError(409, "not-now", "other photos are being processed; try again when they are done")
         }
         return masked
     }
@@ -61,14 +61,14 @@ final class PhotoProcessor: Sendable {
                 pipeline.onLostFace = onLostFace
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 guard case .publishable(let frame) = pipeline.gate.outcome else {
-                    throw PageError(422, "unusable", "no face that could be hidden was found in the photo")
+                    throw PageError(422, "unusable", "no face to hide was found in the photo")
                 }
                 drawn = try MaskedPhoto(
                     frame, faces: pipeline.tracker.faces.count,
                     coveredCandidates: pipeline.tracker.candidateHeads.count,
                     quality: Self.quality)
             }
-            guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
+            guard let drawn else { throw Problem(.unusable, "the file contains no picture") }
             return drawn
         } catch let problem as Problem {
             throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)

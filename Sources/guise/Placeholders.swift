@@ -22,9 +22,9 @@ final class Placeholders: Sendable {
 
     /// Draws the placeholders with a fixed text. Takes some tens of milliseconds.
     func drawAll() {
-        draw(.idle, "Guise", "The camera opens when somebody watches.")
+        draw(.idle, "Guise", "The camera opens when somebody is watching.")
         draw(.paused, "Paused", "The camera is closed.")
-        draw(.hidden, "One moment", "The face is out of sight. The picture is back when it is found and covered.")
+        draw(.hidden, "One moment", "The face is out of sight. The picture returns when it is found and covered.")
         draw(.stopped, "Guise has stopped", "")
     }
 

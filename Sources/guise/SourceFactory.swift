@@ -26,7 +26,7 @@ extension AppContext {
 
     func openSample() throws -> Sample {
         guard isReadable(paths.sample) else {
-            throw Problem(.missing, "the sample picture \(paths.sample) is not there", fix: "run `make sample`")
+            throw Problem(.missing, "the sample picture \(paths.sample) is missing", fix: "run `make sample`")
         }
         return try Sample(path: paths.sample, width: configuration.output.width, height: configuration.output.height)
     }
@@ -43,8 +43,8 @@ extension AppContext {
             source = camera ? "camera" : "sample"
             notes.append(
                 camera
-                    ? "source: the camera (another: --source /dev/videoN, `guise devices` lists them)"
-                    : "source: the sample, for there is no camera (plug one in, or name a clip: --source FILE)")
+                    ? "source: the camera (for another: --source /dev/videoN, see `guise devices`)"
+                    : "source: the sample, because there is no camera (plug one in, or choose a clip: --source FILE)")
         }
         var sinks = sinks
         if let place = sinks.firstIndex(of: "auto") {
@@ -52,8 +52,8 @@ extension AppContext {
             sinks[place] = loopback ? "loopback" : "page"
             notes.append(
                 loopback
-                    ? "sink: the virtual camera (see it in a browser too: --sink loopback --sink page)"
-                    : "sink: a page, for there is no v4l2loopback (get it: sudo apt install v4l2loopback-dkms; "
+                    ? "sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)"
+                    : "sink: a page, because there is no v4l2loopback device (to get one: sudo apt install v4l2loopback-dkms; "
                         + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
         }
         return (source, sinks, notes)

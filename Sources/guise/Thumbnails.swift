@@ -54,7 +54,7 @@ final class Thumbnails: Sendable {
     ///   mask.
     func picture(of mask: String, on face: PageFace) async throws -> [UInt8] {
         let jpeg = try await worker.run { [self] in try draw(mask, face) }
-        guard let jpeg else { throw RequestError(.notNow, "too many thumbnails are asked for; ask again") }
+        guard let jpeg else { throw RequestError(.notNow, "too many thumbnails at once; try again") }
         return jpeg
     }
 
@@ -70,7 +70,7 @@ final class Thumbnails: Sendable {
             pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == edition } }
             return count
         }
-        guard let count else { throw RequestError(.notNow, "too much is asked for at once; ask again") }
+        guard let count else { throw RequestError(.notNow, "too many requests at once; try again") }
         return count
     }
 
@@ -92,7 +92,7 @@ final class Thumbnails: Sendable {
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
-        guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
+        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
             if pictures.count >= Self.mostPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
@@ -104,14 +104,14 @@ final class Thumbnails: Sendable {
         switch face {
         case .mine:
             guard let mine = subjects.withLock({ $0.mine }) else {
-                throw RequestError(.notNow, "no face of your own was kept yet")
+                throw RequestError(.notNow, "your own face has not been stored yet")
             }
             return mine
         case .sample:
             if let known = subjects.withLock({ $0.sample }) { return known }
             let file = context.paths.sample
             guard isReadable(file) else {
-                throw Problem(.missing, "the sample picture \(file) is not there", fix: "run `make sample`")
+                throw Problem(.missing, "the sample picture \(file) is missing", fix: "run `make sample`")
             }
             var tracker = try context.tracker()
             var slot: Subject?

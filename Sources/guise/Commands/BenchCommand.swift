@@ -9,27 +9,27 @@ import Track
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
-        abstract: "CPU milliseconds per frame and stage, memory, allocations, and the time to the first mask.",
+        abstract: "Measure CPU time per frame and stage, memory, allocations, and the time to the first mask.",
         discussion: """
-            Frames go the way of `guise run` as fast as they are decoded; decoding is not measured. Time is this \
-            thread's CPU time, so what else the machine does hardly counts. "tracking" is a frame's first two stages \
-            together, from luma to landmarks and pose; "whole frame" is all of them.
+            Frames are processed as in `guise run`, as fast as they are decoded; decoding is not measured. Times are \
+            this thread's CPU time, so other load on the machine has little effect. "tracking" is the sum of the \
+            first two stages, from luma to landmarks and pose; "whole frame" is the sum of all stages.
             """)
 
-    @Argument(help: "A photo or clip; else the sample. One that is shorter than --frames begins again.")
+    @Argument(help: "A photo or clip (default: the sample). It is repeated if it is shorter than --frames.")
     var input: String?
-    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times (else santa).")
+    @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times (default: santa).")
     var masks: [String] = []
     @Option(help: "Frames to measure.")
     var frames = 300
-    @Flag(help: "One JSON object instead of the table, with each frame's figures; memory and the like left out.")
+    @Flag(help: "Print the timings, including each frame's, as one JSON object, and nothing else.")
     var json = false
 
     /// The number of frames after which all buffers have their final size.
     private static let warmUp = 60
 
     func validate() throws {
-        guard (1...1_000_000).contains(frames) else { throw ValidationError("--frames takes 1 to 1000000") }
+        guard (1...1_000_000).contains(frames) else { throw ValidationError("--frames must be from 1 to 1000000") }
     }
 
     func run() throws {

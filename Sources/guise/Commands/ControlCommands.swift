@@ -84,8 +84,8 @@ struct MaskArgument: ParsableArguments {
 
 struct StatusCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "What a running guise is doing. Exit code 3: none runs.")
-    @Flag(help: "As one JSON object, as the socket gives it.")
+        commandName: "status", abstract: "Show what Guise is doing. The exit code is 3 if it isn't running.")
+    @Flag(help: "Print the socket's reply, one JSON object.")
     var json = false
 
     func text(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
@@ -110,7 +110,7 @@ struct HideCommand: MaskCommand {
 }
 
 struct ToggleCommand: MaskCommand {
-    static let configuration = CommandConfiguration(commandName: "toggle", abstract: "Put a mask on, or off again.")
+    static let configuration = CommandConfiguration(commandName: "toggle", abstract: "Put a mask on, or take it off.")
     @OptionGroup var mask: MaskArgument
 }
 
@@ -120,11 +120,13 @@ struct OnlyCommand: MaskCommand {
 }
 
 struct NextCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "next", abstract: "Wear the next mask, by name.")
+    static let configuration = CommandConfiguration(
+        commandName: "next", abstract: "Wear the next mask in the order of names.")
 }
 
 struct PreviousCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "previous", abstract: "Wear the mask before, by name.")
+    static let configuration = CommandConfiguration(
+        commandName: "previous", abstract: "Wear the previous mask in the order of names.")
 }
 
 struct ClearCommand: ControlCommand {
@@ -133,8 +135,8 @@ struct ClearCommand: ControlCommand {
 
 struct WearCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wear", abstract: "Wear these masks and no others, the first below.")
-    @Argument(help: "The masks; those worn already stay as they are set.", completion: .custom(maskNames))
+        commandName: "wear", abstract: "Wear exactly these masks, the first at the bottom.")
+    @Argument(help: "The masks; those you already wear keep their settings.", completion: .custom(maskNames))
     var masks: [String]
 
     var request: JSON { Self.baseRequest.with("masks", JSON(masks)) }
@@ -158,12 +160,12 @@ struct SetCommand: ControlCommand {
             guise set full-beard hair '#8090a0'
             guise set camera.when always
             """)
-    @Argument(help: "A mask and one of its choices (opacity, a colour's name, palette, text), or a key.")
+    @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")
     var what: [String]
 
     func validate() throws {
         guard what.count == 2 || what.count == 3 else {
-            throw ValidationError("wanted: MASK CHOICE VALUE, or KEY VALUE; found \(what.count) words")
+            throw ValidationError("wanted: MASK OPTION VALUE, or KEY VALUE; found \(what.count) words")
         }
     }
 
@@ -202,9 +204,10 @@ extension JSON {
 struct SnapshotCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "snapshot", abstract: "Save the picture that others see.")
-    @Argument(help: "The file; else a new one in ~/Pictures/Guise.", completion: .file(extensions: ["png", "jpg"]))
+    @Argument(
+        help: "The file (default: a new one in ~/Pictures/Guise).", completion: .file(extensions: ["png", "jpg"]))
     var path: String?
-    @Flag(help: "Write a text beside it that says what was worn.")
+    @Flag(help: "Also write a text file that lists the masks.")
     var note = false
 
     var request: JSON {
@@ -221,7 +224,7 @@ struct RecordCommand: ControlCommand {
     @Argument(help: "start or stop.")
     var action: Action
     @Argument(
-        help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
+        help: "The file (default: a new one in ~/Videos/Guise).", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
 
     var request: JSON { Self.baseRequest.with("action", JSON(action.rawValue)).with(file: path) }
@@ -236,7 +239,7 @@ struct RecordCommand: ControlCommand {
 }
 
 struct ReloadCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "reload", abstract: "Read the configuration again.")
+    static let configuration = CommandConfiguration(commandName: "reload", abstract: "Reload the configuration.")
 }
 
 struct SaveCommand: ControlCommand {
@@ -246,7 +249,7 @@ struct SaveCommand: ControlCommand {
 
 struct UseCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "use", abstract: "Switch to another camera.")
-    @Argument(help: "Its name or node (`guise devices`), `auto`, or `sample`.")
+    @Argument(help: "Its name or device node (see `guise devices`), `auto`, or `sample`.")
     var device: String
 
     var request: JSON { Self.baseRequest.with("device", JSON(device)) }
@@ -259,8 +262,8 @@ struct StopCommand: ControlCommand {
 
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Watch rates, delays, costs and faces, live, until interrupted.")
-    @Flag(help: "Print the events as they come, one JSON object a line.")
+        commandName: "watch", abstract: "Show rates, delays, CPU times and faces live, until interrupted.")
+    @Flag(help: "Print the events as they arrive, one JSON object per line.")
     var json = false
 
     func run() throws {
@@ -294,11 +297,11 @@ enum StatusText {
             "camera: \(text("camera"))\(text("source").isEmpty ? "" : ", \(text("source"))")",
         ]
         for output in status["outputs"]?.elements ?? [] { lines.append("output: \(output.string ?? "")") }
-        lines.append(status["watched"]?.bool == true ? "watched" : "nobody watches")
+        lines.append(status["watched"]?.bool == true ? "watched" : "nobody is watching")
         let dropped = status["dropped"]
         func count(_ key: String) -> Int { Int(dropped?[key]?.number ?? 0) }
         lines.append(
-            String(format: "%.1f frames a second, %d in all, ", number("rate"), Int(number("frames")))
+            String(format: "%.1f frames per second, %d in total, ", number("rate"), Int(number("frames")))
                 + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) placeholders and repeats")
         lines.append("faces: \(Int(number("faces")))")
         lines.append(

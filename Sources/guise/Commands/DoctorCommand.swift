@@ -7,10 +7,10 @@ import Frames
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Report what keeps calls from seeing your masks, and the command that fixes it.",
-        discussion: "Changes nothing. The exit code is 1 where there is an error.")
+        abstract: "Check what prevents calls from seeing your masks, and show how to fix it.",
+        discussion: "Changes nothing. The exit code is 1 if there is an error.")
 
-    @Flag(help: "One JSON object: the checks, and how many errors and warnings there are.")
+    @Flag(help: "Print one JSON object with the checks and the numbers of errors and warnings.")
     var json = false
 
     func run() throws {

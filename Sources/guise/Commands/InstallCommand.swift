@@ -5,11 +5,11 @@ import Frames
 
 /// The options of `install` and `uninstall`.
 struct InstallOptions: ParsableArguments {
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Only print what would be done.")
     var dryRun = false
-    @Flag(help: "Leave the kernel module's two files alone, which need root.")
+    @Flag(help: "Don't touch the kernel module's two files, which need root.")
     var noModule = false
-    @Flag(help: "Files that you have edited too.")
+    @Flag(help: "Also replace or remove files that you have edited.")
     var force = false
 
     func installer() throws -> Installer {
@@ -53,7 +53,7 @@ struct InstallCommand: ParsableCommand {
 /// `guise uninstall`: removes what `guise install` installed.
 struct UninstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "uninstall", abstract: "Take away what `guise install` set up. Masks and config.json stay.")
+        commandName: "uninstall", abstract: "Remove what `guise install` set up. Masks and config.json stay.")
 
     @OptionGroup var options: InstallOptions
 

@@ -9,18 +9,18 @@ struct MasksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "masks", abstract: "List the masks, or draw a contact sheet of them.")
 
-    @Argument(help: "Masks; else all.")
+    @Argument(help: "The masks (default: all).")
     var names: [String] = []
     @Option(help: "Write a contact sheet (PNG): every mask on a face, a row for each with several poses.")
     var sheet: String?
-    @Option(help: "The photo or clip for the sheet; else the sample.")
+    @Option(help: "The photo or clip for the sheet (default: the sample).")
     var on: String?
     @Option(help: "Poses for each mask, or frames of a clip; 1 makes a grid of masks.")
     var poses = 5
 
     func validate() throws {
         guard (1...ContactSheet.mostPoses).contains(poses) else {
-            throw ValidationError("--poses takes 1 to \(ContactSheet.mostPoses)")
+            throw ValidationError("--poses must be from 1 to \(ContactSheet.mostPoses)")
         }
     }
 

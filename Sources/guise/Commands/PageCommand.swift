@@ -11,10 +11,10 @@ struct PageCommand: ParsableCommand {
         commandName: "page", abstract: "See yourself in the browser, and choose masks there.",
         discussion: """
             Opens the page, and prints its link on a terminal: whoever has the link can use the page. A browser that has \
-            opened it once needs it no more. If Guise isn't running, this starts it.
+            opened it once no longer needs it. If Guise isn't running, this starts it.
             """)
 
-    @Flag(help: "Print the link, wherever the output goes, and open nothing.")
+    @Flag(help: "Print the link, even if the output is not a terminal, and open nothing.")
     var noOpen = false
     @Flag(help: "Make a new link: the old one, and pages opened with it, stop working within seconds.")
     var revoke = false

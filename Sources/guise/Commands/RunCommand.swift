@@ -12,18 +12,18 @@ struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Start Guise: camera in, masked video out, until interrupted.")
 
-    @Option(help: "Configuration file; else the user's, else the installed one.")
+    @Option(help: "The configuration file (default: the user's, or else the installed one).")
     var config: String?
     @Option(help: "camera, /dev/videoN, sample, or a photo or clip.")
     var source: String?
     @Option(
-        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; may be given several times.")
+        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; can be given several times.")
     var sinks: [String] = []
-    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
+    @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []
-    @Flag(help: "Give a file's frames at their own pace instead of as fast as they can be made.")
+    @Flag(help: "Process a file at its own frame rate instead of as fast as possible.")
     var realtime = false
-    @Flag(help: "Begin a file again at its end.")
+    @Flag(help: "Start a file again at its end.")
     var loop = false
     @Flag(help: "Replace files that exist.")
     var overwrite = false
@@ -105,7 +105,7 @@ struct RunCommand: ParsableCommand {
             outputs.append(output)
             log("\(title) -> \(output.description)")
         }
-        if let absence = listening.absence { log("guise: no command reaches it: \(absence)", .warning) }
+        if let absence = listening.absence { log("guise: commands can't reach this process: \(absence)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
         let loader = try context.maskLoader(
             masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)

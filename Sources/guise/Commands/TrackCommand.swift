@@ -11,9 +11,9 @@ struct TrackCommand: ParsableCommand {
 
     @Argument(help: "A photo or clip.")
     var input: String
-    @Flag(help: "One JSON object a line instead of words.")
+    @Flag(help: "Print one JSON object per line instead of text.")
     var json = false
-    @Flag(help: "With --json: all 68 landmarks too.")
+    @Flag(help: "With --json, also print all 68 landmarks.")
     var landmarks = false
 
     func run() throws {
