@@ -98,7 +98,7 @@ $("snapshot").onclick = async () => {
     if (photo) return $("photo-download").click();
     const flash = $("flash");
     flash.classList.remove("now");
-    flash.getBoundingClientRect(); // the animation begins anew
+    flash.getBoundingClientRect(); // restarts the animation
     flash.classList.add("now");
     const taken = await attempt(ask("snapshot", localStorage.note === "on" ? { note: true } : {}));
     if (taken) attempt(keep(taken, "picture"));

@@ -19,15 +19,25 @@ public enum Topic: String, CaseIterable, Sendable {
 
 /// A command that a client can send. The protocol is documented in docs/control.md; a test checks that the two agree.
 public enum Command: Equatable, Sendable {
+    /// Return the daemon's status.
     case status
+    /// List the masks.
     case masks
+    /// List the video devices.
     case devices
+    /// Put on the named mask.
     case show(String)
+    /// Take off the named mask.
     case hide(String)
+    /// Put on the named mask, or take it off.
     case toggle(String)
+    /// Wear only the named mask.
     case only(String)
+    /// Wear the next mask in the order of names.
     case next
+    /// Wear the previous mask in the order of names.
     case previous
+    /// Take off all masks.
     case clear
     /// Wear exactly these masks; the first is the bottom one.
     case wear([String])
@@ -38,15 +48,20 @@ public enum Command: Equatable, Sendable {
     /// Set a value. With a mask: its opacity, or one of the named choices of its layers. Without one: a configuration
     /// key.
     case set(mask: String?, key: String, value: JSON)
+    /// Show a placeholder and close the camera.
     case pause
+    /// End a pause or a freeze.
     case resume
+    /// Keep showing the last picture.
     case freeze
     /// Save a photo to this file, or to a new file in the user's pictures folder. A note records the active masks in a
     /// file beside it.
     case snapshot(String?, note: Bool)
     /// Record video to this file, or to a new file in the user's videos folder.
     case startRecording(String?)
+    /// End the recording.
     case stopRecording
+    /// Read the configuration file again.
     case reload
     /// Return the current configuration.
     case configuration
@@ -58,7 +73,9 @@ public enum Command: Equatable, Sendable {
     case page
     /// Switch to another camera: a device node, a name, or `auto`.
     case use(String)
+    /// Send this connection the events of these topics.
     case subscribe([Topic])
+    /// End the daemon.
     case stop
 
     /// The request names, as the protocol spells them.

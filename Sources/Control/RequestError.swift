@@ -7,16 +7,20 @@ public struct RequestError: Error, Equatable, Sendable {
     public enum Code: String, Sendable, CaseIterable {
         /// The line is not a JSON object, or is longer than `ControlLimits.longestLine`.
         case badLine = "bad-line"
+        /// No request has this name.
         case unknownRequest = "unknown-request"
         /// A key is missing, is unknown, or has an invalid value.
         case badValue = "bad-value"
+        /// No mask has this name.
         case unknownMask = "unknown-mask"
+        /// No camera has this name or device node.
         case unknownDevice = "unknown-device"
         /// The request makes no sense in the current state: the state is already as requested, or something it needs is
         /// missing.
         case notNow = "not-now"
         /// The operation was tried and failed.
         case failed
+        /// The limit of connections is reached.
         case tooManyClients = "too-many-clients"
         /// The client did not read the data sent to it.
         case tooSlow = "too-slow"

@@ -97,8 +97,8 @@ struct FrameLoop: ~Copyable {
     /// The gap after which a late frame's predecessor is published again, in nanoseconds. Readers of a virtual camera
     /// give up after a second without a frame.
     private static let gap: UInt64 = 250_000_000
-    /// The time in nanoseconds that is not worth a recomposition, because the next frame comes so soon: masking a frame
-    /// takes as long.
+    /// If the next frame is due within this many nanoseconds, the last one is not composed again for changed masks:
+    /// masking a frame takes as long.
     private static let soon: UInt64 = 4_000_000
     /// A file's frame is read this many nanoseconds before it is due. A decoder writes in pieces, with waits in
     /// between; afterwards it decodes the next frame, which takes CPU time that a camera would not take.

@@ -52,7 +52,7 @@ struct Pose: ~Copyable {
         in picture: borrowing Frame, atLeast smallest: Float, _ tracker: inout Tracker
     ) -> [Face] {
         tracker.searchWhole(picture.view.luma, smallest: smallest)
-        // Of a face that is turned far, only a part may be found.
+        // Only a part of a face that is turned far may be found.
         if tracker.faces.isEmpty { tracker.searchWhole(picture.view.luma) }
         let middle = Point(Float(picture.layout.width), Float(picture.layout.height)) / 2
         let face = tracker.faces.min { ($0.head.origin - middle).length < ($1.head.origin - middle).length }

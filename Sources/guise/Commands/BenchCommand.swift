@@ -22,7 +22,7 @@ struct BenchCommand: ParsableCommand {
     var masks: [String] = []
     @Option(help: "Frames to measure.")
     var frames = 300
-    @Flag(help: "Print the timings, including each frame's, as one JSON object, and nothing else.")
+    @Flag(help: "Print one JSON object with each frame's values instead of the table; omits memory and allocations.")
     var json = false
 
     /// The number of frames after which all buffers have their final size.
