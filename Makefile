@@ -1,5 +1,5 @@
-# All that is done with Guise's sources. Each target first installs what it lacks from Debian, saying so.
-#   ARGS='...' goes to the program: make run ARGS='--mask cat'
+# All tasks on Guise's sources. Each target first installs the Debian packages that it lacks, and prints their names.
+#   ARGS='...' is passed to the program: make run ARGS='--mask cat'
 SHELL := /bin/bash
 PREFIX ?= $(HOME)/.local
 ARGS ?=
@@ -8,19 +8,20 @@ guise := .build/release/guise
 share := $(DESTDIR)$(PREFIX)/share/guise
 sources := Sources Tests Package.swift
 
-.PHONY: run build test accuracy test-vm sanitize soak bench fuzz sample lint format install uninstall clean
+.PHONY: run build test accuracy test-vm sanitize soak bench fuzz sample readme-pictures lint format install uninstall clean
 
 run: build sample
 	@exec $(guise) run $(ARGS)
 
-# With Swift's own libraries linked in: it starts in three quarters of the time, takes 8 MB less, and runs where there is no Swift.
+# Swift's own libraries are linked statically: the program starts in three quarters of the time, takes 8 MB less memory,
+# and runs on machines without Swift.
 build:
 	@./setup build run
 	swift build -c release --product guise --static-swift-stdlib
 	swift build -c release --product guise-svg --static-swift-stdlib
 
-# The tests have the compiler's checks of debug builds, warnings as errors; the program is tested as it is shipped. No test
-# looks at the clock, so that a busy machine fails none; an hour is for what would never end.
+# The tests are built in debug mode, with the compiler's checks and with warnings as errors; the program under test is
+# the release build. No test depends on timing, so that a busy machine fails none; the hour's limit only ends a hang.
 export GUISE_BINARY ?= $(CURDIR)/$(guise)
 run_tests = set -o pipefail; export GUISE_STRICT=1; swift build --build-tests || exit 1; code=0; \
     timeout 3600 stdbuf -oL swift test --disable-xctest --skip-build $(1) $(ARGS) 2>&1 | \
@@ -31,12 +32,13 @@ test: build sample lint
 	@./setup test
 	@$(call run_tests,--skip AccuracyTests --skip SoakTests --skip Benchmarks)
 
-# How well faces are found and dressed, on labelled photos and clips outside the package ($$GUISE_DATA): minutes of computing.
+# The accuracy of face detection and masks on labelled photos and clips outside the package ($$GUISE_DATA). Takes
+# minutes.
 accuracy: build sample
 	@./setup test
 	@$(call run_tests,--filter AccuracyTests)
 
-# The tests on real drivers, in a virtual machine.
+# The tests with real drivers, in a virtual machine.
 test-vm: build sample
 	@./setup test
 	GUISE_STRICT=1 Tests/VM/run $(ARGS)
@@ -46,14 +48,14 @@ sanitize: sample
 	@./setup build run test
 	@Tests/sanitize/run $(ARGS)
 
-# What wants real time and a quiet machine; the figures are shown beside the committed ones. ARGS=--commit makes these the
-# committed ones. GUISE_SOAK=1800 soaks for half an hour.
+# Tests and benchmarks that need real time and a quiet machine. The results are shown beside the committed ones;
+# ARGS=--commit replaces the committed ones. GUISE_SOAK=1800 makes the soak test last half an hour.
 soak bench: build sample
 	@./setup test
 	@Benchmarks/figures $@ $(ARGS)
 
-# Changes packs, and requests of the control socket, until something breaks, or the time is over. MINUTES=... for another time; KEEP=1 adds to
-# Tests/Fuzz/corpus what reached something new; what broke lies in .build-fuzz/.
+# Mutates mask packs and requests to the control socket until something breaks or the time is over. MINUTES=... sets the
+# time. KEEP=1 adds the inputs that reached new code to Tests/Fuzz/corpus. Inputs that failed are in .build-fuzz/.
 MINUTES ?= 5
 fuzzer := .build-fuzz/release/PackFuzzer
 fuzz:
@@ -73,9 +75,14 @@ fuzz:
 sample:
 	@./setup sample
 
+# Renders the moving picture and the picture of the page in README.md from the sample portrait.
+readme-pictures: build sample
+	@./setup run test
+	@docs/pictures/render $(guise)
+
 lint: .build/lint
 
-# Sources that have not changed since are not looked through again.
+# Runs only if a source has changed since the last run.
 .build/lint: $(shell find $(sources) -name '*.swift') .swift-format
 	swift format lint --strict --recursive --parallel $(sources)
 	@mkdir -p .build && touch $@
@@ -88,8 +95,8 @@ install: build sample
 	install -D $(guise)-svg "$(DESTDIR)$(PREFIX)/libexec/guise/guise-svg"
 	rm -rf "$(share)" && mkdir -p "$(share)"
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"
-	@echo "Service, completions and the virtual camera for your user: guise install"
-	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to call it as guise." ;; esac
+	@echo "To install the service, completions and the virtual camera for your user: guise install"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH to run it as guise." ;; esac
 
 uninstall:
 	@[ -n "$(DESTDIR)" ] || [ ! -x "$(PREFIX)/bin/guise" ] || [ "$$(id -u)" = 0 ] || "$(PREFIX)/bin/guise" uninstall

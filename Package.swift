@@ -1,12 +1,12 @@
 // swift-tools-version:6.2
 import PackageDescription
 
-/// Warnings fail the debug build where `GUISE_STRICT=1` (make test, CI), so that a newer compiler's new warnings never
-/// keep a user from building. Release builds have the same flags always, so that `make run` after `make test` builds
-/// nothing again.
+/// Whether warnings fail the debug build: `GUISE_STRICT=1` (make test, CI), so that a newer compiler's new warnings
+/// never keep a user from building. Release builds always have the same flags, so that `make run` after `make test`
+/// rebuilds nothing.
 let strict = Context.environment["GUISE_STRICT"] == "1"
 
-/// Set by `make sanitize`.
+/// Whether a sanitizer is used; set by `make sanitize`.
 let isSanitized = Context.environment["GUISE_SANITIZE"] == "1"
 
 let swiftSettings: [SwiftSetting] =
@@ -14,15 +14,15 @@ let swiftSettings: [SwiftSetting] =
         .swiftLanguageMode(.v6),
         .strictMemorySafety(),
         .enableUpcomingFeature("ExistentialAny"),
-        // `@_lifetime` on the few views that lend a frame's bytes.
+        // For `@_lifetime` on the few views that lend a frame's bytes.
         .enableExperimentalFeature("Lifetimes"),
     ] + (strict ? [.treatAllWarnings(as: .error, .when(configuration: .debug))] : [])
 
-/// What runs for each pixel or frame is optimised in debug builds too, with all of Swift's checks: the tests would take
-/// twenty times as long otherwise, and could not ask that a warm frame allocates nothing.
+/// Settings for code that runs for each pixel or frame: optimised in debug builds too, with all of Swift's checks.
+/// Otherwise the tests would take twenty times as long, and could not require that a warm frame allocates nothing.
 let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
-/// The kernels' generic functions are specialised only where the compiler sees the whole module.
+/// Settings for the kernels: their generic functions are specialised only if the compiler sees the whole module.
 let kernelSettings =
     hotSettings + [.unsafeFlags(["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))]
 
@@ -44,7 +44,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     ],
     targets: [
-        // The shims: C interfaces to what Swift cannot see.
+        // The shims: C interfaces to libraries and system calls that Swift cannot import.
         .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert"), .linkedLibrary("systemd")]),
         .target(
             name: "CVision",
@@ -53,10 +53,10 @@ let package = Package(
                 // Named one by one: the pkg-config file pulls in 375 shared libraries.
                 .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"),
             ]),
-        // Counts what a program asks of malloc: for `guise bench` and the tests.
+        // Counts allocations through malloc, for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
-        // The codes that the page and its server prove themselves with.
+        // For the HMAC codes by which the page and its server authenticate each other.
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .systemLibrary(name: "CRsvg", pkgConfig: "librsvg-2.0"),
         // Draws SVGs in a process of its own: strangers' drawings may crash it.
@@ -66,7 +66,7 @@ let package = Package(
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 
-        // The way of a frame.
+        // The modules of the video pipeline.
         .target(name: "Frames", dependencies: ["CLinux"], swiftSettings: kernelSettings),
         .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
         .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
@@ -82,7 +82,7 @@ let package = Package(
         .target(
             name: "Publish", dependencies: ["Frames", "V4L2", "Capture", "Privacy", "CLinux"],
             swiftSettings: swiftSettings),
-        // Beside it.
+        // The modules beside the pipeline.
         .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Page",
@@ -106,18 +106,18 @@ let package = Package(
             ],
             swiftSettings: hotSettings),
 
-        // What tests share: scratch folders, programs at work, fixtures.
+        // Helpers shared by the tests: temporary folders, child processes, fixtures.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
             name: "TestSupport", dependencies: ["CTestSupport", "CSodium", "Frames", "JSON", "Capture", "Control"],
             path: "Tests/Support",
             swiftSettings: hotSettings),
-        // OpenCV's classifier, which the tracker's own is held to.
+        // OpenCV's classifier, the reference for the tracker's own.
         .target(
             name: "CRival", path: "Tests/CRival",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             linkerSettings: [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_objdetect")]),
-        // Unit tests, a target for each module.
+        // Unit tests: one target per module.
         unitTests("Frames", ["CAllocations"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
@@ -136,11 +136,11 @@ let package = Package(
                 "Control",
                 "Page", "CAllocations",
             ], swiftSettings: hotSettings),
-        // Drives the built program as its users do.
+        // Runs the built program as a user would.
         .testTarget(
             name: "EndToEndTests", dependencies: ["TestSupport", "Frames", "JSON", "Publish"],
             swiftSettings: swiftSettings),
-        // For they take long, or want real time and a quiet machine: make accuracy, make soak.
+        // Tests that take long, or need real time and a quiet machine: make accuracy, make soak.
         .testTarget(
             name: "AccuracyTests", dependencies: ["TestSupport", "Frames", "Track", "Compose"],
             swiftSettings: swiftSettings),
@@ -149,7 +149,7 @@ let package = Package(
     cxxLanguageStandard: .cxx17
 )
 
-// The fuzzer (make fuzz), and what it sees into: a build of its own, for all of it is compiled otherwise.
+// The fuzzer (make fuzz) and the modules it covers. Has its own build folder, because they are compiled differently.
 if Context.environment["GUISE_FUZZ"] == "1" {
     let seen = SwiftSetting.unsafeFlags(["-sanitize=fuzzer"])
     for target in package.targets where ["JSON", "Compose", "Control"].contains(target.name) {

@@ -1,5 +1,5 @@
-// The control protocol (docs/control.md) over a web socket: requests as promises, events to listeners. Reconnects by itself
-// when Guise restarts.
+// The client of the control protocol (docs/control.md) over a web socket: requests as promises, events to listeners. It
+// reconnects when Guise restarts.
 
 import { NoSession, currentKey, dropOffered, endSession, onLink, refusedCode, shakeHands } from "./session.js";
 
@@ -10,10 +10,11 @@ let lastID = 0;
 let pause = 0;
 let timer = 0;
 
-/// "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor" (see session.js).
+/// The state of the connection: "connecting", "open", "lost" (Guise isn't running), "missing", "refused" or "impostor"
+/// (see session.js).
 export let state = "connecting";
 
-/// Calls `listener` with each event of this name: those of the protocol, and "connection" when `state` changes.
+/// Calls `listener` for each event of this name: an event of the protocol, or "connection" when `state` changes.
 export function on(name, listener) {
     if (!listeners.has(name)) listeners.set(name, new Set());
     listeners.get(name).add(listener);
@@ -28,7 +29,8 @@ function setState(now, seconds) {
     emit("connection", { state, seconds });
 }
 
-/// Guise's answer; rejected with its own words if it refuses.
+/// Sends a request.
+/// @returns the reply; rejected with Guise's message if the request fails.
 export function ask(request, keys = {}) {
     if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("Guise isn't running."));
     const id = ++lastID;
@@ -48,14 +50,14 @@ function receive(line) {
     else asked.resolve(message.ok);
 }
 
-/// Opens the web socket, and becomes "open" when both sides have proved themselves.
+/// Opens the web socket. The state becomes "open" when both sides are authenticated.
 export async function connect() {
     clearTimeout(timer);
     let key;
     try { key = await currentKey(); } catch { return retry("missing"); }
     const own = new WebSocket(`ws://${location.host}/socket`);
     const closed = new Promise((resolve) => { own.onclose = resolve; });
-    // Messages of the handshake, one after the other.
+    // Returns the next message of the handshake.
     const next = () => Promise.race([
         new Promise((resolve) => { own.onmessage = (event) => resolve(event.data); }),
         closed.then(({ code }) => { throw new NoSession(code === refusedCode ? "refused" : "lost"); }),
@@ -84,7 +86,8 @@ function end(reason) {
     if (reason === "refused") dropOffered().then(() => retry(reason)); else retry(reason);
 }
 
-/// Half a second, then ever longer, to eight: a Guise that restarts is found soon, one that does not is left alone.
+/// Tries again after half a second, then after longer pauses of up to eight seconds. A restarted Guise is found soon,
+/// and a stopped one causes little work.
 function retry(reason) {
     pause = Math.min(pause * 1.6 || 0.5, 8);
     setState(reason, pause);
@@ -96,5 +99,5 @@ onLink(() => {
     if (socket) end("lost"); else retry(state);
 });
 
-// A page that comes back from sleep need not wait.
+// A page that wakes from sleep reconnects without a long pause.
 addEventListener("online", () => { if (state !== "open") pause = 0; });

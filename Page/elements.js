@@ -1,8 +1,8 @@
-// Small helpers for what is on the page.
+// Small helpers for the page's elements.
 
 export const $ = (id) => document.getElementById(id);
 
-/// An element with its properties ("aria-…" and "data-…" as attributes) and what is in it.
+/// Creates an element with properties ("aria-…" and "data-…" as attributes) and content.
 export function make(tag, properties = {}, ...content) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(properties)) {
@@ -13,7 +13,7 @@ export function make(tag, properties = {}, ...content) {
     return element;
 }
 
-/// One of the icons in index.html.
+/// Creates an icon defined in index.html.
 export function icon(name) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("aria-hidden", "true");
@@ -23,7 +23,7 @@ export function icon(name) {
     return svg;
 }
 
-/// A button for a toast, which ends the toast and acts.
+/// Creates a button for a toast, which closes the toast and then acts.
 export function toastButton(text, act) {
     const button = make("button", { type: "button", className: "link" }, text);
     button.onclick = () => {
@@ -33,7 +33,8 @@ export function toastButton(text, act) {
     return button;
 }
 
-/// A word at the lower edge; errors stay longer, and are read out at once. Gives what takes it away.
+/// Shows a message at the lower edge. Errors stay longer, and are read out at once.
+/// @returns a function that removes it.
 export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
     const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });
     const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
@@ -55,18 +56,19 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
     return end;
 }
 
-// What is not in the element that fills the screen is not seen.
+// In full screen, only the full-screen element and its content are visible.
 document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts")));
 
-/// Runs what may be refused, and says so. Gives nothing then.
+/// Waits for a promise and shows an error as a toast. Returns undefined after an error.
 export async function attempt(work) {
     try { return await work; } catch (error) { toast(error.message, { error: true }); }
 }
 
-/// For those who listen to the page instead of looking at it.
+/// Announces a text to screen readers.
 export function announce(text) { $("announcer").textContent = text; }
 
-/// A function that runs `work` with the newest value, one at a time: a slider makes more values than can be sent.
+/// Wraps `work` so that one call runs at a time, with the newest values: a slider produces more values than can be
+/// sent.
 export function newest(work) {
     let next, busy = false;
     return async (...values) => {
@@ -82,7 +84,7 @@ export function newest(work) {
     };
 }
 
-/// Waits until nothing has come for so many milliseconds.
+/// Wraps `work` so that it runs when no further call has come for some milliseconds.
 export function calm(milliseconds, work) {
     let timer;
     return (...values) => {
@@ -93,19 +95,19 @@ export function calm(milliseconds, work) {
 
 export function press(button, isPressed) { button.setAttribute("aria-pressed", String(Boolean(isPressed))); }
 
-/// "1.2 MB"
+/// Formats a size: "1.2 MB".
 export function size(bytes) {
     if (bytes == null) return "";
     return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
-/// With a capital at its beginning.
+/// Capitalizes the first letter.
 export const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
-/// "~/Pictures/Guise": a path as people of this computer write it.
+/// Shortens a path with "~" for the home folder: "~/Pictures/Guise".
 export const place = (path) => path.replace(/^\/home\/[^/]+/, "~");
 
-/// "1:05"
+/// Formats a duration in seconds: "1:05".
 export function clock(seconds) {
     const whole = Math.floor(seconds);
     const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
@@ -113,7 +115,7 @@ export function clock(seconds) {
 }
 
 export async function copyPicture(url) {
-    // Browsers take PNG only; a promise keeps the click's permission while the picture is fetched.
+    // Browsers accept only PNG. A promise keeps the click's permission while the picture is fetched.
     const png = (async () => {
         const blob = await (await fetch(url)).blob();
         if (blob.type === "image/png") return blob;

@@ -1,11 +1,11 @@
-// The gallery: every mask as a thumbnail, found by words and tags; a click puts it on or takes it off.
+// The gallery: thumbnails of all masks, with a search and tags. A click puts a mask on or takes it off.
 
 import { on } from "./connection.js";
 import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
 
-/// Tags that are shown at once; the others come by "More".
+/// The number of tags shown at first; "More" shows the others.
 const tagsAtFirst = 9;
 
 const cards = new Map();
@@ -29,7 +29,7 @@ function build(names) {
             {
                 type: "button", className: "mask", tabIndex: -1, "data-mask": mask.name,
                 title: [mask.title, mask.author && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
-                    + "\nShift: this one alone",
+                    + "\nShift+click: wear only this one",
             },
             make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
         button.onclick = (event) => event.shiftKey ? library.only(mask.name) : library.toggle(mask.name);
@@ -44,7 +44,7 @@ function build(names) {
 
 const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""}`.toLowerCase();
 
-/// Marks what is worn, and asks again for thumbnails that failed or show another face.
+/// Marks the active masks, and requests thumbnails again if they failed or show another face.
 function show() {
     for (const [name, card] of cards) {
         press(card.button, library.isWorn(name));
@@ -54,7 +54,7 @@ function show() {
 
 // MARK: thumbnails
 
-/// A thumbnail is made when it first comes into view.
+/// Requests a thumbnail when it first comes into view.
 const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
         if (!isIntersecting) continue;
@@ -94,7 +94,7 @@ function buildTags() {
     if (names.length > tagsAtFirst) $("tags").append(more);
 }
 
-/// Shows those that all words of the search and the tag fit.
+/// Shows the masks that match all words of the search and the tag.
 function find() {
     const wanted = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
@@ -126,10 +126,10 @@ $("search-clear").onclick = () => {
 
 // MARK: the keyboard
 
-/// The masks that the search leaves, in the order shown.
+/// The buttons of the masks that match the search, in the order shown.
 export const visible = () => [...cards.values()].filter((card) => !card.item.hidden).map((card) => card.button);
 
-/// One of the masks can be reached by Tab, the others by arrow keys from there.
+/// Makes one mask reachable with Tab. Arrow keys lead from it to the others.
 function makeReachable(wanted) {
     const buttons = visible();
     const one = wanted ?? buttons.find((button) => button.tabIndex === 0) ?? buttons[0];
@@ -152,14 +152,14 @@ $("masks").addEventListener("keydown", (event) => {
     else if (to < 0 && event.key === "ArrowUp") $("search").focus();
 });
 
-// MARK: one's own face
+// MARK: the user's own face
 
 async function takeFace() {
     await request("/face", { method: "POST" });
     library.face.version = Date.now();
 }
 
-/// Takes the face anew where the switch is on; where there is none, it goes off.
+/// Stores the face again if the switch is on. If there is no face, the switch goes off.
 async function showFace() {
     if ($("mine").checked && await attempt(takeFace().then(() => true)) !== true) $("mine").checked = false;
     const isOwn = $("mine").checked;
@@ -170,23 +170,24 @@ async function showFace() {
 }
 
 $("mine").onchange = $("mine-again").onclick = showFace;
-// The face that was kept ended with guise.
+// The stored face ended with the previous daemon.
 on("connection", ({ state }) => { if (state === "open" && $("mine").checked) showFace(); });
 
-// MARK: next, previous, chance
+// MARK: next, previous, random
 
 for (const name of ["previous", "next", "random", "surprise"]) {
     $(name).onclick = async () => {
         const before = library.worn;
         const answer = await library.change(name);
         if (answer?.masks) announce(answer.masks.map((mask) => library.title(mask.name)).join(", "));
-        if (answer && !answer.kept && isArranged(before)) toast("What you wore is off.", { actions: [undo(before)] });
+        if (answer && !answer.kept && isArranged(before)) toast("Your previous masks are off.", { actions: [undo(before)] });
     };
 }
 
-/// A surprise cannot be put on again: by their names, everybody would wear all of its masks.
+/// Whether a surprise is active. It cannot be restored: by their names, everybody would wear all of its masks.
 const isSurprise = (masks) => masks.some((mask) => mask.person);
-/// One mask as its author made it is soon found again; more, or one that was set, is work that is lost.
+/// Whether masks are worth restoring: several, or one with changed settings. A single mask with its defaults is easily
+/// found again.
 const isArranged = (masks) => !isSurprise(masks)
     && (masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0));
 
@@ -197,6 +198,6 @@ $("clear").onclick = async () => {
     const answer = await library.change("clear");
     if (!answer || answer.masks.length === before.length) return;
     toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
-    // The button goes with the masks.
+    // The button disappears together with the masks, so the focus moves to the gallery.
     if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

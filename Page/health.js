@@ -1,4 +1,4 @@
-// How guise does: the doctor's checks with their fixes, and small curves of the last minute.
+// The health of Guise: the doctor's checks with their fixes, and small graphs of the last minute.
 
 import { ask, on } from "./connection.js";
 import { $, attempt, capital, copyText, icon, make } from "./elements.js";
@@ -6,14 +6,14 @@ import { $, attempt, capital, copyText, icon, make } from "./elements.js";
 // MARK: checks
 
 const ranks = { error: 0, warning: 1, ok: 2 };
-const words = { error: "Error", warning: "Warning", ok: "In order" };
+const words = { error: "Error", warning: "Warning", ok: "OK" };
 const icons = { error: "error", warning: "warning", ok: "check" };
 
 export async function check() {
-    $("doctor-says").textContent = "Looking …";
+    $("doctor-says").textContent = "Checking …";
     const answer = await attempt(ask("doctor"));
     if (!answer) {
-        $("doctor-says").textContent = "The checks could not be made.";
+        $("doctor-says").textContent = "The checks could not be run.";
         return;
     }
     const checks = answer.checks.toSorted((a, b) => ranks[a.state] - ranks[b.state]);
@@ -22,7 +22,7 @@ export async function check() {
     const many = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
     $("doctor-says").textContent = errors + warnings === 0
         ? "All is well: calls can see your masks."
-        : [errors && many(errors, "error"), warnings && many(warnings, "warning"), `${count("ok")} in order`].filter(Boolean).join(", ") + ".";
+        : [errors && many(errors, "error"), warnings && many(warnings, "warning"), `${count("ok")} OK`].filter(Boolean).join(", ") + ".";
     $("health-badge").hidden = errors + warnings === 0;
     $("health-badge").textContent = errors || warnings;
     $("health-badge").className = errors ? "badge error" : "badge";
@@ -38,7 +38,7 @@ function row(check) {
     return item;
 }
 
-/// "load it: sudo modprobe x": words, and behind them what is to be run.
+/// Splits a fix into an instruction and a command: "load it: sudo modprobe x".
 const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser|mokutil|flatpak|pw-dump|ls)\b.*)$/;
 
 function fix(check) {
@@ -52,9 +52,9 @@ function fix(check) {
 
 $("doctor-again").onclick = check;
 
-// MARK: curves
+// MARK: graphs
 
-/// Seconds that a curve goes back.
+/// The time that a graph covers, in seconds.
 const span = 60;
 const curves = {
     rate: { values: [], least: 30, text: (value) => value.toFixed(0) },
@@ -64,8 +64,8 @@ const curves = {
 
 on("metrics", (figures) => {
     add("rate", figures.rate);
-    add("latency", figures.latency.median, `95 of 100 under ${figures.latency.p95.toFixed(0)} ms`);
-    add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms a frame, ${figures.memory} MB`);
+    add("latency", figures.latency.median, `95 % under ${figures.latency.p95.toFixed(0)} ms`);
+    add("cpu", figures.cpu.process, `${figures.cpu.frame.median.toFixed(1)} ms per frame, ${figures.memory} MB`);
     $("brief").textContent = ["rate", "latency", "cpu"]
         .map((name) => curves[name].text(curves[name].values.at(-1)) + (name === "rate" ? " fps" : "")).join(" · ");
 });

@@ -1,4 +1,4 @@
-// Hot keys of this page, and the list of them.
+// Keyboard shortcuts of the page, and the list of them.
 
 import { $, make } from "./elements.js";
 import { visible } from "./gallery.js";
@@ -6,17 +6,17 @@ import { hold } from "./stage.js";
 
 const click = (id) => () => $(id).click();
 
-/// Key, how it is written, what it does, and what to do.
+/// Key, its label, its description, and its action.
 const keys = [
     ["s", "S", "Take a picture", click("snapshot")],
-    ["v", "V", "Record, and stop", click("record")],
+    ["v", "V", "Start or stop recording", click("record")],
     ["b", "B", "Hold to compare: the picture without masks", () => hold(true)],
     ["ArrowRight", "→", "Next mask", click("next")],
     ["ArrowLeft", "←", "Previous mask", click("previous")],
     ["r", "R", "Random mask", click("random")],
     ["u", "U", "Surprise me: one for each person", click("surprise")],
     ["0", "0", "Take all masks off", click("clear")],
-    ["1-9", "1 – 9", "The gallery's first nine: on or off", null],
+    ["1-9", "1 – 9", "One of the gallery's first nine masks, on or off", null],
     ["l", "L", "Tracking overlay", click("overlay")],
     ["m", "M", "Mirror", click("mirror")],
     ["z", "Z", "Zoom to the face", click("zoom")],
@@ -24,16 +24,16 @@ const keys = [
     ["p", "P", "Pause", click("pause")],
     ["w", "W", "Full screen", click("wide")],
     ["o", "O", "Put masks on a photo", click("photo-open")],
-    ["Escape", "Esc", "Back from a photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
+    ["Escape", "Esc", "Close the photo", () => { if (!$("photo-bar").hidden) $("photo-close").click(); }],
     ["c", "C", "Camera and settings", click("camera")],
     ["/", "/", "Search masks", () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
-    ["?", "?", "These keys", () => $("help").showModal()],
+    ["?", "?", "Show these keys", () => $("help").showModal()],
 ];
 const actions = new Map(keys.map(([key, , , action]) => [key, action]));
 
 const isOn = () => localStorage.keys !== "off";
 
-/// Where letters are written, or arrows have a meaning of their own.
+/// Whether an element uses the key itself: for text input, or arrow keys.
 function isTaken(target, key) {
     if (target.closest("input:not([type=checkbox], [type=radio], [type=range], [type=color]), textarea, select, [contenteditable]")) return true;
     return key.startsWith("Arrow") && Boolean(target.closest("input, [role=tablist], .masks, .grip, video, pre"));

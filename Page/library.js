@@ -1,16 +1,16 @@
-// The masks that there are, and those that are worn: one place that the gallery and the stack look at.
+// The available and the active masks, shared by the gallery and the list of active masks.
 
 import { ask, on } from "./connection.js";
 import { attempt, toast, toastButton } from "./elements.js";
 import { requestURL } from "./session.js";
 
-/// All masks, as `masks` answers, by name.
+/// All masks from the reply to `masks`, by name.
 export const all = new Map();
-/// What is worn, bottom first: {name, opacity, choices}.
+/// The active masks, bottom first: {name, opacity, choices}.
 export let worn = [];
 
 const listeners = new Set();
-/// Called where the masks, or what is worn, changed.
+/// Calls `listener` when the masks, or the active masks, change.
 export function onChange(listener) { listeners.add(listener); }
 
 function adopt(masks) {
@@ -22,15 +22,16 @@ export function redraw() { for (const listener of listeners) listener(); }
 export const isWorn = (name) => worn.some((mask) => mask.name === name);
 export const title = (name) => all.get(name)?.title || name;
 
-/// Where thumbnails come from: the sample's face, or the user's own and which take of it.
+/// The face on the thumbnails: the sample's or the user's own, and the version of the latter.
 export const face = { own: false, version: 1 };
 
-/// How many are fetched at a time. Browsers open six connections to one server, and the picture needs two of them.
+/// The number of thumbnails fetched at a time. Browsers open six connections to a server, and the picture needs two of
+/// them.
 const together = 3;
 const waiting = new Map();
 const fetching = new Set();
 
-/// Shows a mask on the face in an image, when its turn comes.
+/// Queues the thumbnail of a mask for an image.
 export function showThumbnail(image, name) {
     const address = `/thumbnail?mask=${encodeURIComponent(name)}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
     if (image.dataset.wanted === address) return;
@@ -47,7 +48,7 @@ async function fetchThumbnail(image, address) {
         image.classList.remove("missing");
     } catch {
         image.classList.add("missing");
-        // Asked for again when it is next drawn.
+        // It is requested again at the next redraw.
         if (image.dataset.wanted === address) delete image.dataset.wanted;
     }
     fetching.delete(image);
@@ -64,7 +65,7 @@ function fetchNext() {
     }
 }
 
-/// Sends a request that changes what is worn, and shows the answer without waiting for the event.
+/// Sends a request that changes the active masks, and shows the reply without waiting for the event.
 export async function change(request, keys) {
     const answer = await attempt(ask(request, keys));
     if (answer?.masks) adopt(answer.masks);
@@ -79,7 +80,7 @@ export const toggle = (name) => change("toggle", { mask: name });
 export const only = (name) => change("only", { mask: name });
 export const order = (names) => change("wear", { masks: names });
 
-/// Puts masks on again as they were worn.
+/// Restores masks with their settings.
 export async function wearAgain(masks) {
     if (!await order(masks.map((mask) => mask.name))) return;
     for (const { name, opacity, choices } of masks) {
@@ -90,7 +91,7 @@ export async function wearAgain(masks) {
 
 on("masks", (event) => adopt(event.masks));
 
-/// Asks for everything anew.
+/// Fetches the masks and the status again.
 export async function refresh() {
     const [answer, status] = await Promise.all([ask("masks"), ask("status")]);
     all.clear();

@@ -1,4 +1,4 @@
-// Where the page begins: joins its parts, and shows who watches.
+// The page's entry point: connects its parts, and shows whether a call is watching.
 
 import { ask, connect, on } from "./connection.js";
 import { $, attempt, toast } from "./elements.js";
@@ -46,20 +46,20 @@ document.querySelector(".skip").onclick = (event) => {
     $("search").focus();
 };
 
-// The curves lie below the picture where there is room, else with the checks.
+// The graphs are below the picture if there is room, or else with the checks.
 const isRoomy = matchMedia("(min-width: 1100px)");
 function place() { (isRoomy.matches ? $("figures-place") : $("panel-health")).append($("figures")); }
 isRoomy.onchange = place;
 place();
 
-// MARK: who watches
+// MARK: whether a call is watching
 
 let watch = {};
 
 function showPresence(now) {
     watch = { ...watch, ...now };
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
-    // `call`: a program reads the virtual camera; null: there is none, and only this page can watch.
+    // `call`: whether a program reads the virtual camera; null if there is none, and only this page can watch.
     const who = watch.call ? "A call is watching" : watch.call === false ? "No call is watching" : "No virtual camera";
     const [kind, words] = watch.paused ? ["rest", "Paused: calls see a placeholder"]
         : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
@@ -75,7 +75,7 @@ on("metrics", (event) => {
     showStatus(event);
 });
 
-// MARK: coming and going
+// MARK: connection
 
 let wasLost = false;
 
@@ -98,7 +98,7 @@ on("connection", async ({ state }) => {
     wasLost = false;
 });
 
-// Masks may have been edited while nobody looked here, and keys set elsewhere while another window had the focus.
+// Masks may have been edited while the page was hidden, and settings changed while another window had the focus.
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });
 addEventListener("focus", () => refreshSettings().catch(() => {}));
 

@@ -1,4 +1,4 @@
-// A photo that is dropped, pasted or chosen gets the masks that are worn, and again whenever that changes.
+// Puts the active masks on a photo that is dropped, pasted or chosen, and again whenever they change.
 
 import { $, attempt, calm, copyPicture, toast } from "./elements.js";
 import { request } from "./session.js";
@@ -61,7 +61,7 @@ $("photo-copy").onclick = () => attempt(copyPicture(urls.after));
 
 // MARK: dropping and pasting
 
-// The page's own pictures may be dragged elsewhere; back on the page they are no photos.
+// The page's own pictures can be dragged to other programs; dropped back on the page, they are ignored.
 const ours = "application/x-guise";
 addEventListener("dragstart", (event) => event.dataTransfer.setData(ours, "1"));
 

@@ -1,16 +1,16 @@
-// The proof that this browser may use Guise, and that what answers on this port is Guise.
+// The authentication of this browser to Guise, and of Guise to the browser.
 //
-// `guise page` opens this page with a secret after the "#", which browsers send to no server. It is imported at once as a
-// key that no script can read back, kept in IndexedDB for this origin (its port included), and taken out of the address.
-// Over the web socket each side proves that it knows the secret; the token that follows opens requests for pictures until
-// the web socket closes.
+// `guise page` opens this page with a secret after the "#", which browsers do not send to servers. The secret is
+// imported at once as a key that scripts cannot read back, stored in IndexedDB for this origin (including its port),
+// and removed from the address. Over the web socket, each side proves that it knows the secret. The session token that
+// follows authorizes requests for pictures until the web socket closes.
 
-/// A fragment of the link.
+/// The fragment of the link that contains the secret.
 const secretPattern = /^#([0-9a-f]{64})$/;
 const hexPattern = /^[0-9a-f]{64}$/;
 
-/// Takes the secret out of the address.
-/// @returns the key that it was imported as; null if there was none.
+/// Removes the secret from the address.
+/// @returns the imported key; null if there was no secret.
 async function takeFragment() {
     const secret = secretPattern.exec(location.hash)?.[1];
     if (!secret) return null;
@@ -18,7 +18,7 @@ async function takeFragment() {
     return crypto.subtle.importKey("raw", bytes(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
-/// Calls `listener` when a link is opened in this tab.
+/// Calls `listener` when a link with a secret is opened in this tab.
 export function onLink(listener) {
     addEventListener("hashchange", async () => {
         const key = await takeFragment();
@@ -28,9 +28,9 @@ export function onLink(listener) {
     });
 }
 
-// MARK: the keys: "page", which was accepted, and "offered", which came with a link and was not yet
+// MARK: the keys: "page", which was accepted before, and "offered", which came with a link and is not accepted yet
 
-/// What the database would not keep.
+/// The offered key, if the database could not store it.
 let offered = null;
 
 const database = new Promise((resolve, reject) => {
@@ -46,13 +46,14 @@ const finished = (request) => new Promise((resolve, reject) => {
     request.onerror = () => reject(request.error);
 });
 
-/// Runs `work` with the keys' store; gives undefined without a database, as in some private windows.
+/// Runs `work` with the object store of the keys. Returns undefined without a database, as in some private windows.
 async function withKeys(work) {
     try { return await finished(work((await database).transaction("keys", "readwrite").objectStore("keys"))); } catch { return undefined; }
 }
 
-/// Browsers remember the address that a document was loaded from, where scripts can read it: the page is loaded again from
-/// the one without secret. Ends when no secret is left to read.
+/// Takes the secret from the address. Browsers remember the address that a document was loaded from, where scripts can
+/// read it, so the page is loaded again from the address without the secret. Resolves when there is no secret left to
+/// read.
 const ready = (async () => {
     const key = await takeFragment();
     if (!key) return;
@@ -63,7 +64,7 @@ const ready = (async () => {
     offered = key;
 })();
 
-/// Keeps a key that was accepted.
+/// Stores a key that was accepted.
 async function keep(key) {
     if (!await withKeys((keys) => keys.put(key, "page"))) return;
     await dropOffered();
@@ -71,8 +72,8 @@ async function keep(key) {
 
 // MARK: the handshake
 
-/// Why there is no session: "missing" (no key), "refused" (the secret is not valid any more), "impostor" (what answers on this
-/// port does not know the secret).
+/// The reason that there is no session: "missing" (no key), "refused" (the secret is no longer valid), "impostor" (the
+/// server on this port does not know the secret).
 export class NoSession extends Error {
     constructor(reason) {
         super(reason);
@@ -80,14 +81,15 @@ export class NoSession extends Error {
     }
 }
 
-/// The close code of a web socket whose proof was wrong.
+/// The web socket's close code for a wrong proof.
 export const refusedCode = 4401;
 
 const text = (words) => new TextEncoder().encode(words);
 const hex = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 function bytes(digits) { return Uint8Array.from(digits.match(/../g), (pair) => parseInt(pair, 16)); }
 
-/// The key to use now.
+/// The key to use for the next handshake.
+/// @throws NoSession if there is none.
 export async function currentKey() {
     await ready;
     const key = offered ?? await withKeys((keys) => keys.get("offered")) ?? await withKeys((keys) => keys.get("page"));
@@ -95,14 +97,14 @@ export async function currentKey() {
     return key;
 }
 
-/// Forgets the link's key, so that the stored one is tried next.
+/// Deletes the offered key, so that the stored one is tried next.
 export async function dropOffered() {
     offered = null;
     await withKeys((keys) => keys.delete("offered"));
 }
 
-/// Proves both sides to each other. Nothing else is sent before the server's proof has been checked.
-/// @param receive gives the server's next message.
+/// Authenticates both sides to each other. Nothing else is sent before the server's proof is verified.
+/// @param receive returns the server's next message.
 /// @returns the session's token.
 export async function shakeHands(socket, receive, key) {
     const port = location.port || "80";
@@ -124,10 +126,10 @@ export async function shakeHands(socket, receive, key) {
 
 let token = null;
 
-/// Ends with the web socket.
+/// Forgets the token when the web socket closes.
 export function endSession() { token = null; }
 
-/// Fetches something of Guise's own with the session's token; rejected with Guise's words if it is refused.
+/// Fetches a resource of Guise with the session's token. Rejected with Guise's message if it fails.
 export async function request(path, options = {}) {
     if (!token) throw new Error("Guise isn't running.");
     const answer = await fetch(path, { ...options, headers: { ...options.headers, Authorization: `Guise ${token}` } });
@@ -136,5 +138,5 @@ export async function request(path, options = {}) {
     throw new Error(words?.error.message ?? `Guise answered ${answer.status}.`);
 }
 
-/// The same as the address of a blob, which the caller revokes.
+/// Fetches a resource as the address of a blob, which the caller revokes.
 export async function requestURL(path, options) { return URL.createObjectURL(await (await request(path, options)).blob()); }

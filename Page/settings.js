@@ -1,4 +1,4 @@
-// Settings: the keys of the configuration as controls, the camera, and the configuration's file.
+// Settings: controls for the configuration's keys, the camera, and the configuration's file.
 
 import { ask, on } from "./connection.js";
 import { $, attempt, make, newest, place, press, toast } from "./elements.js";
@@ -15,7 +15,7 @@ function write(key, value) {
     place[last] = value;
 }
 
-/// Sets a key of the running configuration, and tells what guise has to say about it.
+/// Sets a key of the current configuration, and shows Guise's notes about it.
 async function set(key, value) {
     const answer = await ask("set", { key, value });
     write(key, value);
@@ -67,19 +67,20 @@ function show() {
     showModes();
 }
 
-// The two that are wanted most lie below the picture too.
+// The two most used settings are also below the picture.
 $("mirror").onclick = () => attempt(set("view.mirror", !read("view.mirror")));
 $("zoom").onclick = () => attempt(set("view.zoom", read("view.zoom") === "face" ? "off" : "face"));
 
 // MARK: the camera
 
-/// Two cameras may have one name: where the source names its node, that alone counts.
+/// Whether a camera is the current one. Two cameras may have the same name: if the source names a device node, only the
+/// node counts.
 function isCurrent(camera) {
     const node = source.match(/\/dev\/[^\s),]+/)?.[0];
     return node ? node === camera.path : Boolean(camera.name) && source.includes(camera.name);
 }
 
-/// Makes a list anew where it is another: what has the focus, or is just being clicked on, stays.
+/// Replaces a list's content if it has changed. Otherwise an element that has the focus, or is being clicked, stays.
 function fill(list, items, makeOne) {
     const shown = JSON.stringify(items);
     if (list.dataset.shown === shown) return;
@@ -106,7 +107,7 @@ function showCameras() {
 
 const label = (mode) => `${mode.width} × ${mode.height}, ${mode.rate} fps`;
 
-/// Sizes and rates of the camera that is used, each once, the largest first.
+/// Shows the sizes and rates of the current camera, each once, the largest first.
 function showModes() {
     const { width, height, rate } = values.camera ?? {};
     const asked = { width, height, rate };
@@ -124,7 +125,7 @@ function showModes() {
     $("mode").disabled = sorted.length < 2;
 }
 
-// All in one request: the camera is opened anew once.
+// One request for all values, so that the camera is reopened once.
 $("mode").onchange = () => attempt(set("camera", { ...values.camera, ...JSON.parse($("mode").value) }));
 
 on("camera", (event) => {
@@ -146,13 +147,13 @@ $("config-reload").onclick = async () => {
     const answer = await attempt(ask("reload"));
     if (!answer) return;
     await attempt(refresh());
-    toast(answer.notes?.length ? answer.notes.join("; ") : "Read again.");
+    toast(answer.notes?.length ? answer.notes.join("; ") : "Reloaded.");
 };
 
 $("note").checked = localStorage.note === "on";
 $("note").onchange = () => { localStorage.note = $("note").checked ? "on" : "off"; };
 
-/// Asks for what holds now: other programs change it too.
+/// Fetches the current settings, which other programs can change too.
 export async function refresh() {
     const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
     values = configuration.values;

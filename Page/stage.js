@@ -1,4 +1,4 @@
-// The picture: live, before and after, tracking overlay, snapshots, recordings, pause and freeze.
+// The picture: live view, comparison, tracking overlay, photos, recordings, pause and freeze.
 
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, calm, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
@@ -6,19 +6,19 @@ import { requestURL } from "./session.js";
 import { showStream } from "./stream.js";
 
 let showsOverlay = false;
-/// While a photo is shown, the live picture rests.
+/// The addresses of the photo that is shown instead of the live picture.
 let photo = null;
 
 // MARK: the live picture
 
-/// A large picture takes guise three times the work: it is asked for where the picture alone is looked at.
+/// The options of the stream. A large picture costs Guise three times the work, so it is requested only in full screen.
 const viewer = () => `width=${document.fullscreenElement ? 1280 : 640}&rate=15`;
 
 const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&${viewer()}`;
-/// The stream that is shown: its path, and what ends it.
+/// The current stream: its path, and the controller that ends it.
 let live = null;
 
-/// Shows the stream if there is somebody to see it. The one before ends first.
+/// Starts the stream if it is visible. The previous stream ends first.
 function look() {
     live?.abort.abort();
     live = null;
@@ -26,7 +26,7 @@ function look() {
     if (!isSeen) return $("live").removeAttribute("src");
     const own = live = { path: streamPath("after"), abort: new AbortController() };
     showStream($("live"), own.path, own.abort.signal).catch(() => {}).then(() => {
-        // Asked for again while Guise is there.
+        // The stream is requested again as long as Guise is running.
         setTimeout(() => { if (live === own) look(); }, 1000);
     });
 }
@@ -37,7 +37,7 @@ $("live").onload = () => {
     document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
 };
 document.addEventListener("visibilitychange", look);
-// The whole screen wants a larger picture.
+// Full screen needs a larger picture.
 addEventListener("resize", calm(300, () => {
     if (live && !live.path.endsWith(viewer())) look();
 }));
@@ -49,12 +49,12 @@ $("overlay").onclick = () => {
     look();
 };
 
-// MARK: before and after
+// MARK: comparison
 
 /// Ends the stream without masks.
 let before = null;
 
-/// While it is held, the picture as the camera has it lies over the other.
+/// Shows the picture without masks over the other while the button is held.
 export function hold(isHeld) {
     if (isHeld === ($("hold").getAttribute("aria-pressed") === "true")) return;
     press($("hold"), isHeld);
@@ -80,9 +80,9 @@ $("hold").onkeyup = $("hold").onblur = () => hold(false);
 $("hold").oncontextmenu = (event) => event.preventDefault();
 addEventListener("blur", () => hold(false));
 
-// MARK: photos, whose face is photo.js
+// MARK: photos, which photo.js handles
 
-/// Shows a photo instead of the live picture; null: the live picture again.
+/// Shows a photo instead of the live picture; null shows the live picture again.
 export function showPhoto(urls) {
     hold(false);
     photo = urls;
@@ -92,13 +92,13 @@ export function showPhoto(urls) {
     if (Boolean(photo) === Boolean(live)) look();
 }
 
-// MARK: snapshots and recordings
+// MARK: saving photos and recordings
 
 $("snapshot").onclick = async () => {
     if (photo) return $("photo-download").click();
     const flash = $("flash");
     flash.classList.remove("now");
-    flash.getBoundingClientRect(); // the animation begins anew
+    flash.getBoundingClientRect(); // restarts the animation
     flash.classList.add("now");
     const taken = await attempt(ask("snapshot", localStorage.note === "on" ? { note: true } : {}));
     if (taken) attempt(keep(taken, "picture"));
@@ -107,7 +107,7 @@ $("snapshot").onclick = async () => {
 let recording = null;
 
 $("record").onclick = async () => {
-    // Not `disabled`, which takes the focus away.
+    // Not `disabled`, which would remove the focus.
     if ($("record").ariaBusy === "true") return;
     $("record").ariaBusy = "true";
     if (recording) {
@@ -133,7 +133,7 @@ function showRecording(now) {
     tick();
 }
 
-/// Seconds go on between two reports.
+/// Updates the duration between two reports.
 function tick() {
     if (!recording) return;
     const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
@@ -141,14 +141,14 @@ function tick() {
 }
 setInterval(tick, 500);
 
-/// Bytes of the largest recording that is shown here; a larger one is opened from its folder.
+/// The size in bytes of the largest recording that is shown here. A larger one must be opened from its folder.
 const largestShown = 256e6;
 
-/// Lists what was taken, with what can be done with it.
+/// Lists a saved photo or recording with buttons for it.
 async function keep(taken, kind) {
     const slash = taken.path.lastIndexOf("/");
     toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
-    // Played and downloaded from the browser's memory.
+    // It is played and downloaded from the browser's memory.
     if (taken.bytes > largestShown) return;
     const url = await requestURL(`/album/${encodeURIComponent(taken.album)}`);
     const isPicture = kind === "picture";
@@ -158,7 +158,7 @@ async function keep(taken, kind) {
     const save = make("a", { className: "button quiet", href: url, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
     const copy = make("button", { type: "button", className: "quiet", "aria-label": "Copy to the clipboard", title: "Copy to the clipboard" }, icon("copy"));
     copy.onclick = () => attempt(copyPicture(url));
-    const close = make("button", { type: "button", className: "quiet", "aria-label": "Take off this list; the file stays", title: "Take off this list; the file stays" }, icon("close"));
+    const close = make("button", { type: "button", className: "quiet", "aria-label": "Remove from this list; the file stays", title: "Remove from this list; the file stays" }, icon("close"));
     const facts = isPicture ? "Picture" : [clock(taken.seconds ?? 0), size(taken.bytes)].filter(Boolean).join(" · ");
     const item = make(
         "li", {}, isPicture ? make("a", { href: url, target: "_blank", rel: "noopener", title: taken.path }, view) : view,
@@ -171,7 +171,7 @@ async function keep(taken, kind) {
     $("taken").firstElementChild.prepend(item);
 }
 
-// MARK: pause, freeze, and what is shown over the picture
+// MARK: pause, freeze, and labels over the picture
 
 let status = {};
 
@@ -189,7 +189,7 @@ function showSettings(now) {
     $("chip-state").hidden = !words;
 }
 
-/// What `status` and the figures of each second say.
+/// Shows the values of `status` and of the metrics event.
 export function showStatus(now) {
     showSettings(now);
     if ("recording" in now) showRecording(now.recording);
@@ -215,7 +215,7 @@ on("connection", ({ state, seconds }) => {
         refused: ["This page's key is not valid any more", "Run guise page in a terminal: it opens this page with a new key."],
         impostor: ["Another program answers in Guise's place", "Nothing was sent to it. Run guise page in a terminal to see where Guise is."],
     }[state];
-    // A recording ends with guise.
+    // A recording ends with Guise.
     if (words) showRecording(null);
     $("notice").hidden = !words;
     if (words) [$("notice-title").textContent, $("notice-text").textContent] = words;

@@ -1,15 +1,15 @@
-// A stream of JPEGs (multipart/x-mixed-replace) in an image. An <img> alone can send no token.
+// A stream of JPEGs (multipart/x-mixed-replace) shown in an image. An <img> alone cannot send the token.
 
 import { request } from "./session.js";
 
 const decoder = new TextDecoder("latin1");
 
-/// Shows pictures until the signal aborts or the stream ends. Reads on when the last picture has been decoded, so that none
-/// queue; each blob's address is revoked then.
+/// Shows pictures until the signal aborts or the stream ends. The next picture is read when the last one has been
+/// decoded, so that none queue up; the blob's address is revoked then.
 export async function showStream(image, path, signal) {
     const reader = (await request(path, { signal })).body.getReader();
     let buffer = new Uint8Array(0);
-    /// Reads until so many bytes are there; false at the end.
+    /// Reads until `count` bytes are buffered; false at the end of the stream.
     const fill = async (count) => {
         while (buffer.length < count) {
             const { value, done } = await reader.read();
@@ -21,7 +21,7 @@ export async function showStream(image, path, signal) {
         }
         return true;
     };
-    // A part's head is never longer than this, and what follows it is.
+    // The head of a part is never longer than this, and its body is always longer.
     const headSize = 128;
     while (await fill(headSize)) {
         const head = decoder.decode(buffer.subarray(0, headSize));
@@ -34,7 +34,7 @@ export async function showStream(image, path, signal) {
         buffer = buffer.slice(start + count);
         if (signal.aborted) return URL.revokeObjectURL(url);
         image.src = url;
-        // Rejected where another picture has taken its place.
+        // Rejected if another picture has replaced it.
         await image.decode().catch(() => {});
         URL.revokeObjectURL(url);
     }

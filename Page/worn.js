@@ -1,10 +1,10 @@
-// What is worn, as a stack that can be put into another order, each mask with what it lets one set.
+// The active masks, as a list that can be reordered, with the settings of each mask.
 
 import { ask } from "./connection.js";
 import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
 import * as library from "./library.js";
 
-/// The rows by the masks' names. The uppermost mask is the first row, as in a drawing program.
+/// The rows by the masks' names. The topmost mask is the first row, as in a drawing program.
 const rows = new Map();
 const names = () => [...$("worn").children].map((item) => item.dataset.mask);
 
@@ -24,7 +24,7 @@ library.onChange(() => {
     $("clear").hidden = wanted.length === 0;
 });
 
-/// Moving an element takes the focus from it.
+/// Sorts the rows. Moving an element removes its focus, so the focus is restored.
 function arrange(wanted) {
     const focused = document.activeElement;
     $("worn").append(...wanted.map((name) => rows.get(name).item));
@@ -79,7 +79,7 @@ function makeRow(name) {
         item,
         update(mask) {
             const title = library.title(name);
-            // A surprise gives each person a mask of their own, by the numbers that the tracking overlay shows.
+            // A surprise assigns masks to persons, by the numbers that the tracking overlay shows.
             label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
             library.showThumbnail(picture, name);
             grip.setAttribute("aria-label", `Move ${title}`);
@@ -87,7 +87,7 @@ function makeRow(name) {
             slider.setAttribute("aria-label", `Opacity of ${title}`);
             off.setAttribute("aria-label", `Take off ${title}`);
             off.title = "Take off";
-            more.setAttribute("aria-label", `What ${title} lets you choose`);
+            more.setAttribute("aria-label", `Options of ${title}`);
             more.title = "Colours and texts";
             if (!isSliding) {
                 slider.value = Math.round(mask.opacity * 100);
@@ -100,7 +100,7 @@ function makeRow(name) {
                     const field = makeField(name, key, choice);
                     fields.set(key, field);
                     choices.append(field.element);
-                    // What can be chosen is shown at once: few masks have it.
+                    // The choices are shown at once, because few masks have any.
                     choices.hidden = false;
                     more.setAttribute("aria-expanded", "true");
                 }
@@ -110,7 +110,7 @@ function makeRow(name) {
     };
 }
 
-// MARK: what a mask lets one choose
+// MARK: the choices of a mask
 
 function makeField(mask, key, choice) {
     const name = capital(key);
@@ -128,7 +128,7 @@ function makeField(mask, key, choice) {
     }
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
-    const again = make("button", { type: "button", className: "quiet", "aria-label": `${name} as the mask has it`, title: "As the mask has it" }, icon("again"));
+    const again = make("button", { type: "button", className: "quiet", "aria-label": `Reset ${name} to the mask's default`, title: "Reset to the mask's default" }, icon("again"));
     const later = isColor ? send : calm(250, send);
     input.oninput = () => later(input.value);
     again.onclick = () => {
@@ -145,7 +145,7 @@ function makeField(mask, key, choice) {
     };
 }
 
-// MARK: another order
+// MARK: the order
 
 function reorder(order) {
     arrange(order);
@@ -163,7 +163,7 @@ async function move(name, to) {
 
 let drag = null;
 
-/// The row follows the pointer, and the others make room; the order is sent when it is let go.
+/// Starts to drag a row. The row follows the pointer, and the others make room; the order is sent at the end.
 function beginDrag(event, item, grip) {
     if (event.button !== 0 || $("worn").children.length < 2) return;
     event.preventDefault();

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-// The C library's own, under the names that it exports beside the common ones. A program's definitions of the common
-// ones take their place everywhere in the process (glibc manual, 3.2.5: Replacing malloc); free needs no counting.
+// The C library's own functions, under the names that it exports beside the usual ones. A program's definitions of the
+// usual ones replace them in the whole process (glibc manual, 3.2.5: Replacing malloc); free needs no counting.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);

@@ -14,7 +14,7 @@ static int fail(char *error, size_t size, const char *text) {
     return -1;
 }
 
-// --- between cairo's pixels (native-endian 0xAARRGGBB) and RGBA
+// --- Conversion between cairo's pixels (native-endian 0xAARRGGBB) and RGBA
 
 void cart_to_rgba(cairo_surface_t *surface, uint8_t *rgba, int width, int height) {
     cairo_surface_flush(surface);
@@ -35,7 +35,7 @@ void cart_to_rgba(cairo_surface_t *surface, uint8_t *rgba, int width, int height
 cairo_t *cart_canvas(int width, int height) {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, width, height);
     cairo_t *context = cairo_create(surface);
-    cairo_surface_destroy(surface);  // the context holds it
+    cairo_surface_destroy(surface);  // the context keeps a reference
     if (cairo_status(context) == CAIRO_STATUS_SUCCESS) return context;
     cairo_destroy(context);
     return NULL;
@@ -79,7 +79,7 @@ int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, i
     return status ? fail(error, error_size, cairo_status_to_string(status)) : 0;
 }
 
-/// A surface with the same pixels; its status says whether there was memory for it.
+/// Copies RGBA pixels to a new cairo surface. Check its status: it is an error surface if there is no memory left.
 static cairo_surface_t *from_rgba(const uint8_t *rgba, int width, int height) {
     cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, width, height);
     if (cairo_surface_status(surface) != CAIRO_STATUS_SUCCESS) return surface;

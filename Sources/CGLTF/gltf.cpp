@@ -13,7 +13,7 @@
 
 namespace {
 
-using Matrix = std::array<double, 16>;  // by columns
+using Matrix = std::array<double, 16>;  // column-major
 
 struct Piece {
     std::vector<cgltf_vertex> vertices;
@@ -31,7 +31,7 @@ template <typename T> const T &at(const std::vector<T> &list, int index, const c
     return list[size_t(index)];
 }
 
-/// Bytes of a buffer view that lie in its buffer.
+/// The bytes of a buffer view, checked to be inside its buffer.
 struct Bytes {
     const unsigned char *data;
     size_t size;
@@ -57,7 +57,7 @@ size_t size_of(int component) {
     }
 }
 
-/// Elements of an accessor, each of which lies in its buffer.
+/// The elements of an accessor, checked to be inside its buffer view.
 struct Elements {
     const unsigned char *data;
     size_t count, stride;
@@ -147,7 +147,7 @@ struct cgltf_scene {
 
 namespace {
 
-/// Takes a scene apart, within the limits.
+/// Reads the pieces of a scene, within the limits.
 class Reader {
   public:
     Reader(cgltf_scene &scene, const cgltf_limits &limits) : scene_(scene), model_(scene.model), limits_(limits) {}
@@ -178,7 +178,7 @@ class Reader {
     }
 
     void add(const tinygltf::Primitive &primitive, const Matrix &m) {
-        // Points and lines are no surface.
+        // Points and lines have no surface and are skipped.
         if (primitive.mode != TINYGLTF_MODE_TRIANGLES && primitive.mode != -1) {
             if (primitive.mode == TINYGLTF_MODE_TRIANGLE_STRIP || primitive.mode == TINYGLTF_MODE_TRIANGLE_FAN)
                 fail("a mesh has strips or fans of triangles, which are not read: export plain triangles");
@@ -213,7 +213,7 @@ class Reader {
                 for (size_t k = 0; k < 2; k++) piece.vertices[i].texture[k] = bounded(textures.value(i, k));
         }
         index(primitive, places.count, piece);
-        // A mirrored mesh has its triangles the other way round.
+        // A mirroring transformation reverses the winding of triangles.
         if (determinant(m) < 0)
             for (size_t i = 0; i + 2 < piece.indices.size(); i += 3) std::swap(piece.indices[i + 1], piece.indices[i + 2]);
         material(primitive.material, piece);
@@ -229,7 +229,7 @@ class Reader {
         return m[0] * (m[5] * m[10] - m[9] * m[6]) - m[4] * (m[1] * m[10] - m[9] * m[2]) + m[8] * (m[1] * m[6] - m[5] * m[2]);
     }
 
-    /// By the cofactors: right for unequal scales too.
+    /// Transforms a normal by the cofactor matrix, which is also correct for non-uniform scaling.
     static void turn(const Elements &normals, size_t i, const Matrix &m, float *out) {
         const double n[3] = {normals.value(i, 0), normals.value(i, 1), normals.value(i, 2)};
         const double sign = determinant(m) < 0 ? -1 : 1;
@@ -301,7 +301,7 @@ class Reader {
     }
 };
 
-/// Keeps what was embedded as text; what lies in a buffer is taken from there later, for the place is not checked yet.
+/// Keeps images that were embedded as data URIs. Images in a buffer view are read later, after its bounds were checked.
 bool keep(tinygltf::Image *image, const int, std::string *, std::string *, int, int, const unsigned char *bytes, int size,
           void *) {
     if (image->bufferView < 0 && size > 0) image->image.assign(bytes, bytes + size);
@@ -326,7 +326,7 @@ cgltf_scene *cgltf_read(const uint8_t *bytes, size_t size, int is_binary, cgltf_
         reader.SetImageLoader(keep, nullptr);
         reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
         std::string wrong, warned;
-        // Some of tinygltf's checks are eight bytes late.
+        // Some of tinygltf's bounds checks allow reading eight bytes beyond the end.
         std::vector<unsigned char> room(bytes, bytes + size);
         room.resize(size + 16, 0);
         const bool is_read =

@@ -44,7 +44,7 @@ void clinux_converter_destroy(struct clinux_converter *self) {
 
 long clinux_converter_convert(
     struct clinux_converter *self, const uint8_t *frame, size_t count, uint8_t *result, size_t capacity) {
-    // The library takes a writable source but only reads it.
+    // The library's parameter is not const, but it only reads the source.
     return v4lconvert_convert(
         self->data, &self->source, &self->result, (uint8_t *)frame, (int)count, result, (int)capacity);
 }

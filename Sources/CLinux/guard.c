@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 100,       // for the kernel to close what the parent held
-    PAUSE_MS = 20,     // between two of them
-    SHOWN_MS = 200,    // for readers to take the placeholder: stopping empties the queue of some versions
+    TRIES = 100,       // attempts, until the kernel has closed the parent's descriptors
+    PAUSE_MS = 20,     // between two attempts
+    SHOWN_MS = 200,    // for readers to get the placeholder: stopping empties the queue of some versions
 };
 
 static void sleep_ms(int milliseconds) {
@@ -38,12 +38,12 @@ static int leave_placeholder(const char *device, const struct v4l2_format *wante
     if (descriptor < 0) return -1;
     struct v4l2_format format = *wanted;
     int result = -1;
-    // Another size was set by others: what they show is theirs.
+    // If another size was set, another program writes now, and its picture stays.
     if (ioctl(descriptor, VIDIOC_S_FMT, &format) == 0 && format.fmt.pix.width == wanted->fmt.pix.width &&
         format.fmt.pix.height == wanted->fmt.pix.height &&
         format.fmt.pix.pixelformat == wanted->fmt.pix.pixelformat) {
         int type = V4L2_BUF_TYPE_VIDEO_OUTPUT;
-        (void)ioctl(descriptor, VIDIOC_STREAMON, &type);  // 0.14 and later start with the first write
+        (void)ioctl(descriptor, VIDIOC_STREAMON, &type);  // versions 0.14 and later start with the first write
         result = 0;
         for (int i = 0; i < writes && result == 0; i++) {
             if (write(descriptor, placeholder, size) != (ssize_t)size) result = -1;
@@ -55,14 +55,14 @@ static int leave_placeholder(const char *device, const struct v4l2_format *wante
     return result;
 }
 
-/// Only what is safe between fork and exec: the parent may have had threads.
+/// Waits for the parent's end. Only async-signal-safe calls are allowed after fork: the parent may have had threads.
 static void watch(const char *device, const struct v4l2_format *format, const struct clinux_guard *guard, int pipe,
                   int writes, int lock) {
     setsid();
     prctl(PR_SET_NAME, "guise-guard");
     sigset_t all;
     sigfillset(&all);
-    // What ends the daemon, or all of its group, must not end this before its work is done.
+    // Signals that end the daemon or its whole process group must not end the guard before its work is done.
     sigprocmask(SIG_BLOCK, &all, NULL);
     close_all_but(pipe, lock < 0 ? pipe : lock);
     char byte;
@@ -111,7 +111,7 @@ int clinux_guard_start(const char *device, uint32_t pixel_format, int width, int
 
 void clinux_guard_end(struct clinux_guard *guard) {
     const uint8_t well = 1;
-    // A guard that was killed is no reason to end.
+    // The guard may have been killed: then this write fails, which is no problem.
     (void)clinux_write(guard->pipe, &well, 1);
     close(guard->pipe);
     int status;

@@ -28,7 +28,7 @@ int clinux_local_listen(const char *path) {
     if (error) return error;
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return -errno;
-    // Nobody can connect between bind and chmod: not before listen.
+    // Nobody can connect between bind and chmod, since the socket doesn't listen yet.
     if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0) return failed(descriptor);
     if (chmod(path, 0600) < 0 || listen(descriptor, SOMAXCONN) < 0) return failed(descriptor);
     return descriptor;

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-enum { PIPE_SIZE = 1 << 20 };  // what an unprivileged user gets; fewer wake-ups for a frame
+enum { PIPE_SIZE = 1 << 20 };  // the most for an unprivileged user; fewer wake-ups per frame
 
 static void close_both(int ends[2]) {
     close(ends[0]);
@@ -29,12 +29,12 @@ static int spawn(const char *const argv[], int in, int out, int err, pid_t *pid)
         posix_spawn_file_actions_destroy(&actions);
         return -error;
     }
-    // Copied above 2 first by the caller, so that no dup2 here overwrites a source of the next.
+    // The caller moved the descriptors above 2, so that no dup2 here overwrites the source of the next one.
     posix_spawn_file_actions_adddup2(&actions, in, 0);
     posix_spawn_file_actions_adddup2(&actions, out, 1);
     posix_spawn_file_actions_adddup2(&actions, err, 2);
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    // Its own group: Ctrl-C in a terminal reaches us alone, and we end the child in order.
+    // A process group of its own: Ctrl-C in a terminal only reaches this process, which then ends the child cleanly.
     sigset_t none, usual;
     sigemptyset(&none);
     sigemptyset(&usual);
@@ -62,7 +62,7 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
         close_both(data);
         return -error;
     }
-    (void)fcntl(data[0], F_SETPIPE_SZ, PIPE_SIZE);  // refused where the user's share is spent: then it is slower
+    (void)fcntl(data[0], F_SETPIPE_SZ, PIPE_SIZE);  // fails if the user's quota is used up: then it is slower
     const int ours = feeds ? data[1] : data[0];
     const int theirs = feeds ? data[0] : data[1];
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -90,7 +90,8 @@ int clinux_child_start(const char *const argv[], int feeds, int input, struct cl
 
 int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds) {
     const struct rlimit space = {memory, memory};
-    // Both alike: SIGKILL, for ffmpeg takes SIGXCPU, which comes first otherwise, as a wish to end in order.
+    // Equal limits: SIGKILL is sent. With a lower soft limit SIGXCPU would come first, which ffmpeg handles as a
+    // request to end cleanly.
     const struct rlimit time = {seconds, seconds};
     if (memory && prlimit(pid, RLIMIT_AS, &space, NULL) < 0) return -errno;
     if (seconds && prlimit(pid, RLIMIT_CPU, &time, NULL) < 0) return -errno;
@@ -107,7 +108,7 @@ ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {
     do count = write(descriptor, bytes, size);
     while (count < 0 && errno == EINTR);
     const ssize_t result = count < 0 ? -errno : count;
-    // A reader that goes while we wait for room leaves the signal, and the number of bytes that it had taken before.
+    // If the reader closes while write waits for room, SIGPIPE is pending and the bytes written before are returned.
     if (result < (ssize_t)size && !sigismember(&pending, SIGPIPE)) {
         const struct timespec now = {0, 0};
         while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {

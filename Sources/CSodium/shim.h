@@ -1,3 +1,3 @@
-// HMAC-SHA-256 and comparison in constant time, for the page's handshake.
+// HMAC-SHA-256 and constant-time comparison, for the page's handshake.
 #include <sodium/crypto_auth_hmacsha256.h>
 #include <sodium/utils.h>

@@ -14,7 +14,8 @@ static cv::Mat mat(const cvision_plane &plane) {
 
 int cvision_resize(struct cvision_plane source, struct cvision_plane target, char *error, size_t error_size) try {
     cv::Mat out = mat(target);
-    // Down to half, two samples a side are all that there is to average; averages of areas cost five times as much.
+    // INTER_AREA only for half the size or less: above that, two samples per side are all there is to average, and
+    // INTER_AREA takes five times as long.
     const bool small = 2 * target.width <= source.width || 2 * target.height <= source.height;
     cv::resize(mat(source), out, out.size(), 0, 0, small ? cv::INTER_AREA : cv::INTER_LINEAR);
     return 0;
@@ -40,7 +41,7 @@ int cvision_warp(struct cvision_plane source, struct cvision_plane target, const
 int cvision_turn(struct cvision_plane source, struct cvision_plane target, int quarters, int mirror, char *error,
                  size_t error_size) try {
     cv::Mat out = mat(target);
-    // A transposition or none, then left and right changed over, above and below, both or none.
+    // A transposition if needed, then a horizontal flip, a vertical one, both or none.
     const bool isAcross = quarters == 1 || quarters == 3;
     const bool isUpsideDown = quarters >= 2;
     const bool isReversed = (quarters == 1 || quarters == 2) != (mirror != 0);

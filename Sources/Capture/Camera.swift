@@ -2,61 +2,61 @@ import Frames
 import Glibc
 import V4L2
 
-/// A camera: any V4L2 capture node that streams mapped buffers.
+/// A V4L2 capture device that streams memory-mapped buffers.
 ///
-/// Poll `descriptor` for reading, and call `withFrame` at least once a second even when nothing came: it is there
-/// that a stalled camera is noticed. A JPEG camera's `layout` is a guess until its first frame has been decoded; the
-/// view that is lent has always the right one.
+/// Poll `descriptor` for reading, and call `withFrame` at least once a second even if nothing arrived: only that call
+/// detects a stalled camera. A JPEG camera's `layout` is a guess until its first frame has been decoded; the view that
+/// is lent always has the right one.
 public struct Camera: FrameSource, ~Copyable {
-    /// "Integrated Camera (/dev/video0), YUYV 1280x720 at 30 fps".
+    /// The camera for the user, such as "Integrated Camera (/dev/video0), YUYV 1280x720 at 30 fps".
     public let description: String
-    /// By which it is found again under another number.
+    /// The camera's name and bus, which find it again under another device number.
     public let identity: Identity
-    /// Of the last frame; see above for JPEG cameras.
+    /// The layout of the last frame; for JPEG cameras see above.
     public private(set) var layout: FrameLayout
-    /// Frames per second that the driver granted; nil where it does not say.
+    /// The frame rate that the driver granted; nil if it does not report one.
     public let rate: Double?
-    /// True: frames come by themselves.
+    /// True: frames arrive in real time.
     public let isLive = true
 
     private var ring: BufferRing
     private let decoder: FrameDecoder
     private let isNative: Bool
-    /// The last decoded frame; a single pixel where the camera's own bytes are lent.
+    /// The last decoded frame; a single pixel if the camera's own bytes are lent.
     private var decoded: Frame
-    /// Frames that did not decode; short and broken ones are counted by the ring.
+    /// Frames that could not be decoded. The ring counts short and broken ones.
     private var undecodable = 0
     private var clock = FrameClock()
-    /// The last frame and its time. Its buffer is the driver's again when the next one is here; drivers that have few
-    /// get it back at once.
+    /// The last frame and its time. Its buffer is queued again when the next frame arrives; with drivers that have few
+    /// buffers, at once.
     private var last: (filled: BufferRing.DequeuedBuffer, time: FrameTime)?
-    /// When a frame came, or the stream was started, by our own clock.
+    /// When the last frame arrived, or the stream was started, in monotonic seconds.
     private var lastSign: Double
 
-    /// Seconds without a frame after which a camera counts as lost. Slow ones need two to start.
+    /// Seconds without a frame after which a camera counts as lost. Slow cameras need two to start.
     static let patience = 5.0
-    /// With so many buffers one may be kept while the driver fills the others.
+    /// The number of buffers from which on one may be kept while the driver fills the others.
     private static let spareBuffers = 3
 
-    /// "/dev/video0".
+    /// The device node, such as "/dev/video0".
     public var path: String { ring.device.path }
-    /// Brightness and the like, as they are set now.
+    /// The current values of the camera's controls, such as brightness.
     public var settings: [ControlSetting] { ring.device.settings }
-    /// Sets some of them.
+    /// Sets some of the camera's controls.
     public func set(_ settings: [ControlSetting]) { ring.device.set(settings) }
 
-    /// Readable when a frame is there.
+    /// Readable when a frame is available.
     public var descriptor: CInt? { ring.device.descriptor }
-    /// Frames that were short, marked as broken, or did not decode.
+    /// The number of frames that were short, marked as broken, or could not be decoded.
     public var damaged: Int { ring.damaged + undecodable }
 
-    /// Starts a camera in the mode nearest to the wanted size and rate.
+    /// Starts a camera in the mode nearest to the requested size and rate.
     /// - Parameters:
-    ///   - path: the node; nil: the first camera found that is no loopback.
+    ///   - path: the device node; nil: the first camera that is not a loopback.
     ///   - width: pixels.
     ///   - height: pixels.
     ///   - rate: frames per second.
-    ///   - format: V4L2's name of the only format to use, such as "MJPG"; nil: the cheapest that fits.
+    ///   - format: the V4L2 FourCC of the only format to use, such as "MJPG"; nil: the cheapest suitable one.
     /// - Throws: `Problem` of kind `missing`, `busy`, `forbidden`, `unusable` or `system`.
     public init(path: String?, width: Int, height: Int, rate: Double, format: String? = nil) throws {
         let path = try path ?? Self.best(in: listDevices())
@@ -82,8 +82,8 @@ public struct Camera: FrameSource, ~Copyable {
         lastSign = monotonicSeconds()
     }
 
-    /// Lends the newest frame; older ones are given back unread.
-    /// - Throws: `gone` for a camera that was unplugged or has stalled, and what `body` throws.
+    /// Lends the newest frame; older ones are queued again unread.
+    /// - Throws: `Problem` of kind `gone` if the camera was unplugged or has stalled, and what `body` throws.
     public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
         let now = monotonicSeconds()
         guard let filled = try ring.dequeueNewest() else {
@@ -94,7 +94,7 @@ public struct Camera: FrameSource, ~Copyable {
         guard try decoder.decode(ring.bytes(of: filled), into: &decoded) else {
             ring.requeue(filled)
             undecodable += 1
-            // A camera whose every frame is damaged is as good as stalled.
+            // A camera whose every frame is damaged counts as stalled.
             guard now - lastSign < Self.patience else { throw stalled }
             return .nothing
         }
@@ -103,13 +103,13 @@ public struct Camera: FrameSource, ~Copyable {
         lastSign = now
         if !isNative { layout = decoded.layout }
         last = (filled, time)
-        // What was decoded is a copy.
+        // A decoded frame is a copy, so its buffer is free.
         defer { if !isNative || ring.count < Self.spareBuffers { requeueLastBuffer() } }
         try lend(filled, time, to: body)
         return .frame
     }
 
-    /// Lends the last frame once more.
+    /// Lends the last frame again.
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
@@ -141,23 +141,23 @@ public struct Camera: FrameSource, ~Copyable {
 }
 
 extension Camera {
-    /// What a camera is called and where it is plugged in.
+    /// A camera's name and bus.
     public struct Identity: Equatable, Sendable {
-        /// "Integrated Camera".
+        /// The card name, such as "Integrated Camera".
         public let card: String
-        /// "usb-0000:00:14.0-6".
+        /// The bus, such as "usb-0000:00:14.0-6".
         public let bus: String
 
-        /// The node that has it now: in the same place, else of the same name; nil where it is not there.
+        /// The camera's current device node: on the same bus, otherwise one of the same name; nil if there is none.
         public var path: String? {
             let devices = listDevices().filter { $0.capabilities?.card == card && $0.capabilities?.isCapture == true }
             return (devices.first { $0.capabilities?.bus == bus } ?? devices.first)?.path
         }
     }
 
-    /// The first camera by number.
+    /// The first camera by device number, colour cameras before others.
     static func best(in listings: [DeviceListing]) throws(Problem) -> String {
-        // Infrared cameras, that send grey alone, only where there is no other.
+        // Infrared cameras, which send only grey, are used only if there is no other.
         let cameras = listings.filter(\.isCamera)
         if let camera = cameras.first(where: \.hasColor) ?? cameras.first { return camera.path }
         let others = listings.filter { !$0.isLoopback }
@@ -184,7 +184,7 @@ extension Camera {
     ) throws(Problem) -> Mode {
         var offers = device.offers(for: .capture)
         if offers.isEmpty {
-            // Old drivers name no sizes, and grant the nearest that they have.
+            // Old drivers list no sizes, and grant the nearest that they have.
             offers = device.formats(for: .capture).map {
                 Offer(fourCC: $0, width: Offer.Extent(width), height: Offer.Extent(height), rates: .unknown)
             }
@@ -205,14 +205,14 @@ extension Camera {
     }
 }
 
-/// Numbers frames and counts their time from the first.
+/// A frame counter that gives each frame's number and time since the first.
 struct FrameClock {
     private var number = 0
     private var first: Double?
     private var last = 0.0
 
-    /// The time of a frame that was taken at `seconds`; never before the last one, as some loopbacks repeat frames
-    /// with older stamps.
+    /// The time of a frame taken at `seconds`; never before the last one, since some loopbacks repeat frames with
+    /// older timestamps.
     mutating func stamp(_ seconds: Double) -> FrameTime {
         let start = first ?? seconds
         first = start
@@ -222,7 +222,7 @@ struct FrameClock {
     }
 }
 
-/// The monotonic clock, by which V4L2 stamps frames.
+/// Seconds of the monotonic clock, which V4L2 uses for frame timestamps.
 func monotonicSeconds() -> Double {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)

@@ -3,56 +3,56 @@ import Frames
 import Glibc
 import Synchronization
 
-/// A program at the other end of a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: what is
-/// left of it is killed and reaped at the end, so that no zombie stays behind.
+/// A child process connected by a pipe: ffmpeg as a decoder or an encoder. It lives as long as this value: if it is
+/// still running at the end it is killed and reaped, so that no zombie remains.
 ///
-/// Never a shell: arguments go over as they are. Unsafe calls to C are in this file alone.
+/// No shell is involved: arguments are passed as they are. This file contains all unsafe calls to C.
 @safe public struct ChildProcess: ~Copyable, Sendable {
-    /// Which way the pipe goes.
+    /// The direction of the pipe.
     public enum Direction: Sendable { case reading, writing }
 
-    /// What came of a read.
+    /// The result of a read.
     public enum Read: Equatable, Sendable {
-        /// That many bytes are in.
+        /// The number of bytes read.
         case bytes(Int)
-        /// Nothing yet: poll `pipe`.
+        /// No data yet: poll `pipe`.
         case nothing
         /// The child has closed its output.
         case end
     }
 
-    /// How a child ended.
+    /// The exit status of a child, or the signal that killed it.
     public enum Exit: Equatable, Sendable {
         case status(Int)
         case signal(Int)
     }
 
-    /// What a child may use. Where it needs more, it fails or is killed.
+    /// The resource limits of a child. If it exceeds them, it fails or is killed.
     public struct Limits: Sendable {
         /// Bytes of address space.
         public var memory: Int
-        /// Seconds of processor time; nil: any.
+        /// Seconds of CPU time; nil: no limit.
         public var seconds: Int?
     }
 
-    /// Our end of the pipe; readable or writable as the direction says.
+    /// Our end of the pipe, readable or writable according to the direction.
     public let pipe: CInt
     private let name: String
     private let errors: CInt
     private var pid: pid_t
     private var pipeIsOpen = true
     private var exit: Exit?
-    /// The end of what the child said on standard error.
+    /// The end of the child's standard error.
     private var said: [UInt8] = []
 
-    /// Children that were started and not reaped yet.
+    /// Children that were started and not yet reaped.
     private struct Running {
         var processes: Set<pid_t> = []
         var isOver = false
     }
     private static let running = Mutex(Running())
 
-    /// Kills all children and lets none start any more: for a program that must end though they do not.
+    /// Kills all children and prevents new ones from starting: for a program that must exit even if they do not.
     public static func killAll() {
         running.withLock { running in
             running.isOver = true
@@ -60,17 +60,17 @@ import Synchronization
         }
     }
 
-    /// No more children start.
+    /// Whether `killAll` was called, so that no more children start.
     public static var isOver: Bool { running.withLock { $0.isOver } }
 
-    /// Enough for the last words of ffmpeg; what is older is forgotten.
+    /// Bytes kept of the child's standard error: enough for ffmpeg's last messages.
     private static let remembered = 4096
 
     /// Starts `arguments[0]`, found in PATH.
     /// - Parameters:
-    ///   - input: a descriptor that becomes the child's standard input when we read from it; nil: nothing.
-    ///   - limits: what the child may use; nil: anything.
-    /// - Throws: `missing` where the program is not installed, else `system`.
+    ///   - input: a descriptor that becomes the child's standard input if we read from it; nil: no input.
+    ///   - limits: the child's resource limits; nil: none.
+    /// - Throws: `Problem` of kind `missing` if the program is not installed, otherwise `system`.
     public init(
         _ arguments: [String], _ direction: Direction, input: CInt? = nil, limits: Limits? = nil
     ) throws(Problem) {
@@ -93,7 +93,7 @@ import Synchronization
             throw Problem(.system, "cannot start \(name): \(errorMessage(of: -result))")
         }
         (self.name, pid, pipe, errors) = (name, child.pid, child.pipe, child.errors)
-        // One that has ended already needs no limits.
+        // A child that has exited already needs no limits.
         if let limits { _ = clinux_child_limit(pid, UInt64(limits.memory), UInt64(limits.seconds ?? 0)) }
     }
 
@@ -106,7 +106,7 @@ import Synchronization
         }
     }
 
-    /// Waits for the child's end, and forgets its number before another process can get it.
+    /// Waits for the child's exit, and drops its pid before another process can get it.
     private func reap() -> CInt {
         clinux_child_await(pid)
         return Self.running.withLock { running in
@@ -115,14 +115,14 @@ import Synchronization
         }
     }
 
-    /// Ends the child now. When this returns it does nothing any more; it is reaped with this value.
+    /// Kills the child. It no longer runs when this returns; it is reaped when this value ends.
     public func kill() {
         guard exit == nil else { return }
         Glibc.kill(pid, SIGKILL)
         clinux_child_await(pid)
     }
 
-    /// Reads what is there, at most up to the end of `bytes`, starting at `offset`. Does not block.
+    /// Reads available data into `bytes` from `offset` on, at most up to its end. Does not block.
     public mutating func read(into bytes: inout MutableSpan<UInt8>, from offset: Int) throws(Problem) -> Read {
         let count = unsafe bytes.withUnsafeMutableBufferPointer { buffer -> Int in
             guard let base = buffer.baseAddress, offset < buffer.count else { return 0 }
@@ -134,14 +134,14 @@ import Synchronization
         throw Problem(.system, "cannot read from \(name): \(errorMessage(of: CInt(-count)))")
     }
 
-    /// The same into a frame's bytes.
+    /// Reads available data into a frame's bytes from `offset` on, at most up to their end. Does not block.
     public mutating func read(into frame: inout Frame, from offset: Int) throws(Problem) -> Read {
         var bytes = frame.mutableBytes
         return try read(into: &bytes, from: offset)
     }
 
-    /// Writes all of `bytes`; waits while the child is busy.
-    /// - Returns: false where the child takes no more.
+    /// Writes all of `bytes`; waits while the pipe is full.
+    /// - Returns: false if the child has closed its end.
     public mutating func write(_ bytes: Span<UInt8>) throws(Problem) -> Bool {
         var offset = 0
         while offset < bytes.count {
@@ -158,7 +158,7 @@ import Synchronization
         return true
     }
 
-    /// Takes over what the child has said so far, so that it is never held up by a full pipe. Does not block.
+    /// Reads the child's standard error, so that a full pipe never blocks it. Does not block.
     public mutating func drainErrors() {
         var block = [4096 of UInt8](repeating: 0)
         while true {
@@ -173,15 +173,15 @@ import Synchronization
         }
     }
 
-    /// The lines that the child said on standard error, the last ones where it said much.
+    /// The lines of the child's standard error; only the last ones if there were many.
     var lines: [String] {
         String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 
-    /// The last line that the child said; nil where it said nothing.
+    /// The last line of the child's standard error; nil if there was none.
     public var lastLine: String? { lines.last }
 
-    /// Closes the pipe and waits for the child to end by itself.
+    /// Closes the pipe and waits for the child to exit.
     public mutating func finish() -> Exit {
         if let exit { return exit }
         if pipeIsOpen { close(pipe) }
@@ -193,7 +193,7 @@ import Synchronization
         return exit
     }
 
-    /// Runs a program to its end and gives what it wrote, at most 64 KiB.
+    /// Runs a program to its end and returns its output, at most 64 KiB.
     static func output(
         of arguments: [String], input: CInt, limits: Limits? = nil
     ) throws(Problem) -> (text: String, exit: Exit, lines: [String]) {
@@ -212,7 +212,7 @@ import Synchronization
         return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 
-    /// Waits until there is something to read.
+    /// Waits until the pipe is readable.
     func wait() {
         var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
@@ -220,7 +220,7 @@ import Synchronization
 }
 
 extension ChildProcess.Exit: CustomStringConvertible {
-    /// "exit status 1", "killed by signal 9".
+    /// The exit for the user, such as "exit status 1" or "killed by signal 9".
     public var description: String {
         switch self {
         case .status(let status): "exit status \(status)"

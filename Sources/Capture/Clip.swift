@@ -3,39 +3,40 @@ import Glibc
 
 /// A photo or a clip from disk, decoded by an ffmpeg child process. The child lives as long as this value.
 ///
-/// Clips come as I420, limited range; photos as I444, full range. Both are BT.601 and upright: what the file says of
-/// rotation is obeyed. Each coded frame comes once; times follow from the mean rate.
+/// Clips are delivered as I420, limited range; photos as I444, full range. Both are BT.601 and upright: the file's
+/// rotation is applied. Each coded frame is delivered once; its time follows from the mean rate.
 public struct Clip: FrameSource, ~Copyable {
     /// I420, limited range, for clips; I444, full range, for photos.
     public let layout: FrameLayout
     /// Frames per second; nil for photos.
     public let rate: Double?
-    /// Of the decoder at work: another one after a clip has started again, nil after the end.
+    /// The current decoder's pipe. It changes when a looped clip restarts, and is nil after the end.
     public private(set) var descriptor: CInt?
-    /// Frames at a clip's end that were cut off.
+    /// The number of frames that were cut off at the clip's end.
     public private(set) var damaged = 0
-    /// What was wrong with a clip that could be read in part; nil: nothing known.
+    /// What was wrong with a clip that could be read only in part; nil if nothing is known.
     public private(set) var warning: String?
 
     private let file: MediaFile
     private let loop: Bool
     private var decoder: ChildProcess?
-    /// Of the next run through the file, begun before this one's end: a looped clip goes on without a gap.
+    /// The decoder of the next run through the file, started before this run's end so that a looped clip has no gap.
     private var upcoming: ChildProcess?
-    /// Frames of a run, as foretold or as the last one had.
+    /// The number of frames in a run, as estimated or as counted in the last one.
     private var runLength: Int?
     private var frame: Frame
-    /// Bytes of `frame` that are in.
+    /// The number of bytes of `frame` that were read.
     private var filled = 0
-    /// Frames given so far, and of them in this run through the file.
+    /// The number of frames delivered so far, and of those in this run through the file.
     private var number = 0
     private var numberInRun = 0
 
     /// Opens and probes the file, and starts to decode.
     /// - Parameters:
-    ///   - loop: starts again at the end, for ever; a photo is given again and again.
-    ///   - bounds: what the file may ask of its decoders.
-    /// - Throws: `missing`, `forbidden` or `unusable`, naming the file; `missing` where ffmpeg is not installed.
+    ///   - loop: whether to restart at the end, forever; a photo is delivered again and again.
+    ///   - bounds: resource limits of the decoders.
+    /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file; `missing` if ffmpeg is not
+    ///   installed.
     public init(path: String, loop: Bool = false, within bounds: MediaLimits = .named) throws(Problem) {
         let file = try MediaFile(path: path, within: bounds)
         let decoder = try file.decode()
@@ -52,26 +53,26 @@ public struct Clip: FrameSource, ~Copyable {
         self.decoder = consume decoder
     }
 
-    /// "talk.mp4, h264 1280x720 at 30.0 fps".
+    /// The clip for the user, such as "talk.mp4, h264 1280x720 at 30.0 fps".
     public var description: String {
         let rate = rate.map { " at \(($0 * 100).rounded() / 100) fps" } ?? ""
         return "\(file.path), \(file.codec) \(layout.width)x\(layout.height)\(rate)"
     }
 
-    /// False: frames come as fast as they are read.
+    /// False: frames are decoded as fast as they are read.
     public var isLive: Bool { false }
 
-    /// True where the file is one picture.
+    /// Whether the file is a single picture.
     public var isPhoto: Bool { file.isPhoto }
 
-    /// Lends the next frame once it is whole. Does not block.
-    /// - Throws: `gone` when the decoder was killed, `unusable` when not one frame came out of the file, and what `body`
-    ///   throws.
+    /// Lends the next frame once it is complete. Does not block.
+    /// - Throws: `Problem` of kind `gone` if the decoder was killed, `unusable` if the file yielded no frame, and what
+    ///   `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Arrival {
         guard decoder != nil else {
-            // A photo stays in `frame`.
+            // A photo remains in `frame`.
             guard loop, file.isPhoto, number > 0 else { return .end }
             try deliverFrame(body)
             return .frame
@@ -91,10 +92,10 @@ public struct Clip: FrameSource, ~Copyable {
         return .frame
     }
 
-    /// Waits until `withFrame` has something to do.
+    /// Waits until `withFrame` can make progress.
     public func wait() { decoder?.wait() }
 
-    /// Lends the last frame once more, until the next one begins to come in.
+    /// Lends the last frame again, until data of the next one arrives.
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
@@ -104,7 +105,7 @@ public struct Clip: FrameSource, ~Copyable {
     }
 
     private func time(of number: Int) -> FrameTime {
-        // A photo has no rate; looped it stands for a camera of 30 frames a second.
+        // A photo has no rate. Looped, it stands for a camera of 30 frames a second.
         FrameTime(number: number, seconds: Double(number) / (rate ?? 30))
     }
 
@@ -114,8 +115,8 @@ public struct Clip: FrameSource, ~Copyable {
         try body(frame.view, time(of: number - 1))
     }
 
-    /// Starts the next run's decoder a second before it is wanted: until its first picture it takes a part of that. What
-    /// keeps it from starting is told at the run's end, if it still does.
+    /// Starts the next run's decoder a second before it is needed, since it takes part of that until its first picture.
+    /// If it cannot start, the run's end tries again and reports the error.
     private mutating func startNextDecoder() {
         guard loop, let rate, let runLength, numberInRun + Int(rate) >= runLength, upcoming == nil else { return }
         upcoming = try? file.decode()
@@ -128,7 +129,7 @@ public struct Clip: FrameSource, ~Copyable {
         return (exit, ended.lastLine.map(MediaFile.plain))
     }
 
-    /// The decoder has closed its output: the clip is over, or something went wrong.
+    /// Handles the end of the decoder's output: the clip is over, or something went wrong.
     private mutating func endRun() throws -> Arrival {
         if filled > 0 { damaged += 1 }
         filled = 0
@@ -156,6 +157,7 @@ public struct Clip: FrameSource, ~Copyable {
 
 extension Clip {
     /// Lends the first picture of a photo or clip, once it is decoded.
+    /// - Throws: what `Clip` throws for the file, and what `body` throws.
     public static func firstPicture(
         of path: String, within bounds: MediaLimits = .named, _ body: (borrowing FrameView) throws -> Void
     ) throws {

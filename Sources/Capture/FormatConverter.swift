@@ -1,24 +1,24 @@
-// The one file of this module that hands pointers to libv4lconvert, for the length of one call.
+// The only file of this module that passes pointers to libv4lconvert, each for the duration of one call.
 import CLinux
 import Frames
 import V4L2
 
-/// Turns a camera's rare format into planar 4:2:0 by libv4lconvert. Warm, we allocate nothing. May change
-/// threads: it has one owner at a time.
+/// A converter from a camera's unusual format to planar 4:2:0, by libv4lconvert. After the first frame our code
+/// allocates nothing. May be passed between threads: it has one owner at a time.
 @safe struct FormatConverter: ~Copyable, @unchecked Sendable {
-    /// Of the frames to come.
+    /// The layout of the converted frames.
     let layout: FrameLayout
     private let converter: OpaquePointer
-    /// Bytes below which the library might read beyond a picture's end.
+    /// The minimum picture size in bytes; the library might read beyond the end of a shorter one.
     private let shortest: Int
 
     /// - Parameters:
-    ///   - source: what the camera was set to.
-    ///   - descriptor: the camera; the library asks it whether its pictures must be turned.
-    /// - Throws: `Problem` of kind `unusable` for rows that are padded or overlap, or `system` without memory.
+    ///   - source: the camera's current format.
+    ///   - descriptor: the camera's; the library queries whether its pictures must be rotated.
+    /// - Throws: `Problem` of kind `unusable` for rows that are padded or overlap, `system` if out of memory.
     init(_ source: StreamFormat, descriptor: CInt) throws(Problem) {
         let pixelBytes = Mode.convertible[source.fourCC] ?? 0
-        // With other distances libv4lconvert 1.22 reads beyond its pictures.
+        // With other row strides libv4lconvert 1.22 reads beyond its pictures.
         guard pixelBytes == 0 || source.bytesPerLine == source.width * pixelBytes else {
             throw Problem(
                 .unusable,
@@ -41,14 +41,15 @@ import V4L2
 
     deinit { unsafe clinux_converter_destroy(converter) }
 
-    /// The library makes limited YUV of RGB and Bayer, and keeps the range of what is YUV already.
+    /// The colour range of the result: the library converts RGB and Bayer to limited YUV, and keeps the range of YUV.
     private static func range(of source: StreamFormat) -> ColorRange {
         let yuv: [FourCC] = ["YV12", "YVYU", "NV16", "NV61", "MJPG", "JPEG", "PJPG"]
         return yuv.contains(source.fourCC) ? source.range : .limited
     }
 
-    /// Converts one picture. Returns false for one that is damaged; `frame` is not to be used then.
-    /// - Parameter frame: of this converter's layout.
+    /// Converts one picture.
+    /// - Parameter frame: has this converter's layout.
+    /// - Returns: false if the picture is damaged; `frame` must not be used then.
     func convert(_ picture: Span<UInt8>, into frame: inout Frame) -> Bool {
         guard frame.layout == layout, picture.count >= shortest else { return false }
         let expected = layout.byteCount

@@ -1,14 +1,14 @@
 import Frames
 import V4L2
 
-/// The way from a camera's bytes to a frame.
+/// The conversion from a camera's bytes to a frame.
 enum FrameDecoder: ~Copyable, Sendable {
-    /// The bytes are the frame.
+    /// None: the bytes are the frame.
     case none
     case jpeg(JPEGDecoder)
     case foreign(FormatConverter)
 
-    /// - Throws: `Problem` of kind `unusable` where no way is known, or `system`.
+    /// - Throws: `Problem` of kind `unusable` if the format is not supported, or `system`.
     init(_ format: StreamFormat, descriptor: CInt) throws(Problem) {
         let isPicture = format.width > 1 && format.height > 1
         if format.layout != nil {
@@ -24,7 +24,7 @@ enum FrameDecoder: ~Copyable, Sendable {
         }
     }
 
-    /// The layout of the frames to come; for JPEG what nearly all cameras send, until the first frame is decoded.
+    /// The layout of the decoded frames. For JPEG it is what nearly all cameras send, until the first frame is decoded.
     func layout(of format: StreamFormat) -> FrameLayout {
         switch self {
         case .foreign(let converter): converter.layout
@@ -34,7 +34,8 @@ enum FrameDecoder: ~Copyable, Sendable {
         }
     }
 
-    /// Returns false for a damaged frame. Where there is nothing to decode, `frame` is left alone.
+    /// Decodes one picture. If there is nothing to decode, leaves `frame` unchanged.
+    /// - Returns: false if the picture is damaged.
     func decode(_ bytes: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
         switch self {
         case .none: true

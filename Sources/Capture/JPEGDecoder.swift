@@ -1,14 +1,14 @@
-// The one file of this module that handles libjpeg-turbo's pointers. They are taken from spans and a frame's planes
-// for the length of one call, after the picture's size and sampling were compared with the frame's.
+// The only file of this module that handles libjpeg-turbo's pointers. They are taken from spans and a frame's planes
+// for the duration of one call, after the picture's size and sampling were compared with the frame's.
 import CArt
 import Frames
 
-/// Decodes a camera's JPEG frames to YUV planes, in the sampling that they have. Warm, it allocates nothing. May
-/// change threads: it has one owner at a time.
+/// A decoder from a camera's JPEG frames to YUV planes, without resampling. After the first frame it allocates nothing.
+/// May be passed between threads: it has one owner at a time.
 @safe struct JPEGDecoder: ~Copyable, @unchecked Sendable {
     private let handle: tjhandle
 
-    /// - Throws: `Problem` of kind `system` without memory.
+    /// - Throws: `Problem` of kind `system` if out of memory.
     init() throws(Problem) {
         guard let handle = unsafe tjInitDecompress() else {
             throw Problem(.system, "could not start the JPEG decoder: no memory")
@@ -18,16 +18,18 @@ import Frames
 
     deinit { unsafe tjDestroy(handle) }
 
-    /// Decodes one picture. Returns false for one that is damaged or of another size; `frame` is not to be used then.
-    /// - Parameter frame: of the camera's even size; replaced where its format is not the picture's sampling.
-    /// - Throws: `Problem` of kind `unusable` for a sampling that has no frame format.
+    /// Decodes one picture.
+    /// - Parameter frame: has the camera's size, which must be even; replaced if its format is not the picture's
+    ///   sampling.
+    /// - Returns: false if the picture is damaged or of another size; `frame` must not be used then.
+    /// - Throws: `Problem` of kind `unusable` for a sampling without a frame format.
     func decode(_ jpeg: Span<UInt8>, into frame: inout Frame) throws(Problem) -> Bool {
         var (width, height, sampling, colors): (CInt, CInt, CInt, CInt) = (0, 0, 0, 0)
         let isPicture = unsafe jpeg.withUnsafeBufferPointer {
             unsafe tjDecompressHeader3(handle, $0.baseAddress, UInt($0.count), &width, &height, &sampling, &colors) == 0
         }
         let layout = frame.layout
-        // The library writes planes of even size, whatever the picture's.
+        // The library writes planes of even size, whatever the picture's size.
         guard isPicture, Int(width) == layout.width, Int(height) == layout.height, width % 2 == 0, height % 2 == 0
         else { return false }
         let format = try Self.format(sampling)
@@ -74,7 +76,8 @@ import Frames
         }
     }
 
-    /// Many cameras pad their pictures: libjpeg warns of "extraneous bytes", and the picture is whole.
+    /// Whether the last error is harmless: many cameras pad their pictures, so libjpeg warns of "extraneous bytes"
+    /// although the picture is complete.
     private var isHarmless: Bool {
         unsafe tjGetErrorCode(handle) == CInt(TJERR_WARNING.rawValue)
             && String(cString: tjGetErrorStr2(handle)).contains("extraneous bytes")

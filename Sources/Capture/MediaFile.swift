@@ -1,61 +1,62 @@
 import Frames
 import Glibc
 
-/// How much a picture or clip may ask of its decoders, which run as children with these limits: files lie about what they
-/// hold, and hold what takes long.
+/// Resource limits for decoding a picture or clip, applied to the decoders' processes: files may lie about their
+/// contents, and may contain what takes long to decode.
 public struct MediaLimits: Sendable {
-    /// Of one picture.
+    /// The maximum number of pixels in one picture.
     public internal(set) var pixels: Int
     /// Bytes of address space for each decoder.
     var memory: Int
-    /// Processor time for finding out what the file is, seconds.
+    /// CPU time for probing the file, seconds.
     var probing: Int
-    /// Processor time for decoding a photo, seconds.
+    /// CPU time for decoding a photo, seconds.
     var decoder: Int
-    /// The time for photos holds for clips too.
+    /// Whether the time limit for photos applies to clips too.
     var isBriefForClips: Bool
 
-    /// For files that the user names: a photo of 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
+    /// For files named by the user: photos of up to 134 million pixels (402 MB as YUV 4:4:4), clips of any length.
     public static let named = MediaLimits(
         pixels: 1 << 27, memory: 6 << 30, probing: 20, decoder: 40, isBriefForClips: false)
-    /// For photos that come over the page: more pixels than phones send by default, and little enough time that one
-    /// photo does not keep the next waiting for more than 5 s.
+    /// For photos uploaded through the page: more pixels than phones send by default, and so little time that one photo
+    /// does not delay the next by more than 5 s.
     public static let received = MediaLimits(
         pixels: 40_000_000, memory: 2 << 30, probing: 2, decoder: 3, isBriefForClips: true)
 }
 
-/// What a picture or clip on disk is, as ffprobe sees it, and how to decode it. Owns the open file.
+/// A picture or clip on disk: its properties according to ffprobe, and how to decode it. Owns the open file.
 struct MediaFile: ~Copyable {
     let path: String
-    /// Open for reading; goes to ffmpeg as its standard input, so that no file name can be taken for something else.
+    /// Open for reading. ffmpeg gets it as its standard input, so that it cannot misinterpret a file name.
     let descriptor: CInt
-    /// A single picture rather than a clip.
+    /// Whether the file is a single picture rather than a clip.
     private(set) var isPhoto = false
-    /// Pixels, after rotation.
+    /// Width after rotation, pixels.
     private(set) var width = 0
-    /// Pixels, after rotation.
+    /// Height after rotation, pixels.
     private(set) var height = 0
     /// Frames per second; nil for photos.
     private(set) var rate: Double?
-    /// Frames of a clip by what the file says of its length, which may be wrong; nil: it says nothing.
+    /// The number of frames according to the clip's declared duration, which may be wrong; nil if it declares none.
     private(set) var expected: Int?
     private(set) var codec = ""
-    /// ffmpeg's filters that turn the picture upright and give it our colours.
+    /// ffmpeg's filters that rotate the picture upright and convert it to our colours.
     private(set) var filters = ""
 
-    /// Beyond this on a side nothing is a camera's picture, and memory runs short.
+    /// The maximum width and height, pixels. No camera's picture is larger, and memory would run short.
     static let largestSide = 16384
 
     private let bounds: MediaLimits
-    /// What to do about a file that is no picture or clip.
+    /// The fix for a file that is no picture or clip.
     private static let hint = "choose a picture (JPEG, PNG) or a clip (MP4, MKV)"
 
-    /// The name under which ffmpeg finds its standard input as a file that it can seek in.
+    /// The arguments for ffmpeg's input: standard input under a name by which ffmpeg can seek in it.
     private var inputArguments: [String] {
         ["-max_pixels", "\(bounds.pixels)"] + plainMedia + ["-i", "file:/dev/stdin"]
     }
 
-    /// - Throws: `missing`, `forbidden` or `unusable`, naming the file.
+    /// Opens and probes a file.
+    /// - Throws: `Problem` of kind `missing`, `forbidden` or `unusable` that names the file.
     init(path: String, within bounds: MediaLimits) throws(Problem) {
         (self.path, self.bounds) = (path, bounds)
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -156,11 +157,11 @@ struct MediaFile: ~Copyable {
         }
     }
 
-    /// Works out the upright size and the filters that give it.
+    /// Determines the upright size and the filters that produce it.
     private mutating func applyOrientation(orientation: Int, rotation: Double, matrix: Substring) {
         var chain: [String] = []
         if isPhoto {
-            // The eight values of EXIF's tag 0x0112: how to turn what is stored into what was seen.
+            // The values of EXIF's tag 0x0112, and the transform from the stored picture to the upright one.
             let turns = [
                 2: "hflip", 3: "hflip,vflip", 4: "vflip", 5: "transpose=0", 6: "transpose=1", 7: "transpose=3",
                 8: "transpose=2",
@@ -172,14 +173,14 @@ struct MediaFile: ~Copyable {
             )
             chain.append("format=yuv444p")
         } else {
-            // ffmpeg turns clips by their display matrix itself; here only the size is foretold.
+            // ffmpeg itself rotates clips by their display matrix; only the resulting size is determined here.
             let turned = abs((rotation / 90).rounded()).truncatingRemainder(dividingBy: 2) == 1
             if turned { (width, height) = (height, width) }
-            // Webcams' YUV is BT.601, HD clips' mostly BT.709.
+            // Webcams' YUV is BT.601; that of HD clips is mostly BT.709.
             if matrix == "bt709" {
                 chain.append("colorspace=iall=bt709:space=smpte170m:trc=bt709:primaries=bt709")
             }
-            // The size is said even if it is the clip's own: clips may change theirs midway.
+            // The size is given even if it is the clip's own, since it may change within a clip.
             chain.append("scale=\(width):\(height):in_color_matrix=auto:out_color_matrix=bt601:out_range=limited")
             chain.append("format=yuv420p")
         }
@@ -201,7 +202,7 @@ struct MediaFile: ~Copyable {
             limits: ChildProcess.Limits(memory: bounds.memory, seconds: seconds))
     }
 
-    /// "30000/1001" as a number; nil for "0/0" and nonsense.
+    /// Parses a rate such as "30000/1001"; nil for "0/0" and invalid text.
     private static func rate(_ text: Substring?) -> Double? {
         guard let parts = text?.split(separator: "/"), parts.count == 2, let a = Double(parts[0]),
             let b = Double(parts[1]), a > 0, b > 0, (0.01...1000).contains(a / b)
@@ -209,19 +210,19 @@ struct MediaFile: ~Copyable {
         return a / b
     }
 
-    /// ffmpeg's words without the name that only we gave the file.
+    /// ffmpeg's message without the input name that we chose.
     static func plain(_ line: String) -> String {
         line.replacing("file:/dev/stdin: ", with: "")
     }
 }
 
-/// ffmpeg's options before an input that let it read plain pictures and clips alone. Playlists and descriptions of
-/// sessions name other files and hosts, whatever their own name ends with.
+/// ffmpeg options before an input that restrict it to plain pictures and clips. Playlists and session descriptions name
+/// other files and hosts, whatever their own extension.
 public let plainMedia = [
     "-protocol_whitelist", "file", "-format_whitelist", plainFormats.joined(separator: ","),
 ]
 
-/// Containers and streams that hold their own pictures and sound, as ffmpeg's demuxers name them.
+/// Containers and streams that contain their own pictures and sound, as ffmpeg's demuxers name them.
 private let plainFormats =
     [
         "mov", "matroska", "avi", "mpegts", "mpeg", "mpegvideo", "m4v", "h264", "hevc", "obu", "ivf", "dv", "flv",

@@ -2,38 +2,41 @@ import CVision
 import Frames
 import Glibc
 
-/// A portrait that moves, turns and comes nearer before a blurred background, for those who have no camera at hand and
-/// for tests. Frames depend on their number alone; there is no end.
+/// A synthetic source: a portrait that moves, rotates and grows in front of a blurred background, for users without a
+/// camera and for tests. Frames depend only on their number; there is no end.
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// The unsafe calls to the C shim are all in this file.
 public struct Sample: FrameSource, ~Copyable {
     /// I420, limited range.
     public let layout: FrameLayout
-    /// Frames per second that the motion is made for.
+    /// Frames per second for which the motion is designed.
     public let rate: Double? = 30
-    /// Nil: a frame is always ready.
+    /// Nil: a frame is always available.
     public let descriptor: CInt? = nil
-    /// False: frames come as fast as they are read.
+    /// False: frames are produced as fast as they are read.
     public let isLive = false
-    /// None ever.
+    /// Always 0.
     public let damaged = 0
-    /// "sample (astronaut.png), I420 1280x720 at 30 fps".
+    /// The source for the user, such as "sample (astronaut.png), I420 1280x720 at 30 fps".
     public let description: String
 
-    /// I444.
+    /// The portrait, I444, limited range.
     private let portrait: Frame
     private let background: Frame
     private var frame: Frame
     private var number = 0
 
-    /// The motion repeats after so many frames: all its periods go into 160 s.
+    /// The number of frames after which the motion repeats: all its periods divide 160 s.
     private static let period = 4800
-    /// Where the face of a portrait mostly is, in parts of its size; the motion turns about it.
+    /// The usual position of the face in a portrait, as fractions of its size; the motion rotates around it.
     private static let pivot = Point(0.44, 0.3)
-    /// Samples on a side that the portrait is boiled down to for the background.
+    /// Side of the picture to which the portrait is reduced for the background, pixels.
     private static let blurred = 12
 
-    /// - Parameter path: a portrait, as large as the frame or not; a head and shoulders look best.
+    /// - Parameters:
+    ///   - path: a portrait of any size; head and shoulders look best.
+    ///   - width: width of the frames, pixels.
+    ///   - height: height of the frames, pixels.
     /// - Throws: what `Clip` throws for the file.
     public init(path: String, width: Int = 1280, height: Int = 720) throws {
         var portrait = Frame(FrameLayout(width: 1, height: 1, format: .i444))
@@ -52,7 +55,7 @@ public struct Sample: FrameSource, ~Copyable {
     }
 
     /// Draws the next frame and lends it.
-    /// - Throws: `system` where OpenCV has no memory, and what `body` throws.
+    /// - Throws: `Problem` of kind `system` if OpenCV is out of memory, and what `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Arrival {
@@ -65,7 +68,7 @@ public struct Sample: FrameSource, ~Copyable {
         return try withLastFrame(body) ? .frame : .nothing
     }
 
-    /// Lends the last frame once more.
+    /// Lends the last frame again.
     public mutating func withLastFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
@@ -74,16 +77,16 @@ public struct Sample: FrameSource, ~Copyable {
         return true
     }
 
-    /// From the portrait's pixels to the frame's, for one frame.
+    /// The map from the portrait's pixels to those of one frame.
     ///
-    /// Pans by a quarter of the width, rolls by 25 degrees, and grows from 0.7 to 1.5 times the frame's height, each at
-    /// a pace of its own.
+    /// Pans by a quarter of the width, rolls by 25 degrees, and scales from 0.7 to 1.5 times the frame's height, each
+    /// with its own period.
     func place(_ number: Int) -> Affine {
         let seconds = Float(number % Self.period) / 30
         func wave(_ period: Float) -> Float { Frames.sin(2 * .pi * seconds / period) }
         let size = Point(Float(layout.width), Float(layout.height))
         let source = Point(Float(portrait.layout.width), Float(portrait.layout.height))
-        // 1.025 is the geometric mean of 0.7 and 1.5, 0.381 the logarithm of what leads from it to either.
+        // 1.025 is the geometric mean of 0.7 and 1.5; 0.381 is the logarithm of the ratio from it to either.
         let scale = size.y / source.y * 1.025 * Frames.exp(0.381 * wave(10))
         let center = Point(size.x * (0.5 + 0.25 * wave(8)), size.y * (0.45 + 0.1 * wave(5)))
         let turn = Affine(scale: scale, angle: radians(25) * wave(6.4), origin: center)
@@ -91,7 +94,7 @@ public struct Sample: FrameSource, ~Copyable {
         return turn.after(Affine(a: 1, b: 0, c: 0, d: 1, tx: -pivot.x, ty: -pivot.y))
     }
 
-    /// The portrait boiled down to a few samples and stretched over the whole frame.
+    /// The background: the portrait reduced to a few pixels and stretched over the whole frame.
     private static func background(of portrait: borrowing Frame, _ layout: FrameLayout) throws(Problem) -> Frame {
         let side = min(blurred, portrait.layout.width, portrait.layout.height)
         var few = Frame(FrameLayout(width: side, height: side, format: .i444))
@@ -121,13 +124,13 @@ public struct Sample: FrameSource, ~Copyable {
     }
 }
 
-/// Fills one plane of an I420 frame from one of an I444 frame.
+/// Warps one plane of an I444 frame into one of an I420 frame.
 /// - Parameter map: from the frame's luma pixels to the source's.
-/// - Throws: `system` where OpenCV has no memory.
+/// - Throws: `Problem` of kind `system` if OpenCV is out of memory.
 private func warp(
     _ source: borrowing Frame, into frame: inout Frame, _ index: Int, _ map: Affine, keep: Bool
 ) throws(Problem) {
-    // A chroma sample of 4:2:0 lies amid four pixels.
+    // A chroma sample of 4:2:0 is in the middle of four pixels.
     let half = Affine(a: 2, b: 0, c: 0, d: 2, tx: 0.5, ty: 0.5)
     let map = index == 0 ? map : map.after(half)
     let numbers: [6 of Double] = [
@@ -138,7 +141,7 @@ private func warp(
     let result = unsafe source.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
             unsafe numbers.span.withUnsafeBufferPointer { numbers in
-                // The shim does not write to a source.
+                // The shim does not write to the source.
                 let from = unsafe cvision_plane(
                     samples: UnsafeMutablePointer(mutating: source.baseAddress.map { unsafe $0 + from.offset }),
                     width: CInt(from.rowBytes), height: CInt(from.rows), stride: from.stride)

@@ -1,36 +1,39 @@
 import Frames
 import Track
 
-/// Puts masks on the faces of frame after frame. Holds what outlasts a frame: who is there, how they are lit and what
-/// they do, and what each layer was doing on them. Once warm it allocates nothing.
+/// Draws masks on the faces of each frame. Keeps the state that outlasts a frame: each person's light, expression and
+/// head pose, and the state of each layer on each person. Once warm it allocates nothing.
 public struct Compositor: ~Copyable {
-    /// In the order in which they are drawn.
+    /// The masks in use, in drawing order.
     public private(set) var masks: [Mask]
     private var scene = Scene()
     private var people: [PersonState]
-    /// What each layer does on each person: layer by layer, `slots` each; the last is the picture's own.
+    /// The state of each layer on each person: layer by layer, `slots` each. The last slot of a layer is for the whole
+    /// picture.
     private var states: [LayerState]
     private var time: Double?
-    /// What was last seen of the room's light, and when.
+    /// The last estimate of the room's light, and when it was made.
     private var ambient: (estimate: AmbientEstimate, time: Double)?
-    /// Who is taken for the largest.
+    /// The id of the person who counts as the largest.
     private var largest: Int?
     private var arrivals = 0
     private let seed: UInt64
 
-    /// Twice as many people are remembered as are seen at once.
+    /// People to remember: twice as many as can be tracked at once.
     private static let mostPeople = 16
     private static let slots = mostPeople + 1
-    /// Seconds in which a layer appears or goes.
+    /// Seconds for a layer to fade in or out.
     private static let fade: Float = 0.08
-    /// Seconds after which the room is looked at again: its light is smoothed over longer, and its pixels lie far apart.
+    /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
+    /// pixels are far apart in memory.
     private static let roomInterval = 0.2
-    /// One face is larger than another from here on, so that two alike do not take turns.
+    /// Size ratio at which another face becomes the largest. It keeps two faces of similar size from alternating.
     private static let larger: Float = 1.2
 
+    /// Prepares to draw masks.
     /// - Parameters:
-    ///   - masks: in the order in which they are drawn.
-    ///   - seed: of what is drawn by chance for each person.
+    ///   - masks: in drawing order.
+    ///   - seed: for what is drawn at random for each person.
     public init(masks: [Mask], seed: UInt64 = .random(in: 0...UInt64.max)) {
         self.masks = masks
         self.seed = seed
@@ -39,17 +42,17 @@ public struct Compositor: ~Copyable {
         scene.trackedFaces.reserveCapacity(Tracker.mostFaces)
     }
 
-    /// What is done about a lost face: the strictest of what is worn.
+    /// What to do about a lost face: the strictest policy of the masks in use.
     public var onLostFace: LostFacePolicy {
         for mask in masks where mask.onLostFace == .cover && mask.opacity > 0 { return .cover }
         return .show
     }
 
-    /// Changes what is worn, between two frames.
-    /// - Returns: what was worn until now, for somebody with time to let go of.
+    /// Replaces the masks, between two frames.
+    /// - Returns: the masks in use until now, to be freed outside the frame loop.
     public mutating func replaceMasks(with masks: consuming [Mask]) -> [Mask] {
         swap(&masks, &self.masks)
-        // What layers that stay were doing they go on doing.
+        // Layers of masks that stay keep their state.
         var states = Self.states(for: self.masks)
         var first = 0
         for mask in self.masks {
@@ -66,7 +69,7 @@ public struct Compositor: ~Copyable {
         Array(repeating: LayerState(), count: masks.reduce(0) { $0 + $1.layers.count } * slots)
     }
 
-    /// Where the states of the very same mask begin; nil where it is not among those.
+    /// Index of the first state of the same loaded mask in another list; nil if the mask isn't in it.
     private static func firstState(of mask: Mask, in masks: [Mask]) -> Int? {
         var first = 0
         for other in masks {
@@ -76,10 +79,10 @@ public struct Compositor: ~Copyable {
         return nil
     }
 
-    /// Draws all that is worn.
+    /// Draws all masks.
     /// - Parameters:
-    ///   - faces: in the pixels of the frame that was searched.
-    ///   - placement: from those to the canvas's.
+    ///   - faces: in pixels of the searched frame.
+    ///   - placement: map from those pixels to the canvas's.
     ///   - time: seconds, by the source's clock.
     public mutating func compose(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
@@ -88,7 +91,7 @@ public struct Compositor: ~Copyable {
             scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement)))
         }
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
-        // A clock that went back, or far ahead, tells no time.
+        // If the clock went back or jumped ahead, the elapsed time is unknown.
         let elapsed = self.time.map { time - $0 } ?? 0
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
@@ -103,7 +106,7 @@ public struct Compositor: ~Copyable {
         }
     }
 
-    /// Measures light and doing of all, before anything is drawn on the frame.
+    /// Measures the light and expressions of all faces, before anything is drawn on the frame.
     private mutating func measure(_ canvas: borrowing Canvas, _ placement: Affine, elapsed: Float) {
         guard !scene.trackedFaces.isEmpty else { return }
         let back = placement.inverse ?? .identity
@@ -119,7 +122,7 @@ public struct Compositor: ~Copyable {
         let height = Float(canvas.frame.layout.height)
         for i in scene.trackedFaces.indices {
             let slot = scene.trackedFaces[i].slot
-            // How the head moved is seen in the source's frame: a zoom moves nobody.
+            // Head motion is measured in the source's frame, so that a zoom doesn't count as motion.
             let head = scene.trackedFaces[i].face.head.moved(by: back)
             people[slot].measure(scene.trackedFaces[i].face, head, pixels, ambient, height: height, elapsed: elapsed)
             if scene.trackedFaces[i].face.state == .tracked {
@@ -129,14 +132,15 @@ public struct Compositor: ~Copyable {
             scene.trackedFaces[i].light = people[slot].lightEstimator.light
             scene.trackedFaces[i].skin = people[slot].lightEstimator.skin
         }
-        // The last is the largest by size; who was it stays it while nobody is clearly larger.
+        // Faces are sorted by size, so the last one is the largest. The person who counted as the largest keeps that
+        // role until somebody else is clearly larger.
         if let last = scene.trackedFaces.last?.face {
             let kept = scene.trackedFaces.first { $0.face.id == largest }?.face
             if kept.map({ last.head.scale > Self.larger * $0.head.scale }) ?? true { largest = last.id }
         }
     }
 
-    /// Where a person is remembered; who was away longest is forgotten for somebody new.
+    /// The index in `people` of a tracked face's id. A new person replaces the one who has been away longest.
     private mutating func slot(of id: Int) -> Int {
         if let known = people.firstIndex(where: { $0.id == id }) {
             people[known].seen = scene.time
@@ -153,16 +157,17 @@ public struct Compositor: ~Copyable {
             if !isHere && (isFreeHere || people[i].seen < people[free].seen) { free = i }
         }
         arrivals += 1
-        // By the person's number, whoever came before.
+        // Drawn by the person's id alone, whoever came before.
         var lot = SplitMix64(seed: seed, skipped: id - 1)
         people[free] = PersonState(id: id, arrival: arrivals, draw: lot.next(), seen: scene.time)
         for layer in 0..<states.count / Self.slots { states[layer * Self.slots + free] = LayerState() }
         return free
     }
 
+    /// Draws one layer: on each face that it applies to, or on the whole picture.
     /// - Parameters:
     ///   - opacity: of the whole mask, 0...1.
-    ///   - personSlot: whose mask it is.
+    ///   - personSlot: the mask's share of people; nil: everybody.
     private mutating func draw(
         _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float, personSlot: PersonSlot?,
         elapsed: Float
@@ -198,6 +203,7 @@ public struct Compositor: ~Copyable {
         }
     }
 
+    /// Whether a layer's face selector applies to a tracked face.
     private func isSelected(_ choice: FaceSelector, _ tracked: Int) -> Bool {
         let person = people[scene.trackedFaces[tracked].slot]
         switch choice {
@@ -210,22 +216,22 @@ public struct Compositor: ~Copyable {
     }
 }
 
-/// Who is or was there.
+/// The state of one person who is or was in the picture.
 private struct PersonState: Sendable {
-    /// Nil: nobody yet.
+    /// The tracked face's id; nil: the slot is free.
     var id: Int?
-    /// Counts people, by their coming.
+    /// The person's number in order of arrival, from 1.
     var arrival = 0
-    /// 0..<1, drawn once.
+    /// A random number in 0..<1, drawn once per person.
     var draw: Float = 0
-    /// Seconds, by the source's clock.
+    /// When the person was last seen, in seconds by the source's clock.
     var seen: Double = 0
     var lightEstimator = LightEstimator()
     var expression = ExpressionState()
     var blinkDetector = BlinkDetector()
-    /// Of the head's top: to the picture's right and away from the viewer, eye distances a second.
+    /// Velocity of the head's top: to the picture's right, and away from the viewer; eye distances per second.
     private(set) var speed = SIMD2<Float>.zero
-    /// The roll, and how far the head nods forward, radians.
+    /// The head's roll, and how far it nods forward; radians.
     private(set) var lean = SIMD2<Float>.zero
     private var top: Point?
     private var head: HeadPoseFilter?
@@ -236,20 +242,26 @@ private struct PersonState: Sendable {
         (self.id, self.arrival, self.draw, self.seen) = (id, arrival, draw, seen)
     }
 
-    /// How the head lies for what it wears. Called for each frame.
+    /// The filtered head placement, for drawing. Call once per frame.
     mutating func stabilizedHead(_ seen: HeadPlacement, elapsed: Float) -> HeadPlacement {
         var head = self.head ?? HeadPoseFilter(seen)
         defer { self.head = head }
         return head.update(seen, elapsed: elapsed)
     }
 
-    /// Where what dangles mostly hangs: above the forehead, so that tilts move it too. Head space.
+    /// A typical pivot of swinging parts, in head space: above the forehead, so that tilts move it too.
     private static let pivot: SIMD3<Float> = [0, -1.5, 0.2]
-    /// The head nods about a place so far below that.
+    /// Distance from the nod's axis up to `pivot`, in eye distances.
     private static let nodRadius: Float = 3
-    /// Landmarks shake: the speed is taken with this time constant, seconds.
+    /// Time constant of the velocity's low-pass filter, in seconds. Landmarks are noisy.
     private static let inertia: Float = 0.06
 
+    /// Updates light, expression and motion with a frame.
+    /// - Parameters:
+    ///   - face: in pixels of the canvas.
+    ///   - head: in pixels of the searched frame.
+    ///   - height: of the canvas, in pixels.
+    ///   - elapsed: seconds since the last frame; 0: unknown.
     mutating func measure(
         _ face: borrowing Face, _ head: HeadPlacement, _ pixels: borrowing PixelReader, _ ambient: AmbientEstimate,
         height: Float,
@@ -263,7 +275,7 @@ private struct PersonState: Sendable {
         if let top, elapsed > 0 {
             let across = (now.x - top.x) / max(head.scale, 1) / elapsed
             let back = (lean.y - leans.y) / elapsed * Self.nodRadius
-            // A face that is found elsewhere was not thrown there.
+            // A jump this fast means that the face was found in another place, not that it moved there.
             let isThrown = abs(across) > 40
             let weight = 1 - exp(-elapsed / Self.inertia)
             speed = isThrown ? .zero : speed + (SIMD2(across, back) - speed) * weight
@@ -272,17 +284,17 @@ private struct PersonState: Sendable {
     }
 }
 
-/// What a layer does on a person.
+/// The state of one layer on one person.
 private struct LayerState: Sendable {
-    /// 0 (hidden) to 1 (shown); less than 0: not drawn yet.
+    /// Fade, from 0 (hidden) to 1 (shown); less than 0 before the first frame.
     private var shown: Float = -1
     private var wasShown = false
     private var wasDoing = false
-    /// When the animation began, seconds; nil: it stands at its beginning.
+    /// When the animation started, in seconds; nil: it shows its first picture.
     private var began: Double?
     var pendulum = Pendulum()
 
-    /// How the layer is drawn now.
+    /// Updates the state with a frame, and returns how to draw the layer in it.
     mutating func appearance(
         _ style: LayerStyle, isWorn: Bool, isDoing: Bool, at time: Double, elapsed: Float, _ fade: Float
     ) -> Appearance {
@@ -309,7 +321,7 @@ private struct LayerState: Sendable {
             let step = elapsed / fade
             shown += max(-step, min(step, target - shown))
         }
-        // Rounding must not leave a hint of what has gone.
+        // Rounding must not leave a trace of a hidden layer.
         if shown < 1e-3 && !isShown { shown = 0 }
         var appearance = Appearance()
         appearance.opacity = style.opacity * shown

@@ -1,31 +1,33 @@
 import Frames
 import Track
 
-/// What is done about a face that a mask is to hide when it is lost.
+/// What to do when a face that a mask should hide is lost.
 public enum LostFacePolicy: String, CaseIterable, Sendable {
-    /// Nothing: the mask is for show.
+    /// Do nothing: the mask is decoration.
     case show
-    /// Its place is covered, then the whole picture is not shown until it is found; a new face is covered before it is
-    /// found.
+    /// Cover its last position, then replace the whole picture until the face is found again. Possible new faces are
+    /// covered before they are confirmed.
     case cover
 }
 
-/// Sees to it that no face is shown that the user meant to hide, though the tracker has lost it or not found it yet.
+/// Hides faces that the tracker has lost or not confirmed yet, if the user wants faces hidden.
 ///
-/// The mask itself covers faces that are tracked, and for a moment those that are predicted. This covers the rest: what
-/// may be a face and was not refuted yet, where a face was when it was lost, and what moves on from there. It wants the
-/// placeholder shown instead of the picture until everything was searched once, and when the only face was lost for too long.
+/// The mask itself covers tracked faces, and for a moment predicted ones. This type covers the rest: candidates that
+/// aren't refuted yet, the last position of a lost face, and whatever moves away from there. It asks for the
+/// placeholder instead of the picture until everything was searched once, and when the only face has been lost for too
+/// long.
 public struct FaceCover: ~Copyable {
-    /// A face that was covered and is no longer known.
+    /// A face that was covered and is no longer tracked.
     private struct MissingFace {
         var id = 0
-        /// Round the head, pixels of the frame that was searched.
+        /// Bounding box of the head, in pixels of the searched frame.
         var place = Rect(x: 0, y: 0, width: 0, height: 0)
+        /// When the face was last seen, in seconds.
         var since = 0.0
-        /// The tracker took it for no face in the end.
+        /// Whether the tracker finally decided that it wasn't a face.
         var isRefuted = false
 
-        /// What is covered for it: more with each second.
+        /// The area to cover at a time. It grows with each second.
         func area(at time: Double) -> Rect {
             let growth = 1 + Float(time - since) * FaceCover.growth
             let (width, height) = (place.width * growth, place.height * growth)
@@ -34,50 +36,55 @@ public struct FaceCover: ~Copyable {
     }
 
     private var missing: [MissingFace] = []
+    /// Faces of the last frame.
     private var known: [MissingFace] = []
     private var boxes: [Rect] = []
     private var motion: FrameMotion?
-    /// Of each cell of the frame that was searched: when something that came from a lost face's place moved there last,
+    /// For each cell of the searched frame, when something that came from a lost face's position last moved there;
     /// seconds.
     private var moved: [Double] = []
-    /// Of the frame that was searched, pixels.
+    /// Size of the searched frame in pixels.
     private var size = (width: 0, height: 0)
+    /// Time of the last frame, in seconds.
     private var last: Double?
-    /// When a face was last there, or lost, or not everything searched yet; seconds.
+    /// The last time at which a face was tracked or missing, or the frame wasn't fully searched yet; seconds.
     private var lastDoubt = 0.0
 
-    /// A cell, of the mosaic too, as a part of the picture's longer side: a face that fills the picture has six across.
+    /// Side of a grid cell, and of a mosaic cell, relative to the picture's longer side. A face that fills the picture
+    /// is six cells wide.
     private static let cell: Float = 1 / 28
-    /// The place of a lost face is covered for so long, seconds, while the tracker looks for it there; then comes the card.
+    /// Seconds for which a lost face's position is covered while the tracker searches there. Then the placeholder is
+    /// shown.
     private static let patience = 1.5
-    /// Somebody else is still there: the place is covered for longer, seconds, and then taken for left.
+    /// Seconds for which a lost face's position is covered if other faces are tracked. Then the person is taken to have
+    /// left.
     private static let longPatience = 10.0
-    /// Nobody else is there: who was lost inside the picture may sit there unseen, and is taken for gone after so many
-    /// seconds. Until then the picture is not shown.
+    /// Seconds after which the only person is taken to have left if the face was lost inside the picture, where the
+    /// person may still sit unseen. Until then the picture isn't shown.
     private static let alonePatience = 30.0
-    /// A picture without faces is shown once nobody was there for so many seconds. On clips with 8294 labelled faces 1 s
-    /// would leave no more of them bare, 0.5 s ten more, none at all seventeen.
+    /// Seconds without any face after which the picture is shown. On clips with 8294 labelled faces, 1 s would leave no
+    /// more of them bare, 0.5 s ten more, and 0 s seventeen more.
     private static let emptyPatience = 2.0
-    /// The covered place grows by this part of its size in each second, for whoever is in it moves.
+    /// Growth of the covered area per second, relative to its size, since the person in it may move.
     private static let growth: Float = 1.2
-    /// What moved is covered for so long, seconds: a face that is there is found within half of one.
+    /// Seconds for which a moving cell stays covered. A face that is there is found within half of that.
     private static let unrest = 0.7
-    /// The part of a cell of the mosaic that must move.
+    /// Part of a cell that must have moved for the cell to count as moving.
     private static let share: Float = 0.2
-    /// As many more may be missing as are seen.
+    /// Capacity of the lists of known and missing faces.
     private static let most = 2 * Tracker.mostFaces
 
-    /// The part of the picture that the last frame's cover took, 0 to 1, whatever masks cover.
+    /// The part of the picture that was covered in the last frame, 0 to 1, without what masks cover.
     public private(set) var share: Float = 0
 
-    /// Begins with nobody.
+    /// Starts without any known face.
     public init() {
         missing.reserveCapacity(Self.most)
         known.reserveCapacity(Self.most)
         boxes.reserveCapacity(Self.most)
     }
 
-    /// Forgets all; for when nothing is to be hidden any more.
+    /// Forgets all faces. Call it when nothing has to be hidden any more.
     public mutating func reset() {
         missing.removeAll(keepingCapacity: true)
         known.removeAll(keepingCapacity: true)
@@ -85,15 +92,15 @@ public struct FaceCover: ~Copyable {
         last = nil
     }
 
-    /// Covers what the masks cannot, on the dressed frame.
+    /// Covers what masks can't, on the composed frame.
     /// - Parameters:
-    ///   - faces: of this frame, in the pixels that were searched.
-    ///   - candidateHeads: heads of what may be faces and was not refuted.
-    ///   - refuted: numbers of faces of the frame before that turned out to be none.
-    ///   - placement: from those to the canvas's.
-    ///   - hasSearchedAll: the tracker has looked everywhere once.
+    ///   - faces: of this frame, in pixels of the searched frame.
+    ///   - candidateHeads: heads of candidates that aren't refuted, in the same pixels.
+    ///   - refuted: ids of faces in the last frame that turned out not to be faces.
+    ///   - placement: map from those pixels to the canvas's.
+    ///   - hasSearchedAll: whether the tracker has searched the whole frame at least once.
     ///   - time: seconds, by the source's clock.
-    /// - Returns: false where the frame must not be shown at all.
+    /// - Returns: false if the frame must not be shown at all.
     public mutating func cover(
         _ canvas: inout Canvas, faces: [Face], candidateHeads: [Rect], refuted: [Int], placement: Affine,
         hasSearchedAll: Bool, at time: Double
@@ -114,17 +121,20 @@ public struct FaceCover: ~Copyable {
         return time - lastDoubt >= Self.emptyPatience
     }
 
-    /// Covers what may be a face in a photo, on the dressed picture.
+    /// Covers face candidates on a composed photo.
     /// - Parameters:
-    ///   - candidateHeads: heads, in the pixels that were searched.
-    ///   - placement: from those to the canvas's.
+    ///   - candidateHeads: heads, in pixels of the searched photo.
+    ///   - placement: map from those pixels to the canvas's.
     public mutating func cover(photo canvas: inout Canvas, candidateHeads: [Rect], placement: Affine) {
         reset()
         share = 0
         if !candidateHeads.isEmpty { compositeLayer(candidateHeads, isMoving: false, onto: &canvas, placement, at: 0) }
     }
 
-    /// Looks for what moves in the frame that was searched: masks move too, and a zoom moves everything.
+    /// Measures motion in the searched frame: in the output, masks move too, and a zoom moves everything.
+    /// - Parameters:
+    ///   - luma: of the searched frame.
+    ///   - faces: the tracked faces, in its pixels.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
         if size != (luma.width, luma.height) { reset() }
         size = (luma.width, luma.height)
@@ -138,14 +148,15 @@ public struct FaceCover: ~Copyable {
         Self.measureMotion(&motion, luma, boxes)
     }
 
-    // Parts of one value are lent apart from each other only as arguments.
+    // Static, because parts of one value can be borrowed separately only as arguments.
     private static func measureMotion(_ motion: inout FrameMotion?, _ luma: borrowing LumaView, _ known: [Rect]) {
         motion?.update(luma, known: known.span)
     }
 
+    /// Side of a grid cell in pixels, even.
     private static func side(_ width: Int, _ height: Int) -> Int { max(8, Int(Float(max(width, height)) * cell) & ~1) }
 
-    /// Who was lost, and who is back.
+    /// Updates the lists of missing and known faces.
     private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
         for before in known where missing.count < Self.most {
             var isThere = false
@@ -178,15 +189,16 @@ public struct FaceCover: ~Copyable {
         return between.length < max(a.width, a.height, b.width, b.height) / 2
     }
 
-    /// Whether the frame's edge cuts into the face itself. That of who sits near cuts off hair, or a shoulder, always.
+    /// Whether the frame's edge cuts into the face itself. If a person sits close to the camera, the edge always cuts
+    /// off hair or a shoulder.
     private static func isLeaving(_ place: Rect, _ size: (width: Int, height: Int)) -> Bool {
         let (middle, quarter) = (place.center, Point(place.width, place.height) / 4)
         return middle.x < quarter.x || middle.y < quarter.y || middle.x > Float(size.width) - quarter.x
             || middle.y > Float(size.height) - quarter.y
     }
 
-    /// Notes which cells move that lie at a lost face's place, or beside others that were noted before: there it went.
-    /// - Returns: whether any has of late.
+    /// Marks the moving cells in a lost face's area or next to cells that were marked before: the person went there.
+    /// - Returns: whether any cell was marked recently.
     private mutating func markMotion(at time: Double) -> Bool {
         let side = Self.side(size.width, size.height)
         let (columns, rows) = (size.width / side + 1, size.height / side + 1)
@@ -209,7 +221,8 @@ public struct FaceCover: ~Copyable {
         return isAny
     }
 
-    /// - Parameter isMoving: some cells moved of late.
+    /// Draws the mosaic over candidates, missing faces and marked cells.
+    /// - Parameter isMoving: whether any cell was marked recently.
     private mutating func compositeLayer(
         _ candidateHeads: [Rect], isMoving: Bool, onto canvas: inout Canvas, _ placement: Affine, at time: Double
     ) {
@@ -228,7 +241,7 @@ public struct FaceCover: ~Copyable {
                 max(0, min(Int((position / Float(side)).rounded(.down)) + step, count - 1))
             }
             if isMoving {
-                // Its neighbours too: what moves is larger than what of it changed.
+                // The neighbouring cells too: what moves is larger than the part of it that changed.
                 for y in cell(low.y, -1, rows)...cell(high.y, 1, rows) {
                     for x in cell(low.x, -1, columns)...cell(high.x, 1, columns)
                     where time - moved[y * columns + x] < Self.unrest { return true }

@@ -1,55 +1,61 @@
 import Frames
 import Track
 
-/// Chooses what of the picture is shown, so that the largest face fills it as in a portrait.
+/// Chooses the visible part of the picture, so that the largest face fills it like a portrait.
 ///
-/// It holds still while the head stays in a middle band. Once the head is out of it, it is followed until it is caught up
-/// with. The way there is that of a critically damped spring: it begins softly and does not swing over. All that it
-/// passes through lies between places that were wanted, each inside of the picture, so that it never leaves that.
+/// The view holds still while the head stays in a central band. When the head leaves the band, the view follows until
+/// it has caught up. It moves like a critically damped spring: it starts softly and doesn't overshoot. Every view on
+/// the way is between views that were targets, each inside the picture, so the view never leaves the picture.
 public struct FaceZoom: Sendable {
-    /// A place that is shown: the middle's x and y, and the width; pixels.
+    /// A view: its centre's x and y, and its width; pixels.
     private typealias Place = SIMD3<Float>
 
+    /// The part of the picture that may be shown, in pixels.
     private let whole: Rect
+    /// The largest zoom.
     private let most: Float
+    /// The current view.
     private var place: Place
-    /// Pixels a second.
+    /// The view's velocity, in pixels per second.
     private var speed = Place.zero
-    /// Where it goes, or stays.
+    /// The view to move to, or to stay at.
     private var target: Place
-    /// The head was out of the middle band, and is not caught up with yet.
+    /// Whether the view is following a head that left the central band.
     private var isFollowing = false
+    /// The face that is followed, and when it was last seen.
     private var face: (id: Int, seen: Double)?
     private var time: Double?
 
-    /// The part of what is shown that the head fills, from crown to chin.
+    /// The head's height from crown to chin, relative to the view's height.
     private static let headHeight: Float = 1.0 / 3
-    /// From crown to chin, eye distances: `HeadOutline`'s ellipsoid.
+    /// Height from crown to chin in eye distances, that of `HeadOutline`'s ellipsoid.
     private static let head: Float = 4.12
-    /// The ellipsoid's middle, head space.
+    /// The ellipsoid's centre in head space.
     private static let middle: SIMD3<Float> = [0, 0, 0.75]
-    /// So far above the middle of what is shown the head's is, as a part of its height: shoulders need more room than hats.
+    /// How far the head's centre is above the view's, relative to the view's height. Shoulders need more room than
+    /// hats.
     private static let above: Float = 0.05
-    /// How far the head may be from where it should be before it is followed, as a part of what is shown.
+    /// How far the head may move from its intended position before the view follows, relative to the view's size.
     private static let band: Float = 0.1
-    /// By how much it may be too large or too small, as a logarithm.
+    /// How much the head may be too large or too small, as a natural logarithm of the ratio.
     private static let sizeBand: Float = 0.18
-    /// It is caught up with when it is so near, as a part of what is shown.
+    /// The distance to the target at which the view has caught up, relative to the view's width.
     private static let caught: Float = 0.02
-    /// The spring's frequency, radians a second: a step is done to 2 % in 1.2 s.
+    /// The spring's angular frequency, in radians per second: 98 % of a step is done in 1.2 s.
     private static let frequency: Float = 5
-    /// So near and so slow it is there, as parts of the width (and of that a second): a third of a pixel at 1280.
+    /// Distance, relative to the view's width, and speed, in view widths per second, at which the view stops. The
+    /// distance is a third of a pixel at 1280.
     private static let (nearEnough, slowEnough): (Float, Float) = (1.0 / 4000, 1.0 / 1000)
-    /// A face that is not seen for so long, seconds, is not waited for.
+    /// Seconds for which the view waits for a face that isn't seen.
     private static let patience = 2.0
-    /// Whoever was followed stays it while nobody is so much larger.
+    /// Size ratio at which the view changes to another, larger face.
     private static let larger: Float = 1.25
-    /// A longer pause between frames, seconds, is no time to move in.
+    /// The most seconds between two frames that count as time to move in.
     private static let longest = 0.1
 
-    /// Begins with all.
+    /// Starts with the whole part.
     /// - Parameters:
-    ///   - part: what may be shown, pixels of the frames in which faces are searched.
+    ///   - part: what may be shown, in pixels of the frames in which faces are searched.
     ///   - most: the largest zoom.
     public init(in part: PixelRect, most: Double) {
         whole = Rect(part)
@@ -58,10 +64,11 @@ public struct FaceZoom: Sendable {
         target = place
     }
 
-    /// What is shown of the next frame; it always has the shape of all that may be.
+    /// Moves the view for the next frame. It always has the shape of the whole part.
     /// - Parameters:
-    ///   - faces: of the frame.
+    ///   - faces: of the frame, in its pixels.
     ///   - time: seconds, by the source's clock.
+    /// - Returns: the view, in pixels.
     public mutating func update(_ faces: borrowing [Face], at time: Double) -> Rect {
         let elapsed = Float(self.time.map { max(0, min(time - $0, Self.longest)) } ?? 0)
         self.time = time
@@ -78,6 +85,7 @@ public struct FaceZoom: Sendable {
         return shown
     }
 
+    /// The face to follow: the one that was followed, unless another one is clearly larger.
     private func largest(_ faces: borrowing [Face]) -> (id: Int, head: HeadPlacement)? {
         var (best, kept): (Int?, Int?) = (nil, nil)
         for i in faces.indices {
@@ -90,6 +98,7 @@ public struct FaceZoom: Sendable {
         return (faces[chosen].id, faces[chosen].head)
     }
 
+    /// The intended view for a head.
     private func place(for head: HeadPlacement) -> Place {
         let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), most))
         let (width, height) = (whole.width / zoom, whole.height / zoom)
@@ -103,7 +112,7 @@ public struct FaceZoom: Sendable {
                 clamped(middle.y + Self.above * height, whole.y, whole.height, height), width))
     }
 
-    /// What is shown at rest begins and ends between even pixels, for that is scaled at a third of the cost.
+    /// Rounds the view to even pixels, at which a still view is scaled at a third of the cost.
     private func onWholePixels(_ place: Place) -> Place {
         let width = Self.even(place.z)
         guard width < whole.width else { return place }
@@ -116,6 +125,7 @@ public struct FaceZoom: Sendable {
 
     private var shape: Float { whole.height / whole.width }
 
+    /// Whether an intended view is outside the band around the target.
     private func isOut(_ wanted: Place) -> Bool {
         let off = wanted - target
         let ratio = wanted.z / target.z
@@ -123,7 +133,7 @@ public struct FaceZoom: Sendable {
             || max(ratio, 1 / ratio) > exp(Self.sizeBand)
     }
 
-    /// The spring's exact motion towards a target that holds for this frame.
+    /// Advances by the spring's exact motion, with a target that is constant for the frame.
     private mutating func step(_ elapsed: Float) {
         let off = place - target
         let push = (speed + off * Self.frequency) * elapsed
@@ -139,7 +149,7 @@ public struct FaceZoom: Sendable {
     }
 
     private var shown: Rect {
-        // Rounding must not lead outside.
+        // Rounding must not move the view outside the part.
         let part = min(1, place.z / whole.width)
         let isStill = place == target && speed == .zero && part < 1
         let (width, exact) = (whole.width * part, whole.height * part)

@@ -2,59 +2,63 @@ import Frames
 import JSON
 import Track
 
-/// What a face may wear: layers, drawn in order. Described by a folder with `mask.json` and its art.
+/// A mask: layers that are drawn on faces, in order. It is described by a folder with `mask.json` and its art.
 public struct Mask: Sendable {
     /// The folder's name.
     public let name: String
-    /// For people; the name where `mask.json` gives none.
+    /// The title for people; the name if `mask.json` has none.
     public let title: String
-    /// Who drew it; may be empty.
+    /// The author; may be empty.
     public let author: String
-    /// Under which terms; may be empty.
+    /// The licence; may be empty.
     public let licence: String
-    /// Words to find it by.
+    /// Search terms.
     public let tags: [String]
-    /// In the order in which they are drawn.
+    /// The layers in drawing order.
     public let layers: [MaskLayer]
-    /// What is done where the face is lost.
+    /// What to do when the face is lost.
     public var onLostFace = LostFacePolicy.show
-    /// Of the whole mask, 0...1: the user's, beside each layer's own.
+    /// The opacity of the whole mask, 0...1. The user sets it; it multiplies each layer's own.
     public var opacity: Float = 1
-    /// Whose it is among those who wear something; nil: everybody's.
+    /// The share of people who wear it; nil: everybody.
     public var personSlot: PersonSlot?
-    /// Which of all loadings of masks made this one: what is kept for a mask from frame to frame stays while this does.
+    /// Number of the load that made this mask, from 1; 0 if it isn't counted. State that is kept for a mask from frame
+    /// to frame persists while the edition stays the same.
     public var edition = 0
 }
 
-/// A mask for some people alone: of those who come, counted through, each so-manieth.
+/// A share of people: every `of`-th person in order of arrival.
 public struct PersonSlot: Equatable, Sendable {
-    /// From 0.
+    /// Index of the share's first person in order of arrival, from 0.
     public let number: Int
-    /// How many take turns.
+    /// Number of shares.
     public let of: Int
 
-    /// - Precondition: `number` is less than `of`.
+    /// Makes a share.
+    /// - Precondition: `number` is at least 0 and less than `of`.
     public init(_ number: Int, of: Int) {
         precondition(number >= 0 && number < of, "a turn is one of several")
         (self.number, self.of) = (number, of)
     }
 }
 
-/// The masks that were found, by name. Nothing is drawn or decoded before a mask is loaded.
+/// The installed masks by name. Nothing is drawn or decoded before a mask is loaded.
 public struct MaskLibrary: Sendable {
     /// Each mask's folder, sorted by name.
     public let folders: [(name: String, path: String)]
 
-    /// Masks may include masks that include masks: deeper than this is a mistake.
+    /// Levels of includes. Masks may include masks that include masks, but deeper nesting is a mistake.
     private static let includeLimit = 4
-    /// A mask that includes more than this, counted through all levels, is a mistake or an attack.
+    /// The most includes of a mask, through all levels. More are a mistake or an attack.
     private static let mostIncludes = 32
-    /// The same for layers.
+    /// The most layers of a mask, through all levels of includes.
     static let mostLayers = 64
-    /// Bytes of a description; the longest that comes along has a fiftieth of it.
+    /// The most bytes of a `mask.json`. The longest that comes with Guise has a fiftieth of it.
     static let largestDescription = 256 << 10
 
-    /// - Parameter searchPaths: folders of mask folders; where two hold the same name, the first has it.
+    /// Finds the masks.
+    /// - Parameter searchPaths: folders that contain mask folders; if several contain the same name, the first one
+    ///   wins.
     public init(searchPaths: [String]) {
         var found: [String: String] = [:]
         for place in searchPaths {
@@ -65,11 +69,11 @@ public struct MaskLibrary: Sendable {
         folders = found.map { (name: $0.key, path: $0.value) }.sorted { $0.name < $1.name }
     }
 
-    /// Sorted.
+    /// The names of all masks, sorted.
     public var names: [String] { folders.map(\.name) }
 
-    /// Reads a mask and makes its art ready.
-    /// - Throws: `Problem` with the file, line and key of what is wrong; no other mask is touched by it.
+    /// Loads a mask and prepares its art.
+    /// - Throws: `Problem` with the file, line and key of the error. No other mask is affected.
     public func load(_ name: String, for target: ArtTarget) throws -> Mask {
         var left = LoadLimits()
         return try ArtBudget.$current.withValue(ArtBudget()) {
@@ -77,7 +81,7 @@ public struct MaskLibrary: Sendable {
         }
     }
 
-    /// What one mask may still ask for.
+    /// The includes and layers that a mask may still have.
     private struct LoadLimits {
         var includes = MaskLibrary.mostIncludes
         var layers = MaskLibrary.mostLayers
@@ -96,7 +100,7 @@ public struct MaskLibrary: Sendable {
         let file = "\(folder)/mask.json"
         let text = try contents(of: try Art.resolvePath(folder, "mask.json"), limit: Self.largestDescription)
         var fields = try Fields(try JSON(text, file: file), file: file)
-        // For editors, which find the keys by it.
+        // For editors, which find the schema by it.
         _ = try fields.string("$schema", default: "")
         _ = try fields.integer("version", in: 1...1)
         let title = try fields.string("title", default: name)
@@ -137,8 +141,8 @@ public struct MaskLibrary: Sendable {
 
     private func folder(of name: String) -> String? { folders.first { $0.name == name }?.path }
 
-    /// A mask's name with those of all that it includes, as far as its description can be read: what an edit of this
-    /// mask may touch.
+    /// The names of a mask and of all masks that it includes, as far as their descriptions can be read: an edit of any
+    /// of them may affect this mask.
     func includeClosure(of name: String) -> [String] {
         var names = [name]
         var next = 0
@@ -153,7 +157,7 @@ public struct MaskLibrary: Sendable {
         description(of: name)?["include"]?.elements.compactMap(\.string) ?? []
     }
 
-    /// `mask.json` as it stands; nil where it cannot be read.
+    /// The parsed `mask.json`; nil if it can't be read.
     func description(of name: String) -> JSON? {
         guard let folder = folder(of: name), let path = try? Art.resolvePath(folder, "mask.json"),
             let text = try? contents(of: path, limit: Self.largestDescription)
@@ -161,13 +165,14 @@ public struct MaskLibrary: Sendable {
         return try? JSON(text, file: path)
     }
 
-    /// Tells whether a mask, or one that it includes, was edited.
+    /// The versions of all files of a mask and of the masks that it includes. They differ after an edit.
     public func fileVersions(of name: String) -> [FileVersion] {
         includeClosure(of: name).flatMap { folder(of: $0).map { treeVersions(in: $0) } ?? [] }
     }
 }
 
-/// The files and folders of a mask's folder, itself first. Bounded: nobody's art lies deeper, or in more files.
+/// The versions of the files and folders in a mask's folder, itself first. Bounded: no real mask's art is nested
+/// deeper, or has more files.
 func treeVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
     guard let own = FileVersion(folder) else { return [] }
     var found = [own]

@@ -2,34 +2,35 @@ import Foundation
 import Frames
 import Synchronization
 
-/// A mask that somebody wants to wear, and how.
+/// A mask that the user selected, with its options.
 public struct MaskSelection: Equatable, Sendable {
     /// The mask's name.
     public var mask: String
-    /// 0...1.
+    /// The opacity of the whole mask, 0...1.
     public var opacity: Float = 1
-    /// By the names that the mask's layers give to what may be chosen: colours ("#rrggbb"), texts, palettes.
+    /// Values of the mask's options, by the names that its layers give them: colours ("#rrggbb"), texts, palettes.
     public var choices: [String: String] = [:]
 
-    /// Who wears it; nil: everybody.
+    /// The share of people who wear it; nil: everybody.
     public var personSlot: PersonSlot?
 
-    /// As its author made it.
+    /// Selects a mask as its author made it.
     public init(_ mask: String) { self.mask = mask }
 }
 
-/// Loads masks beside the frame loop: reads, decodes and draws their art on a thread of its own, and hands over whole
-/// masks, which the loop puts on between two frames. If one of the requested masks can't be loaded, nothing changes, so that
-/// a mistake never takes off a mask that hides a face. Watches the folders of the masks in use: an edit shows at once; an
-/// invalid one is reported once and leaves the last valid mask on.
+/// Loads masks on a thread of its own: reads, decodes and renders their art, and hands complete masks to the frame
+/// loop, which replaces its masks between two frames. If one of the selected masks can't be loaded, nothing changes, so
+/// that a mistake never removes a mask that hides a face. Watches the folders of the masks in use: an edit takes effect
+/// at once, and an invalid one is reported once and leaves the last valid mask in use.
 ///
-/// The loop's part, `news`, is one atomic load while nothing is new; it neither waits nor allocates then.
+/// In the frame loop, `hasUpdate(since:)` and `update(since:)` are one atomic load while nothing has changed. They
+/// neither wait nor allocate then.
 public final class MaskLoader: Sendable {
     private struct State {
         var selections: [MaskSelection]
-        /// What is to be worn now.
+        /// The masks to use now.
         var fresh: [Mask]
-        /// What the loop gave back: freed here, for that takes its time.
+        /// Masks that the frame loop no longer uses. The loader's thread frees them, because that takes time.
         var spent: [[Mask]] = []
         var isOpen = true
     }
@@ -37,18 +38,18 @@ public final class MaskLoader: Sendable {
     private let log: @Sendable (String) -> Void
     private let wakeEvent: WakeEvent
     private let state: Mutex<State>
-    /// Counts what was put on the shelf.
+    /// Number of changes of `State.fresh`.
     private let generation = Atomic<Int>(0)
-    /// Until the thread has it.
+    /// The loaded masks, until the thread takes them over.
     private let loaded: Mutex<LoadedMasks?>
 
-    /// An editor's save is over when nothing changed for so many milliseconds.
+    /// Milliseconds without a change after which an editor has finished saving.
     private static let quiet: CInt = 100
 
-    /// Loads all that is wished for, and returns when it is there.
+    /// Loads the selected masks, and returns when they are ready.
     /// - Parameters:
-    ///   - searchPaths: folders of mask folders; where two hold the same name, the first has it.
-    ///   - log: says one line to the user; called by the room's thread too.
+    ///   - searchPaths: folders that contain mask folders; if several contain the same name, the first one wins.
+    ///   - log: reports one line to the user; called from the loader's thread too.
     /// - Throws: `Problem` if one of the masks can't be loaded.
     public init(
         searchPaths: [String], target: ArtTarget, selections: [MaskSelection], log: @escaping @Sendable (String) -> Void
@@ -63,25 +64,26 @@ public final class MaskLoader: Sendable {
         self.loaded = Mutex(loaded)
     }
 
-    // MARK: - for those who choose
+    // MARK: - Selecting masks
 
-    /// Changes what is worn, in the order in which it is drawn. Returns at once: it shows when it is loaded. If
-    /// one of them can't be loaded, that is reported, and `selections` returns to the current masks.
+    /// Selects masks, in drawing order. Returns at once; the masks change when all are loaded. If one of them can't be
+    /// loaded, the error is logged and `selections` returns to the current masks.
     public func select(_ selections: [MaskSelection]) {
         state.withLock { $0.selections = selections }
         wakeEvent.signal()
     }
 
-    /// What was asked for last.
+    /// The masks that were selected last.
     public var selections: [MaskSelection] { state.withLock { $0.selections } }
 
-    // MARK: - for the frame loop
+    // MARK: - For the frame loop
 
-    /// True where `news` has something.
+    /// Whether `update(since:)` has new masks.
+    /// - Parameter seen: the count of changes that `update(since:)` has set.
     public func hasUpdate(since seen: Int) -> Bool { generation.load(ordering: .acquiring) != seen }
 
-    /// What is to be worn now, if that has changed.
-    /// - Parameter seen: the caller's count of changes; 0 at first.
+    /// The masks to use now; nil if they haven't changed.
+    /// - Parameter seen: the caller's count of changes; 0 at first. Updated.
     public func update(since seen: inout Int) -> [Mask]? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
@@ -89,12 +91,12 @@ public final class MaskLoader: Sendable {
         return state.withLock { $0.fresh }
     }
 
-    /// What is worn at first.
+    /// The current masks.
     public var masks: [Mask] { state.withLock { $0.fresh } }
 
-    /// Takes what is no longer worn, to free it beside the loop.
+    /// Takes masks that are no longer used, to free them outside the frame loop.
     public func recycle(_ masks: consuming [Mask]) {
-        // Moved onto the shelf: no reference stays here, that might be the last one.
+        // Moved into the state: a reference that stays here could be the last one.
         var giving: [Mask]? = consume masks
         state.withLock { state in
             if let given = giving.take() { state.spent.append(given) }
@@ -102,20 +104,20 @@ public final class MaskLoader: Sendable {
         wakeEvent.signal()
     }
 
-    // MARK: - the thread
+    // MARK: - The loader's thread
 
-    /// Begins to listen to wishes, and to watch the folders of what is worn.
-    /// - Parameter wake: rung when there is news.
+    /// Starts the thread, which loads selected masks and watches the folders of the masks in use.
+    /// - Parameter wake: signalled when there are new masks.
     public func start(signaling wake: WakeEvent? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
         let thread = Thread { [self] in run(loaded, wake) }
         thread.name = "dressing room"
-        // As a main thread's: what reads strangers' files goes some levels deep.
+        // As large as the main thread's: parsers of strangers' files recurse some levels deep.
         thread.stackSize = 8 << 20
         thread.start()
     }
 
-    /// Ends the thread.
+    /// Ends the thread. Returns at once.
     public func close() {
         state.withLock { $0.isOpen = false }
         wakeEvent.signal()
@@ -130,10 +132,11 @@ public final class MaskLoader: Sendable {
                 defer { state.spent = [] }
                 return (state.selections, state.isOpen, state.spent)
             }
-            // Megabytes are freed here, not while the frame loop may wait for the lock.
+            // Frees megabytes here, outside the lock that the frame loop may wait for.
             _ = consume spent
             guard isOpen else { return }
-            // Watched before it is read, so that no edit falls between; what is included is known after reading only.
+            // Watch before reading, so that no edit is missed in between. The included masks are known only after
+            // reading.
             var folders = loaded.folders(for: selections)
             while true {
                 watch.set(files: folders.files, names: folders.names)
@@ -142,7 +145,7 @@ public final class MaskLoader: Sendable {
                 folders = now
             }
             let before = loaded.masks
-            // On a copy: the current masks stay if one can't be loaded.
+            // Load into a copy: the current masks stay if one can't be loaded.
             var fresh = loaded
             let lines = fresh.load(selections)
             if let problem = fresh.loadError {
@@ -166,7 +169,7 @@ public final class MaskLoader: Sendable {
                 wake?.signal()
             }
             lines.forEach(log)
-            // What may be wished for next is made ready meanwhile, piece by piece: a wish goes first.
+            // Preload what may be selected next, mask by mask, until there is a new selection.
             while state.withLock({ $0.selections == selections && $0.isOpen }), loaded.preloadNext() {}
             guard state.withLock({ $0.selections == selections && $0.isOpen }) else { continue }
             watch.wait(quiet: Self.quiet)
@@ -174,42 +177,45 @@ public final class MaskLoader: Sendable {
     }
 }
 
-/// What is worn, mask by mask, with what its files were when it was loaded. Knows nothing of threads.
+/// The masks in use, with the versions of the files that each was loaded from. Knows nothing of threads.
 struct LoadedMasks: Sendable {
     private struct LoadedMask {
         var selection: MaskSelection
         let fileVersions: [FileVersion]
-        /// Nil: none could ever be loaded.
+        /// The last valid version; nil if there is none.
         var mask: Mask?
-        /// What is wrong with it as it is now.
+        /// The error of the current version; nil if it is valid.
         let problem: (any Error)?
     }
 
     private let searchPaths: [String]
     private let target: ArtTarget
     private var loaded: [LoadedMask] = []
-    /// What was worn, or may be next, the newest last.
+    /// Masks that were in use or may be next, from the oldest to the newest.
     private var cached: [LoadedMask] = []
-    /// Masks that could not be made ready, with their files' marks: not tried again as they are.
+    /// Masks that couldn't be preloaded, with the versions of their files. They aren't tried again until the files
+    /// change.
     private var failedPreloads: [String: [FileVersion]] = [:]
-    /// Counts masks that were loaded.
+    /// Number of masks loaded so far.
     private var editions = 0
 
-    /// Masks kept ready beside what is worn: what a hot key is likely to ask for. Their art takes a megabyte each.
+    /// The most masks kept ready beside those in use: those that a hot key is likely to ask for. The art of each takes
+    /// a megabyte.
     private static let maxCached = 6
 
     init(searchPaths: [String], target: ArtTarget) { (self.searchPaths, self.target) = (searchPaths, target) }
 
-    /// In the order in which they are drawn.
+    /// The masks in use, in drawing order.
     var masks: [Mask] { loaded.compactMap(\.mask) }
 
     var selections: [MaskSelection] { loaded.map(\.selection) }
 
-    /// The error of the first mask that could never be loaded; nil if all are on, at least in an older version.
+    /// The error of the first selected mask that was never valid; nil if a version of each is loaded, even if an older
+    /// one.
     var loadError: (any Error)? { loaded.first { $0.mask == nil }?.problem }
 
-    /// Loads what is wished for, and not there or no longer as it was.
-    /// - Returns: what the user should know, and has not been told.
+    /// Loads the selected masks that aren't loaded yet, or have changed.
+    /// - Returns: lines for the user that weren't reported before.
     mutating func load(_ selections: [MaskSelection]) -> [String] {
         let library = MaskLibrary(searchPaths: searchPaths)
         var lines: [String] = []
@@ -217,7 +223,7 @@ struct LoadedMasks: Sendable {
         for selection in selections {
             let fileVersions = library.fileVersions(of: selection.mask)
             let same = loaded.firstIndex { $0.selection.mask == selection.mask }
-            // Each rail is taken once: the same mask may be worn twice.
+            // Each loaded mask is taken only once: the same mask may be selected twice.
             let before = same.map { loaded.remove(at: $0) } ?? takeCached(selection, fileVersions)
             if var kept = before, kept.fileVersions == fileVersions, kept.selection.choices == selection.choices {
                 kept.selection = selection
@@ -234,9 +240,9 @@ struct LoadedMasks: Sendable {
         return lines
     }
 
-    /// Loads one of the masks beside the one that was put on last, by name, where it is not at hand: `next` and
-    /// `previous` lead there.
-    /// - Returns: true where there may be more to do.
+    /// Preloads one of the neighbours, by name, of the last mask in use: the commands `next` and `previous` select
+    /// those.
+    /// - Returns: true if there may be more to preload.
     mutating func preloadNext() -> Bool {
         guard let last = loaded.last?.selection.mask else { return false }
         let library = MaskLibrary(searchPaths: searchPaths)
@@ -250,7 +256,7 @@ struct LoadedMasks: Sendable {
             guard failedPreloads[name] != fileVersions else { continue }
             var lines: [String] = []
             let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, &lines)
-            // Told when somebody wants to wear it.
+            // An error is reported when the mask is selected.
             if loadedMask.problem == nil { cache(loadedMask) } else { failedPreloads[name] = fileVersions }
             ArtReader.shutDownRenderer()
             return true
@@ -265,7 +271,7 @@ struct LoadedMasks: Sendable {
         if cached.count > Self.maxCached { cached.removeFirst() }
     }
 
-    /// What was kept of a mask, if it is what is wished for.
+    /// Removes a mask from the cache, and returns it if it has the wanted files and options.
     private mutating func takeCached(_ selection: MaskSelection, _ fileVersions: [FileVersion]) -> LoadedMask? {
         guard let place = cached.firstIndex(where: { $0.selection.mask == selection.mask }) else { return nil }
         let loadedMask = cached.remove(at: place)
@@ -299,8 +305,8 @@ struct LoadedMasks: Sendable {
         }
     }
 
-    /// The folders in which a change may change what is worn: those of the masks and of what they include, wherever they
-    /// are or would be, and those in which they would be found.
+    /// The folders to watch: those of the selected masks and of the masks that they include, wherever they are or would
+    /// be, and those in which masks are searched for.
     func folders(for selections: [MaskSelection]) -> (files: [String], names: [String]) {
         let library = MaskLibrary(searchPaths: searchPaths)
         let family = Set(selections.flatMap { library.includeClosure(of: $0.mask) })
@@ -311,7 +317,7 @@ struct LoadedMasks: Sendable {
         return (files, searchPaths.compactMap(Self.nearestExisting))
     }
 
-    /// The folder itself, or the nearest one above it that is there.
+    /// The folder itself, or its nearest existing ancestor.
     private static func nearestExisting(_ folder: String) -> String? {
         var folder = folder[...]
         while !folder.isEmpty, !isFolder(String(folder)) {

@@ -1,16 +1,16 @@
 import Frames
 import JSON
 
-/// What a mask lets its wearer choose.
+/// An option of a mask that the user can set.
 public enum MaskOption: Equatable, Sendable {
-    /// "#rrggbb".
+    /// A colour, "#rrggbb".
     case color
-    /// One of these names.
+    /// A palette, by one of these names.
     case palette([String])
-    /// Any words.
+    /// Any text of 1 to 200 characters.
     case text
 
-    /// Whether this is one of them.
+    /// Whether a value is valid for the option.
     public func allows(_ value: String) -> Bool {
         switch self {
         case .color: Color(value) != nil
@@ -19,7 +19,7 @@ public enum MaskOption: Equatable, Sendable {
         }
     }
 
-    /// Its name in the control protocol.
+    /// The option's kind in the control protocol.
     public var kind: String {
         switch self {
         case .color: "color"
@@ -28,7 +28,7 @@ public enum MaskOption: Equatable, Sendable {
         }
     }
 
-    /// What is allowed, for messages.
+    /// The allowed values in words, for messages.
     public var words: String {
         switch self {
         case .color: "a colour such as #d02030"
@@ -38,31 +38,31 @@ public enum MaskOption: Equatable, Sendable {
     }
 }
 
-/// What a mask says of itself, without its art.
+/// A mask's description, without its art.
 public struct MaskSummary: Equatable, Sendable {
     /// The folder's name.
     public let name: String
-    /// For people.
+    /// The title for people.
     public let title: String
-    /// Who drew it; may be empty.
+    /// The author; may be empty.
     public let author: String
-    /// Words to find it by.
+    /// Search terms.
     public let tags: [String]
-    /// What may be chosen, by name.
+    /// The options by name.
     public let choices: [String: MaskOption]
-    /// What holds where nothing was chosen, by the same names.
+    /// Default values of the options, by the same names.
     public let defaults: [String: String]
-    /// Whether each may wear it alone: nothing of it is drawn on the whole picture, and it hides nobody.
+    /// Whether single people can wear it: it draws nothing on the whole picture, and doesn't hide faces.
     public let isPersonal: Bool
-    /// Whether it is worn so that nobody sees the face.
+    /// Whether the mask is meant to hide the face.
     public let isHiding: Bool
 }
 
 extension MaskLibrary {
-    /// The labels of all masks that can be read, by name. Reads their descriptions alone.
+    /// Summaries of all masks that can be read, sorted by name. Reads only their descriptions.
     public var summaries: [MaskSummary] { names.compactMap(summary) }
 
-    /// Nil where there is no such mask, or its description cannot be read.
+    /// The summary of a mask; nil if there is no such mask, or its description can't be read.
     public func summary(of name: String) -> MaskSummary? {
         guard let json = description(of: name) else { return nil }
         var found = OptionCollector()
@@ -75,14 +75,14 @@ extension MaskLibrary {
             isPersonal: found.isPersonal, isHiding: found.isHiding)
     }
 
-    /// What the descriptions of a mask and of those that it includes say.
+    /// Collects options from the descriptions of a mask and of the masks that it includes.
     private struct OptionCollector {
         var choices: [String: MaskOption] = [:]
         var defaults: [String: String] = [:]
         var isPersonal = true
         var isHiding = false
 
-        /// Kinds of layers that are drawn on the picture; a text is where it is not pinned to a face.
+        /// Kinds of layers that are drawn on the whole picture. A text layer is too, unless it is pinned to a face.
         private static let wide = ["swap", "effect", "frame", "particles"]
 
         mutating func collect(from description: JSON) {

@@ -1,36 +1,37 @@
 import Frames
 
-/// A picture with words, which the output shows where there is no face to show: that nobody watches, that it is paused,
-/// what is wrong.
+/// An image with a text, which the output shows when there is no face to show: nobody is watching, Guise is paused, or
+/// something is wrong.
 public enum PlaceholderImage {
-    /// Letters on a line: what is longer is broken between words.
+    /// The most characters on a line. Longer text is wrapped between words.
     private static let lineLength = 58
-    /// Lines below the title; what is left over is cut off.
+    /// The most lines below the title. The rest is cut off.
     private static let mostLines = 5
 
-    /// A frame with the card, without words if they can't be drawn. As slow as `draw`.
+    /// A frame with the placeholder, without the text if it can't be drawn. As slow as `draw`.
     public static func frame(title: String, text: String, _ layout: FrameLayout) -> Frame {
         var frame = Frame(layout)
         try? draw(title: title, text: text, into: &frame)
         return frame
     }
 
-    /// Draws it over the whole frame. Takes some milliseconds, and a process of its own: not for the frame loop.
+    /// Draws the placeholder over the whole frame. Takes some milliseconds and starts a separate process, so don't call
+    /// it in the frame loop.
     /// - Parameters:
     ///   - title: a few words.
     ///   - text: one or two sentences; may be empty.
-    /// - Throws: `Problem` where it cannot be drawn; the frame is plain then.
+    /// - Throws: `Problem` if the text can't be drawn. The frame then has the plain background.
     public static func draw(title: String, text: String, into frame: inout Frame) throws {
         frame.fillPlaceholderBackground()
         let layout = frame.layout
         let art = try Art(svg: svg(title, lines(of: text), layout), density: 1, range: layout.range)
-        // The first pixel's centre is a whole number, its edge half a pixel before.
+        // Whole coordinates are pixel centres, so the first pixel's edge is at -0.5.
         guard let level = art.levels.first, let toArt = level.map.inverse else { return }
         let place = Affine(a: 1, b: 0, c: 0, d: 1, tx: -0.5, ty: -0.5)
         blend(level.sprite, by: place.after(toArt), opacity: 1, onto: &frame)
     }
 
-    /// A mask with two eyes, the title and the lines, in the middle of the picture.
+    /// The SVG of a mask with two eyes, the title and the lines, in the middle of the picture.
     private static func svg(_ title: String, _ lines: [String], _ layout: FrameLayout) -> String {
         let (width, height) = (Double(layout.width), Double(layout.height))
         let unit = min(height / 100, width / 120)
@@ -44,7 +45,7 @@ public enum PlaceholderImage {
                 fill="\(i == 0 ? "#eef2f6" : "#a9b6c4")">\(xml(line))</text>
                 """
         }
-        // Drawn in a box of 20x9 units about its middle.
+        // The mask is drawn in a box of 20x9 units around its centre.
         return """
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(width) \(height)">\
             <g transform="translate(\(width / 2) \(middle - 6 * unit)) scale(\(unit))">\
@@ -56,6 +57,7 @@ public enum PlaceholderImage {
             """
     }
 
+    /// Wraps a text into lines.
     private static func lines(of text: String) -> [String] {
         var lines: [String] = []
         for word in text.split(separator: " ") {

@@ -1,23 +1,25 @@
 import CVision
 import Frames
 
-/// Turns and mirrors a source's frames, sample by sample, before anything else is done with them: faces are tracked, and
-/// masks are worn, by who is seen in the mirror. Owns what it makes; asks for no memory of its own once made.
+/// Rotates and mirrors a source's frames before anything else is done with them, so that tracking and masks work on the
+/// picture that the user sees. Owns its buffers and allocates nothing after `init`.
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// The unsafe calls to the C shim are in this file only.
 public struct Rotator: ~Copyable {
-    /// The layout of the frames that come.
+    /// The layout of the input frames.
     public let input: FrameLayout
-    /// The last frame, turned.
+    /// The last frame, rotated and mirrored.
     public private(set) var frame: Frame
 
+    /// Clockwise rotation in quarter turns.
     private let quarters: Int
     private let isMirrored: Bool
-    /// The input in planes that can be turned; one pixel where its own can.
+    /// The input, converted to a planar format; one pixel if the input's own format can be rotated.
     private var planes: Frame
+    /// Whether the input's own format can be rotated.
     private let isPlanar: Bool
 
-    /// Prepares for frames of this layout.
+    /// Allocates buffers for frames of this layout.
     public init(from input: FrameLayout, rotation: ViewTransform.Rotation, isMirrored: Bool) {
         let format = Self.format(for: input, isAcross: rotation.isAcross)
         let (width, height) = (input.width, input.height)
@@ -33,9 +35,9 @@ public struct Rotator: ~Copyable {
                 range: input.range))
     }
 
-    /// Leaves the picture, turned and mirrored, in `frame`.
-    /// - Precondition: it has the layout that the turner was made for.
-    /// - Throws: `system` where OpenCV has no memory.
+    /// Rotates and mirrors a frame into `frame`.
+    /// - Precondition: the view has the layout `input`.
+    /// - Throws: `system` if OpenCV runs out of memory.
     public mutating func rotate(_ view: borrowing FrameView) throws(Problem) {
         precondition(view.layout == input, "frames have the turner's layout")
         if isPlanar {
@@ -46,15 +48,16 @@ public struct Rotator: ~Copyable {
         }
     }
 
-    /// Planes whose chroma lies alike before and after.
+    /// The planar format whose chroma samples match pixels in the same way before and after the rotation.
     private static func format(for layout: FrameLayout, isAcross: Bool) -> PixelFormat {
         if layout.format == .gray { return .gray }
-        // The last sample of an odd row stands for one pixel, and would for two as the first.
+        // With odd sizes, the last chroma sample of a row covers one pixel. After mirroring it is the first, and would
+        // cover two.
         if layout.width % 2 != 0 || layout.height % 2 != 0 { return .i444 }
         return switch layout.format {
         case .i444: .i444
         case .nv12, .i420: .i420
-        // Half as many across would become half as many down.
+        // A rotation by a quarter turns chroma with half the columns into chroma with half the rows.
         default: isAcross ? .i420 : .i422
         }
     }
@@ -74,7 +77,7 @@ public struct Rotator: ~Copyable {
             precondition(plane.offset + (plane.rows - 1) * plane.stride + plane.rowBytes <= bytes.count)
             let result = unsafe view.bytes.withUnsafeBufferPointer { given in
                 unsafe bytes.withUnsafeMutableBufferPointer { made in
-                    // The shim does not write to a source; C has no word for a plane that is const only here.
+                    // The shim doesn't write to the source; `cvision_plane` has no const variant.
                     let from = unsafe cvision_plane(
                         samples: UnsafeMutablePointer(mutating: given.baseAddress.map { unsafe $0 + source.offset }),
                         width: CInt(source.rowBytes), height: CInt(source.rows), stride: source.stride)

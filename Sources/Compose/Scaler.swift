@@ -1,38 +1,39 @@
 import CVision
 import Frames
 
-/// Brings a source's frames to an output's fixed size and format: scaled with their shape kept, black bars beside them.
-/// Or a part of each, which may move from frame to frame. Owns what lies between; asks for no memory of its own once made (OpenCV does for a moment, when it scales).
+/// Converts a source's frames to an output's size and format: scaled with their aspect ratio kept, with black bars, as
+/// letterbox or pillarbox. Or shows a part of each frame, which may move from frame to frame. Owns its buffers and
+/// allocates nothing after `init` (OpenCV does for a moment, when it scales).
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// The unsafe calls to the C shim are in this file only.
 public struct Scaler: ~Copyable {
-    /// The layout of the frames that come.
+    /// The layout of the input frames.
     public let input: FrameLayout
-    /// The layout of the frames that go.
+    /// The layout of the output frames.
     public let output: FrameLayout
-    /// From input pixels to output pixels: scales and shifts only.
+    /// The map from input pixels to output pixels. It only scales and translates.
     public private(set) var map: Affine
-    /// What of the input may be shown.
+    /// The part of the input that may be shown, in pixels.
     public let part: PixelRect
 
-    /// Where the picture lies in the output; the rest is black.
+    /// The picture's place in the output, in pixels. The rest is black.
     public let region: PixelRect
-    /// What is shown: all of `part`, or a place within it.
+    /// The visible part of the input, in pixels: all of `part`, or a rectangle inside it.
     private var shown: Rect
-    /// Something else than the whole in the same size is, or may be, shown.
+    /// Whether anything other than the whole input at its own size is, or may be, shown.
     private let isScaled: Bool
     private let isSameSize: Bool
     private let canMove: Bool
     private let isPacked: Bool
-    /// The input in planes of its own; one pixel where it needs none.
+    /// The input, converted to a planar format; one pixel if it needs no conversion.
     private var planes: Frame
-    /// The output in planes, in the input's range; one pixel where nothing is scaled.
+    /// The output in a planar format, in the input's range; one pixel if nothing is scaled.
     private var canvas: Frame
 
-    /// Prepares for frames of these layouts, whatever they are.
+    /// Allocates buffers for frames of these layouts, which may differ in all ways.
     /// - Parameters:
-    ///   - part: what of the input is shown, begun on even pixels; nil: all.
-    ///   - canMove: `setVisibleRect` will be called.
+    ///   - part: the part of the input to show, starting on even pixels; nil: all.
+    ///   - canMove: whether `setVisibleRect` will be called.
     public init(from input: FrameLayout, to output: FrameLayout, part: PixelRect? = nil, canMove: Bool = false) {
         let all = PixelRect(x: 0, y: 0, width: input.width, height: input.height)
         let part = part ?? all
@@ -49,9 +50,11 @@ public struct Scaler: ~Copyable {
         canvas = Frame(isScaled ? Self.planar(output, range: input.range) : .onePixel)
     }
 
-    /// Shows a place within `part`, of its shape, from the next frame on. One between even pixels costs a third. Of one
-    /// that moves, fewer pixels than a half as many across are not averaged: they are taken from between their neighbours.
-    /// - Precondition: the fitter was made for it.
+    /// Sets the visible part of the input, from the next frame on. On even pixel boundaries, scaling costs a third.
+    /// Anywhere else, pixels are sampled bilinearly and not averaged, even when they are scaled to less than half the
+    /// size.
+    /// - Parameter place: in pixels, inside `part` and with its aspect ratio.
+    /// - Precondition: the scaler was made with `canMove`.
     public mutating func setVisibleRect(_ place: Rect) {
         precondition(canMove, "the fitter was made to move")
         guard place != shown else { return }
@@ -62,15 +65,15 @@ public struct Scaler: ~Copyable {
     private static func map(from place: Rect, to region: PixelRect) -> Affine {
         let x = Float(region.width) / place.width
         let y = Float(region.height) / place.height
-        // Whole numbers are pixel centres, so edges lie half a pixel before them.
+        // Whole coordinates are pixel centres, so edges are half a pixel before them.
         return Affine(
             a: x, b: 0, c: 0, d: y, tx: Float(region.x) + x / 2 - 0.5 - x * place.x,
             ty: Float(region.y) + y / 2 - 0.5 - y * place.y)
     }
 
-    /// Fills `frame` with the picture.
-    /// - Precondition: both have the layouts that the fitter was made for.
-    /// - Throws: `system` where OpenCV has no memory.
+    /// Scales and converts a frame into `frame`.
+    /// - Precondition: the frames have the layouts `input` and `output`.
+    /// - Throws: `system` if OpenCV runs out of memory.
     public mutating func fit(_ view: borrowing FrameView, into frame: inout Frame) throws(Problem) {
         precondition(view.layout == input && frame.layout == output, "frames have the fitter's layouts")
         guard isScaled, !isSameSize || map != .identity else {
@@ -88,11 +91,11 @@ public struct Scaler: ~Copyable {
         convert(canvas, into: &frame)
     }
 
-    /// From where to where planes are scaled.
+    /// Source and target rectangles of a scaling operation.
     private struct Path {
         let part: PixelRect
         let region: PixelRect
-        /// From output pixels to input pixels, where not the whole part is shown.
+        /// The map from output pixels to input pixels, to warp a part that isn't on even pixels; nil: resize `part`.
         let map: Affine?
     }
 
@@ -119,18 +122,19 @@ public struct Scaler: ~Copyable {
         }
     }
 
-    /// Some rows' samples, counted from the first byte of a frame.
+    /// A rectangle of samples, by its offset from the first byte of a frame.
     private struct Samples {
         let start: Int
         let stride: Int
         let width: Int
         let height: Int
 
-        /// Behind the last.
+        /// The offset after the last sample.
         var end: Int { start + (height - 1) * stride + width }
     }
 
-    /// - Parameter shift: pixels for one sample, as powers of two.
+    /// The samples of a plane that cover a rectangle of pixels.
+    /// - Parameter shift: pixels per sample, as powers of two.
     private static func samples(
         of rect: PixelRect, in plane: FrameLayout.Plane, _ shift: (x: Int, y: Int)
     ) -> Samples {
@@ -139,13 +143,14 @@ public struct Scaler: ~Copyable {
             width: (rect.width + shift.x) >> shift.x, height: (rect.height + shift.y) >> shift.y)
     }
 
-    /// From samples to pixels: a sample of chroma lies amid its pixels.
+    /// The map from samples to pixels. A chroma sample is at the centre of its pixels.
     private static func pixels(ofSamples shift: (x: Int, y: Int)) -> Affine {
         let (x, y) = (Float(1 << shift.x), Float(1 << shift.y))
         return Affine(a: x, b: 0, c: 0, d: y, tx: (x - 1) / 2, ty: (y - 1) / 2)
     }
 
-    /// - Parameter map: from the target's samples to the source's; nil: the one is scaled to the other.
+    /// Scales one plane.
+    /// - Parameter map: from the target's samples to the source's; nil: resize all of the source to all of the target.
     private static func draw(
         _ source: Span<UInt8>, _ given: Samples, into target: inout MutableSpan<UInt8>, _ made: Samples, _ map: Affine?
     ) throws(Problem) {
@@ -158,7 +163,7 @@ public struct Scaler: ~Copyable {
         let result = unsafe source.withUnsafeBufferPointer { source in
             unsafe target.withUnsafeMutableBufferPointer { target in
                 unsafe words.withUnsafeMutableBufferPointer { words in
-                    // The shim does not write to a source; C has no word for a plane that is const only here.
+                    // The shim doesn't write to the source; `cvision_plane` has no const variant.
                     let from = unsafe cvision_plane(
                         samples: UnsafeMutablePointer(mutating: source.baseAddress.map { unsafe $0 + given.start }),
                         width: CInt(given.width), height: CInt(given.height), stride: given.stride)
@@ -181,7 +186,8 @@ public struct Scaler: ~Copyable {
         }
     }
 
-    /// The same density of chroma in planes, rows close together.
+    /// The planar layout with the same chroma subsampling, with rows without padding unless the layout already has this
+    /// format.
     private static func planar(_ layout: FrameLayout, range: ColorRange) -> FrameLayout {
         let format: PixelFormat =
             switch layout.format {
@@ -195,7 +201,7 @@ public struct Scaler: ~Copyable {
             width: layout.width, height: layout.height, format: format, range: range, lumaStride: stride)
     }
 
-    /// The largest place for the picture; on even pixels, so that chroma has the same place.
+    /// The largest place for the picture in the output, on even pixels, so that chroma has the same place.
     private static func region(of input: PixelRect, in output: FrameLayout) -> PixelRect {
         let scale = min(Double(output.width) / Double(input.width), Double(output.height) / Double(input.height))
         func side(_ length: Int, _ room: Int) -> (start: Int, length: Int) {
@@ -211,7 +217,7 @@ public struct Scaler: ~Copyable {
 }
 
 extension PixelRect {
-    /// A rectangle that begins and ends between even pixels, so that chroma does; nil: it does not.
+    /// Converts a rectangle whose edges are on even pixels, so that they are chroma edges too; nil for any other.
     fileprivate init?(even rect: Rect) {
         func even(_ value: Float) -> Int? { Int(exactly: value).flatMap { $0 % 2 == 0 ? $0 : nil } }
         guard let x = even(rect.x), let y = even(rect.y), let width = even(rect.width), let height = even(rect.height)

@@ -1,43 +1,44 @@
 import Frames
 
-/// How the source's picture is shown: turned, then mirrored, then cropped, then zoomed.
+/// How the source's picture is shown: rotated, then mirrored, then cropped, then zoomed.
 public struct ViewTransform: Equatable, Sendable {
-    /// How far the picture is turned clockwise, degrees: for cameras that hang otherwise.
+    /// Clockwise rotation in degrees, for cameras that aren't mounted upright.
     public enum Rotation: Int, CaseIterable, Sendable {
         case none = 0
         case quarter = 90
         case half = 180
         case threeQuarters = 270
 
-        /// The picture's height becomes its width.
+        /// Whether width and height are swapped.
         var isAcross: Bool { self == .quarter || self == .threeQuarters }
     }
 
-    /// What is zoomed to.
+    /// What the picture is zoomed to.
     public enum Zoom: String, CaseIterable, Sendable { case off, face }
 
-    /// Left and right are changed over, as in a mirror.
+    /// Whether the picture is mirrored horizontally.
     public var isMirrored = false
-    /// Before it is mirrored.
+    /// Rotation, before mirroring.
     public var rotation = Rotation.none
-    /// What is cut off at the left, the top, the right and the bottom of the turned and mirrored picture: parts of its
-    /// width and height, at most `mostCrop` each.
+    /// Crop of the rotated and mirrored picture at the left, top, right and bottom: parts of its width and height, at
+    /// most `mostCrop` each.
     public var crop = SIMD4<Double>.zero
-    /// What is zoomed to, within what is left.
+    /// What the picture is zoomed to, within the cropped part.
     public var zoom = Zoom.off
-    /// The largest zoom.
+    /// The largest zoom factor.
     public var most = 2.0
 
-    /// A tenth of the picture is always left.
+    /// The largest crop at one side. A tenth of the picture always remains.
     public static let mostCrop = 0.45
 
-    /// The whole picture as it comes.
+    /// Shows the whole picture as it is.
     public init() {}
 
-    /// Neither turned nor mirrored.
+    /// Whether the picture is neither rotated nor mirrored.
     public var isUpright: Bool { rotation == .none && !isMirrored }
 
-    /// What the crop leaves of a picture that was turned and mirrored: on even pixels, so that chroma has the same place.
+    /// The cropped part of a picture that was rotated and mirrored, in pixels: on even pixels, so that chroma has the
+    /// same place.
     public func part(of layout: FrameLayout) -> PixelRect {
         func side(_ length: Int, _ first: Double, _ last: Double) -> (start: Int, length: Int) {
             let start = Int(Double(length) * first / 2) * 2

@@ -4,19 +4,20 @@ import Frames
 import Glibc
 import JSON
 
-/// A connection to the daemon, for the command line. Closed with the value.
+/// A client connection to the daemon's control socket, for the command line. The connection closes with the value.
 public struct ControlClient: ~Copyable {
     private let descriptor: CInt
     private var received: [UInt8] = []
 
-    /// - Throws: `missing` where no daemon runs, or `system`.
+    /// Connects to the daemon's control socket.
+    /// - Throws: `Problem` of kind `missing` if no daemon is running or XDG_RUNTIME_DIR is not set, or `system`.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
         let path = try ControlSocket.path(environment: environment)
         let connected = unsafe clinux_local_connect(path)
         switch -connected {
         case ENOENT, ECONNREFUSED:
             throw Problem(
-                .missing, "no guise is running",
+                .missing, "Guise isn't running",
                 fix: "start it with `systemctl --user start guise`, or `guise run` in a terminal")
         case 1...:
             throw Problem(.system, "could not connect to \(path): \(errorMessage(of: -connected))")
@@ -26,24 +27,25 @@ public struct ControlClient: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Asks for one thing, and waits for its answer.
-    /// - Parameter seconds: how long.
-    /// - Throws: `RequestError` where the daemon said no, `Problem` where it said nothing.
+    /// Sends one request and waits for its reply.
+    /// - Parameter seconds: the longest wait for each line, in seconds.
+    /// - Throws: `RequestError` if the daemon refused the request, `Problem` if it did not reply.
     public mutating func perform(_ request: JSON, within seconds: Int = 20) throws -> JSON {
         try send(request)
         while true {
             guard let answer = try next(within: seconds) else {
-                throw Problem(.gone, "guise ended without an answer", fix: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "Guise ended without a reply", fix: "see `journalctl --user -u guise`")
             }
             if let ok = answer["ok"] { return ok }
             if let error = answer["error"] {
                 let code = error["code"]?.string.flatMap(RequestError.Code.init(rawValue:)) ?? .failed
-                throw RequestError(code, error["message"]?.string ?? "it was refused")
+                throw RequestError(code, error["message"]?.string ?? "the request failed")
             }
         }
     }
 
     /// Sends one line.
+    /// - Throws: `Problem` of kind `gone` if the daemon closed the connection.
     public func send(_ request: JSON) throws {
         let line = Array("\(request.text)\n".utf8)
         var sent = 0
@@ -52,14 +54,14 @@ public struct ControlClient: ~Copyable {
                 unsafe clinux_local_send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent)
             }
             guard count > 0 else {
-                throw Problem(.gone, "guise closed the connection", fix: "`journalctl --user -u guise` says why")
+                throw Problem(.gone, "Guise closed the connection", fix: "see `journalctl --user -u guise`")
             }
             sent += count
         }
     }
 
-    /// The next line; nil at the end.
-    /// - Throws: `Problem` where none comes in time.
+    /// Returns the next line, or nil at the end of the stream.
+    /// - Throws: `Problem` of kind `busy` if no line arrives within `seconds`.
     public mutating func next(within seconds: Int) throws -> JSON? {
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -72,7 +74,7 @@ public struct ControlClient: ~Copyable {
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else {
                 throw Problem(
-                    .busy, "guise gave no answer within \(seconds) s", fix: "`guise doctor` looks for the reason")
+                    .busy, "Guise did not reply within \(seconds) s", fix: "run `guise doctor` to find the reason")
             }
             var bytes = [UInt8](repeating: 0, count: 16 << 10)
             let count = unsafe clinux_read(descriptor, &bytes, bytes.count)

@@ -5,53 +5,55 @@ import Glibc
 import JSON
 import Synchronization
 
-/// What the wire bears.
+/// Limits of the control protocol.
 public enum ControlLimits {
-    /// Bytes of a line, without its end.
+    /// The longest line in bytes, without its newline.
     public static let longestLine = 64 << 10
-    /// Connections at once.
+    /// The largest number of connections at once.
     static let mostClients = 64
-    /// Bytes that wait for a client who does not read them; then it is dropped.
+    /// The largest number of unread bytes queued for one client. A client with more is dropped.
     static let mostWaiting = 256 << 10
-    /// Lines of one client that are answered before the others have their turn.
+    /// The largest number of lines of one client that are answered before other clients get their turn.
     static let linesAtOnce = 16
-    /// Seconds for a client that is dropped to read why.
+    /// Seconds that a dropped client has to read the reason.
     static let farewell: UInt64 = 10
 }
 
-/// What answers requests, beside the server.
+/// The object that answers requests for the server.
 public protocol RequestResponder: Sendable {
-    /// Does what a verb asks for. Called by the server's thread, which must not wait: what takes its time is done
-    /// elsewhere, and answered when it is done, from any thread, once.
+    /// Performs a command. The server's thread calls this, so it must not block: long work runs elsewhere and calls
+    /// `reply` when it is done. `reply` is called exactly once, from any thread.
     func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void)
-    /// What subscribers should hear of since the last call. Called ten times a second while there are subscribers.
+    /// Returns the events since the last call. Called ten times a second while there are subscribers.
     func pendingEvents() -> [(topic: Topic, event: JSON)]
 }
 
-/// Speaks with clients on a thread of its own: one JSON object a line, each way. Whatever a client does costs it its own
-/// connection at most.
+/// A server that talks to clients on its own thread, with one JSON object per line in each direction. A misbehaving
+/// client loses at most its own connection.
 public final class ControlServer: Sendable {
-    /// What other threads have for clients.
+    /// Data that other threads queue for the server's thread.
     private struct Outbox {
         var answers: [(client: Int, line: String)] = []
-        /// Descriptors of clients who came by `connect`.
+        /// Descriptors of clients that were added by `connect`.
         var newClients: [CInt] = []
         var isOpen = true
     }
 
     private let wakeEvent: WakeEvent
     private let outbox = Mutex(Outbox())
-    /// Until the thread has it.
+    /// The listening socket, until the server's thread takes it.
     private let listener: Mutex<Listener?>
     private let ended = DispatchSemaphore(value: 0)
 
-    /// Milliseconds between two looks for news, while somebody listens.
+    /// Milliseconds between polls for events while there are subscribers.
     private let eventInterval: CInt
 
-    /// Begins to listen.
+    /// Starts to listen.
     /// - Parameters:
-    ///   - listener: nil: clients come by `connect` alone.
-    ///   - eventInterval: milliseconds between two looks for news, while somebody listens.
+    ///   - listener: the listening socket; nil if clients connect through `connect` only.
+    ///   - daemon: the object that answers the requests.
+    ///   - eventInterval: milliseconds between polls for events while there are subscribers.
+    /// - Throws: an error if the wake event cannot be created.
     public init(
         _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100
     ) throws {
@@ -66,8 +68,9 @@ public final class ControlServer: Sendable {
         thread.start()
     }
 
-    /// A client of this very process, with all that holds for others: the other end of its connection, not blocking.
-    /// - Throws: `system` where no descriptor is left, `gone` after the end.
+    /// Adds a client inside this process, under the same limits as any other client.
+    /// - Returns: the client's end of the connection, a non-blocking descriptor that the caller closes.
+    /// - Throws: `Problem` of kind `system` if no descriptor is left, `gone` after `close`.
     public func connect() throws(Problem) -> CInt {
         var ends: [2 of CInt] = [-1, -1]
         var span = ends.mutableSpan
@@ -82,13 +85,13 @@ public final class ControlServer: Sendable {
         guard isOpen else {
             Glibc.close(own)
             Glibc.close(theirs)
-            throw Problem(.gone, "guise is ending")
+            throw Problem(.gone, "Guise is shutting down")
         }
         wakeEvent.signal()
         return theirs
     }
 
-    /// Sends what waits, and ends; returns when the socket is gone.
+    /// Sends the queued lines and ends the thread. Returns when the socket is closed.
     public func close() {
         outbox.withLock { $0.isOpen = false }
         wakeEvent.signal()
@@ -150,10 +153,10 @@ public final class ControlServer: Sendable {
     private func acceptClients(_ clients: inout [Client], _ count: inout Int, _ listener: CInt) {
         while true {
             let descriptor = clinux_local_accept(listener)
-            // Who waits at the door without a descriptor for him is heard again and again.
+            // Without a free descriptor, the pending connection makes `poll` return at once again and again.
             if [-EMFILE, -ENFILE].contains(descriptor) { usleep(100_000) }
             guard descriptor >= 0 else { return }
-            // The folder keeps others out already; root and a shared runtime folder are not kept out by it.
+            // The folder's permissions keep other users out, except for root and in a shared runtime folder.
             guard let peer = Listener.peer(of: descriptor), peer.user == getuid() else {
                 Glibc.close(descriptor)
                 continue
@@ -167,7 +170,7 @@ public final class ControlServer: Sendable {
         var client = Client(descriptor, number: count)
         if clients.count >= ControlLimits.mostClients {
             client.enqueueError(
-                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are connected already"))
+                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are already connected"))
             client.closeAfterFlush()
         }
         if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.closeSocket() }
@@ -179,7 +182,7 @@ public final class ControlServer: Sendable {
             case nil: return
             case .tooLong:
                 client.enqueueError(
-                    nil, RequestError(.badLine, "a line of more than \(ControlLimits.longestLine) bytes"))
+                    nil, RequestError(.badLine, "the line is longer than \(ControlLimits.longestLine) bytes"))
             case .line(let bytes):
                 var id: JSON?
                 do throws(RequestError) {
@@ -224,29 +227,29 @@ public final class ControlServer: Sendable {
 }
 
 extension JSON {
-    /// What every answer begins with.
+    /// An object with the request's id, if it has one: the start of every reply.
     fileprivate static func object(id: JSON?) -> JSON { id.map { JSON(["id": $0]) } ?? JSON([:]) }
 }
 
-/// One connection.
+/// One client connection.
 private struct Client {
     enum Input {
         case line([UInt8])
-        /// Thrown away up to its end.
+        /// A line that is too long. Its bytes are discarded up to the newline.
         case tooLong
     }
 
     let number: Int
     let descriptor: CInt
     var topics: Set<Topic> = []
-    /// Nothing more will be read from it or said to it.
+    /// True if nothing more is read from or sent to this client.
     private(set) var isClosed = false
     private var received: [UInt8] = []
-    /// Bytes of `received` that hold no end of a line.
+    /// The number of bytes at the start of `received` that contain no newline.
     private var searched = 0
     private var isSkipping = false
     private var hasEnded = false
-    /// Answers that are still to come.
+    /// The number of replies that are still due.
     var pendingReplies = 0
     private var waiting: [UInt8] = []
     private var sent = 0
@@ -257,13 +260,13 @@ private struct Client {
     var isClosing: Bool { closeDeadline != nil }
 
     var wanted: pollfd {
-        // Who has said much and reads nothing is not listened to.
+        // A client with a full line of unprocessed input is not read from until that input is processed.
         let listens = !isClosing && !hasEnded && received.count <= ControlLimits.longestLine
         let events = (listens ? POLLIN : 0) | (sent < waiting.count ? POLLOUT : 0)
         return pollfd(fd: descriptor, events: Int16(events), revents: 0)
     }
 
-    /// True where an answer can be made without hearing more.
+    /// True if a line is complete, so that a request can be processed without reading more.
     var hasLine: Bool { !isClosing && received.count > searched && received[searched...].contains(UInt8(ascii: "\n")) }
 
     mutating func receive() {
@@ -308,7 +311,7 @@ private struct Client {
         return line.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") } ? nextLine() : .line(line)
     }
 
-    /// Takes what its request came to.
+    /// Queues the reply to one request.
     mutating func completeRequest(with line: String) {
         pendingReplies -= 1
         enqueue(line)
@@ -321,7 +324,7 @@ private struct Client {
         guard waiting.count - sent > ControlLimits.mostWaiting else { return }
         send()
         guard waiting.count - sent > ControlLimits.mostWaiting, !isClosed else { return }
-        // The line that is half sent is finished; the rest is not.
+        // Finish the line that is partly sent; discard the rest.
         let end = waiting[sent...].firstIndex(of: UInt8(ascii: "\n")) ?? waiting.endIndex - 1
         waiting.removeSubrange((end + 1)...)
         let requestError = RequestError(.tooSlow, "dropped: \(ControlLimits.mostWaiting >> 10) KiB were not read")
@@ -334,10 +337,11 @@ private struct Client {
         enqueue(ControlServer.errorLine(id, requestError))
     }
 
-    /// Goes when it has read what waits, or has not for long.
+    /// Closes the connection as soon as the queued bytes are sent, or at the deadline.
     mutating func closeAfterFlush() { closeDeadline = monotonicTime() + ControlLimits.farewell * 1_000_000_000 }
 
-    /// Nobody is at the other end any more: what was said is done, and not answered.
+    /// Closes the connection once the peer has hung up and its complete lines are processed. Replies are not sent any
+    /// more.
     mutating func handleHangup() { if hasEnded, !hasLine { isClosed = true } }
 
     mutating func send() {
@@ -355,7 +359,7 @@ private struct Client {
         if sent == waiting.count {
             waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.mostWaiting)
             sent = 0
-            // Who says no more may wait for answers; what it had half said was nothing.
+            // A client that has ended its input still gets its pending replies. An incomplete last line is ignored.
             if isClosing || hasEnded && pendingReplies == 0 && !hasLine { isClosed = true }
         } else if sent > 1 << 16 {
             waiting.removeSubrange(..<sent)

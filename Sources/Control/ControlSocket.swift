@@ -3,22 +3,26 @@ import FoundationEssentials
 import Frames
 import Glibc
 
-/// Where the control socket lies: `$XDG_RUNTIME_DIR/guise/control.sock`.
+/// The location of the control socket: `$XDG_RUNTIME_DIR/guise/control.sock`.
 public enum ControlSocket {
-    /// - Throws: `missing` without XDG_RUNTIME_DIR: a socket elsewhere would not be this user's alone.
+    /// The socket's path.
+    /// - Throws: `Problem` of kind `missing` if XDG_RUNTIME_DIR is not set: a socket elsewhere could be open to other
+    ///   users.
     public static func path(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {
         guard let folder = environment["XDG_RUNTIME_DIR"], folder.hasPrefix("/") else {
             throw Problem(
-                .missing, "there is no place for the control socket: XDG_RUNTIME_DIR is not set",
-                fix: "log in through a session that sets it, or set it to a folder that is yours alone (0700)")
+                .missing, "no folder for the control socket: XDG_RUNTIME_DIR is not set",
+                fix: "log in through a session that sets it, or set it to a folder that only you can access (0700)")
         }
         return "\(folder)/guise/control.sock"
     }
 
-    /// Makes the folder of what one session's daemons leave for each other, for this user alone, and names it.
-    /// - Throws: `missing` without XDG_RUNTIME_DIR, `system` where the folder is not ours.
+    /// Creates the runtime folder that the daemons of a session share, accessible to this user only.
+    /// - Returns: the folder's path.
+    /// - Throws: `Problem` of kind `missing` if XDG_RUNTIME_DIR is not set, `system` if the folder belongs to somebody
+    ///   else.
     @discardableResult
     public static func makeFolder(
         environment: [String: String] = ProcessInfo.processInfo.environment
@@ -26,28 +30,28 @@ public enum ControlSocket {
         let path = try path(environment: environment)
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
         try makeOwnFolder(folder)
-        // Whoever made it made it for others too.
+        // The folder may exist already, with wider permissions.
         guard unsafe chmod(folder, 0o700) == 0 else {
-            throw Problem(.system, "could not keep others out of \(folder): \(errorMessage(of: errno))")
+            throw Problem(.system, "could not restrict access to \(folder): \(errorMessage(of: errno))")
         }
         return folder
     }
 }
 
-/// The end at which a daemon listens. The socket is removed with the value, unless systemd made it.
+/// The daemon's listening socket. The socket file is removed with the value, unless systemd created it.
 public struct Listener: ~Copyable, Sendable {
     let descriptor: CInt
-    /// Nil: systemd's own.
+    /// The socket file; nil if systemd passed the socket.
     private let path: String?
-    /// Held as long as the daemon lives, so that two that start at once do not both take a dead one's socket away. Nil:
-    /// systemd sees to that.
+    /// The lock file, locked while the daemon lives. It keeps two daemons that start at once from both replacing a dead
+    /// daemon's socket. Nil if systemd passed the socket.
     private let lock: FileLock?
 
-    /// The descriptor that systemd hands over begins here (sd_listen_fds(3)).
+    /// The first descriptor that systemd passes (`SD_LISTEN_FDS_START` in sd_listen_fds(3)).
     private static let firstActivated: CInt = 3
 
-    /// Takes what systemd hands over, else makes the socket; one that a dead daemon left behind is replaced.
-    /// - Throws: `busy` that names who listens there, `missing`, or `system`.
+    /// Uses the socket that systemd passed, or creates one. A socket left behind by a dead daemon is replaced.
+    /// - Throws: `Problem` of kind `busy` that names the process that listens there, `missing`, or `system`.
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(Problem) {
         if let activated = Self.activated(environment) {
             (descriptor, path) = (activated, nil)
@@ -79,7 +83,7 @@ public struct Listener: ~Copyable, Sendable {
         guard made >= 0 else {
             throw Problem(
                 .system, "could not listen at \(path): \(errorMessage(of: -made))",
-                fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "look at that folder's owner")
+                fix: made == -ENAMETOOLONG ? "set XDG_RUNTIME_DIR to a shorter path" : "check the owner of its folder")
         }
         (descriptor, self.path) = (made, path)
         self.lock = consume lock
@@ -92,12 +96,12 @@ public struct Listener: ~Copyable, Sendable {
 
     private static func busy(_ path: String, _ holder: String) -> Problem {
         Problem(
-            .busy, "could not listen at \(path): \(holder) already does",
+            .busy, "could not listen at \(path): \(holder) already listens there",
             fix: "use that one (`guise status`), or stop it (`guise stop`, "
                 + "`systemctl --user stop guise.socket guise.service`)")
     }
 
-    /// Who is at the other end of a connection.
+    /// The user and process at the other end of a connection.
     static func peer(of descriptor: CInt) -> (user: uid_t, process: pid_t)? {
         var (user, process) = (uid_t(), pid_t())
         guard unsafe clinux_local_peer(descriptor, &user, &process) == 0 else { return nil }
@@ -110,7 +114,7 @@ public struct Listener: ~Copyable, Sendable {
         else { return nil }
         let found = (firstActivated..<firstActivated + min(count, 16)).first { clinux_local_listens($0) != 0 }
         guard let found else { return nil }
-        // Children are no daemons.
+        // Child processes must not inherit the socket.
         _ = fcntl(found, F_SETFD, FD_CLOEXEC)
         _ = fcntl(found, F_SETFL, O_NONBLOCK)
         return found

@@ -1,65 +1,84 @@
 import Frames
 import JSON
 
-/// What a subscriber may hear of.
+/// An event topic that a client can subscribe to.
 public enum Topic: String, CaseIterable, Sendable {
-    /// What is worn changed.
+    /// The active masks changed.
     case masks
-    /// Faces came, went, or were lost.
+    /// A face appeared, left, or was lost.
     case faces
-    /// Somebody began or ceased to watch.
+    /// A program started or stopped reading the virtual camera.
     case consumer
-    /// The camera was opened, closed, lost.
+    /// The camera was opened, closed or lost.
     case camera
-    /// What the log says.
+    /// A message was logged.
     case errors
-    /// Rates, costs and delays, each second.
+    /// Frame rates, timings and latencies, once a second.
     case metrics
 }
 
-/// One thing that a client may ask for. The protocol is documented in docs/control.md, which a test holds to this.
+/// A command that a client can send. The protocol is documented in docs/control.md; a test checks that the two agree.
 public enum Command: Equatable, Sendable {
+    /// Return the daemon's status.
     case status
+    /// List the masks.
     case masks
+    /// List the video devices.
     case devices
+    /// Put on the named mask.
     case show(String)
+    /// Take off the named mask.
     case hide(String)
+    /// Put on the named mask, or take it off.
     case toggle(String)
+    /// Wear only the named mask.
     case only(String)
+    /// Wear the next mask in the order of names.
     case next
+    /// Wear the previous mask in the order of names.
     case previous
+    /// Take off all masks.
     case clear
-    /// These and no others, the first below.
+    /// Wear exactly these masks; the first is the bottom one.
     case wear([String])
-    /// Another one by chance, alone.
+    /// Replace the masks with one random other mask.
     case random
-    /// Another one for each person, by chance.
+    /// Give each person a random other mask.
     case surprise
-    /// Of a mask: its opacity, or by name what its layers let one choose. Without a mask: a key of the configuration.
+    /// Set a value. With a mask: its opacity, or one of the named choices of its layers. Without one: a configuration
+    /// key.
     case set(mask: String?, key: String, value: JSON)
+    /// Show a placeholder and close the camera.
     case pause
+    /// End a pause or a freeze.
     case resume
+    /// Keep showing the last picture.
     case freeze
-    /// Into this file, else a new one in the user's pictures; with a note beside it that says what was worn.
+    /// Save a photo to this file, or to a new file in the user's pictures folder. A note records the active masks in a
+    /// file beside it.
     case snapshot(String?, note: Bool)
-    /// Into this file, else a new one in the user's videos.
+    /// Record video to this file, or to a new file in the user's videos folder.
     case startRecording(String?)
+    /// End the recording.
     case stopRecording
+    /// Read the configuration file again.
     case reload
-    /// What holds now.
+    /// Return the current configuration.
     case configuration
-    /// Writes what holds now to the user's file.
+    /// Write the current configuration to the user's file.
     case save
-    /// What keeps programs from a masked camera.
+    /// Run the doctor's checks.
     case doctor
-    /// Where the page is, which is begun where it is not there yet.
+    /// Return the page's address. Starts the page if it is not running.
     case page
-    /// Another camera: its node, its name, or `auto`.
+    /// Switch to another camera: a device node, a name, or `auto`.
     case use(String)
+    /// Send this connection the events of these topics.
     case subscribe([Topic])
+    /// End the daemon.
     case stop
 
-    /// The names of requests, as they are written.
+    /// The request names, as the protocol spells them.
     public static let names = [
         "status", "masks", "devices", "show", "hide", "toggle", "only", "next", "previous", "clear", "wear",
         "random", "surprise", "set", "pause", "resume", "freeze", "snapshot", "record", "reload", "configuration",
@@ -67,14 +86,15 @@ public enum Command: Equatable, Sendable {
     ]
 }
 
-/// A line that a client sent.
+/// A request line from a client.
 public struct Request: Equatable, Sendable {
-    /// Given back with the answer.
+    /// The request's identifier, returned with the reply.
     public let id: JSON?
-    /// What is asked for.
+    /// The requested command.
     public let command: Command
 
-    /// - Throws: `RequestError`; what is said of the line's keys names what is allowed.
+    /// Parses a request.
+    /// - Throws: `RequestError`; for a bad key or value, its message names the allowed ones.
     public init(id: JSON?, _ json: JSON) throws(RequestError) {
         self.id = id
         do {
@@ -86,7 +106,7 @@ public struct Request: Equatable, Sendable {
         } catch let requestError as RequestError {
             throw requestError
         } catch {
-            // A request has one line, whose number says nothing.
+            // A request is a single line, so its line number is left out.
             let words = "\(error)".replacing("request:\(json.line): ", with: "")
             throw RequestError(.badValue, words)
         }
@@ -115,7 +135,7 @@ public struct Request: Equatable, Sendable {
             let mask = fields.has("mask") ? try fields.string("mask") : nil
             let key = try fields.string("key")
             guard let value = fields.json("value") else {
-                throw RequestError(.badValue, "'value' is missing; wanted: what '\(brief(key))' is to be")
+                throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(key))'")
             }
             return .set(mask: mask, key: key, value: value)
         case "pause": return .pause
@@ -147,7 +167,7 @@ public struct Request: Equatable, Sendable {
             let hint = nearest(to: name, among: Command.names).map { "did you mean '\($0)'? " } ?? ""
             throw RequestError(
                 .unknownRequest,
-                "there is no request '\(brief(name))'; \(hint)there are: \(Command.names.joined(separator: ", "))")
+                "unknown request '\(brief(name))'; \(hint)known requests: \(Command.names.joined(separator: ", "))")
         }
     }
 
@@ -156,9 +176,9 @@ public struct Request: Equatable, Sendable {
     private static func path(_ fields: inout Fields) throws -> String? {
         guard fields.has("path") else { return nil }
         let path = try fields.string("path")
-        // The daemon's own folder is nobody's business.
+        // The path must not depend on the daemon's working directory.
         guard path.hasPrefix("/") else {
-            throw fields.wrong("path", "'\(brief(path))'", allowed: "a path from the root: /home/...")
+            throw fields.wrong("path", "'\(brief(path))'", allowed: "an absolute path: /home/...")
         }
         return path
     }

@@ -1,35 +1,40 @@
 import Frames
 import JSON
 
-/// Why a request was not done, for programs (`code`) and for people (`message`, which says what would have been right).
+/// The reason that a request failed: a code for programs and a message for people.
 public struct RequestError: Error, Equatable, Sendable {
-    /// The codes are part of the protocol: they are added to, never changed.
+    /// The error codes of the protocol. New codes may be added; existing ones never change.
     public enum Code: String, Sendable, CaseIterable {
-        /// The line is no JSON object, or is longer than `ControlLimits.longestLine`.
+        /// The line is not a JSON object, or is longer than `ControlLimits.longestLine`.
         case badLine = "bad-line"
+        /// No request has this name.
         case unknownRequest = "unknown-request"
-        /// A key is missing, unknown, or has a value that it cannot have.
+        /// A key is missing, is unknown, or has an invalid value.
         case badValue = "bad-value"
+        /// No mask has this name.
         case unknownMask = "unknown-mask"
+        /// No camera has this name or device node.
         case unknownDevice = "unknown-device"
-        /// It cannot be done now: what is asked for is so already, or needs what is not there.
+        /// The request makes no sense in the current state: the state is already as requested, or something it needs is
+        /// missing.
         case notNow = "not-now"
-        /// It was tried, and the system refused.
+        /// The operation was tried and failed.
         case failed
+        /// The limit of connections is reached.
         case tooManyClients = "too-many-clients"
-        /// The client did not read what was sent to it.
+        /// The client did not read the data sent to it.
         case tooSlow = "too-slow"
     }
 
-    /// For programs.
+    /// The code, for programs.
     public let code: Code
-    /// For people.
+    /// The message, for people. It says what would have been valid.
     public let message: String
 
-    /// In words.
+    /// Creates an error from its code and message.
     public init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
 
-    /// Any error, in the protocol's terms.
+    /// Converts any error to the protocol's form.
     public init(_ error: any Error) {
         switch error {
         case let requestError as RequestError: self = requestError

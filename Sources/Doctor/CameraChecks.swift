@@ -6,14 +6,14 @@ extension Check {
     static let camera = Check("camera") { system in
         let cameras = system.devices.filter(\.isCamera)
         guard !cameras.isEmpty else {
-            // What may not be opened is told by the check of permissions.
+            // Devices without permission are reported by the permission check.
             let isHidden = system.devices.contains { !$0.isLoopback && $0.problem?.kind == .forbidden }
-            return isHidden ? nil : .warning("there is no camera: guise shows the sample", fix: "plug a camera in")
+            return isHidden ? nil : .warning("there is no camera: Guise shows the sample", fix: "plug a camera in")
         }
         var taken: [(path: String, holders: [Holder])] = []
         for camera in cameras {
             let holders = system.holders(of: camera.path)
-            if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) has \(camera.path)") }
+            if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(camera.path)") }
             guard system.isTaken(camera.path) else {
                 return .ok("\(camera.capabilities?.card ?? "a camera") (\(camera.path)) is free")
             }
@@ -21,10 +21,10 @@ extension Check {
         }
         let (path, holders) = taken[0]
         guard !holders.isEmpty else {
-            return .error("\(path) is held by another user's program", fix: "sudo fuser -v \(path)")
+            return .error("\(path) is in use by another user's program", fix: "sudo fuser -v \(path)")
         }
         return .error(
-            "\(path) is held by \(holders.list): close that program, and choose Guise Camera there",
+            "\(path) is in use by \(holders.list): close that program, and choose Guise Camera in it",
             fix: holders.count == 1 ? "kill \(holders[0].process)" : "fuser -v \(path)")
     }
 
@@ -34,7 +34,7 @@ extension Check {
         }
         do {
             let catalog = try CascadeCatalog(folder: "\(shared)/Cascades")
-            return .ok("all \(catalog.entries.count) cascades are there")
+            return .ok("all \(catalog.entries.count) cascades are installed")
         } catch let problem as Problem {
             return problem.fix.contains("opencv-data")
                 ? .error(problem.message, fix: "sudo apt install opencv-data")
@@ -47,9 +47,9 @@ extension Check {
     static let landmarks = Check("landmarks") { system in
         let path = system.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
         return isReadable(system.root + path)
-            ? .ok("the landmark data is there")
+            ? .ok("the landmark data is installed")
             : .warning(
-                "there is no landmark data (\(path)): masks sit less well", fix: "sudo apt install libdlib-data")
+                "the landmark data is missing (\(path)): masks fit less well", fix: "sudo apt install libdlib-data")
     }
 
     static let ffmpeg = Check("ffmpeg") { system in
@@ -59,7 +59,7 @@ extension Check {
 
     static let configuration = Check("config") { system in
         switch system.setting {
-        case .read(let file?, _, _): .ok("\(file) is read")
+        case .read(let file?, _, _): .ok("\(file) is valid")
         case .read(nil, _, _): .ok("there is no config.json: defaults apply")
         case .broken(let problem): .error(problem.message, fix: problem.fix.isEmpty ? "correct the file" : problem.fix)
         }

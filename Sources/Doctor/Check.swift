@@ -1,12 +1,13 @@
-/// What a check found: one line for the user.
+/// The result of a check, shown to the user on one line.
 public struct Finding: Equatable, Sendable {
-    /// How bad it is. A warning keeps nobody from a call, or only some programs.
+    /// The severity. A warning does not prevent calls, or affects only some programs.
     public enum State: String, Codable, Sendable { case ok, warning, error }
 
+    /// The severity.
     public let state: State
-    /// What is the case, a sentence without a full stop.
+    /// The state found, as a sentence without a full stop.
     public let message: String
-    /// The one command that fixes it, or what to do where no command can; empty where all is well.
+    /// The one command that fixes the problem, or an instruction if no command can. Empty if the state is `ok`.
     public let fix: String
 
     static func ok(_ message: String) -> Finding { Finding(state: .ok, message: message, fix: "") }
@@ -16,16 +17,16 @@ public struct Finding: Equatable, Sendable {
     static func error(_ message: String, fix: String) -> Finding { Finding(state: .error, message: message, fix: fix) }
 }
 
-/// One thing that keeps people from a masked camera.
+/// A check for one thing that the virtual camera needs.
 public struct Check: Sendable {
-    /// A word or two.
+    /// The name, one or two words.
     public let name: String
-    /// Looks; nil where another check's error leaves nothing to look at. It changes nothing.
+    /// Runs the check, without changing anything. Nil if another check's error leaves nothing to examine.
     public let probe: @Sendable (System) -> Finding?
 
     init(_ name: String, _ probe: @escaping @Sendable (System) -> Finding?) { (self.name, self.probe) = (name, probe) }
 
-    /// All, in the order in which they are best fixed.
+    /// All checks, in the order in which problems are best fixed.
     public static let all: [Check] = [
         .module, .kernel, .version, .secureBoot, .permission,
         .device, .exclusiveCaps, .capabilities, .label, .size, .writer, .readers,
@@ -34,23 +35,25 @@ public struct Check: Sendable {
     ]
 }
 
-/// What all checks found.
+/// The results of all checks.
 public struct Report: Encodable, Sendable {
-    /// What one check found.
+    /// The result of one check.
     public struct Line: Encodable, Sendable {
         /// The check's name.
         public let check: String
-        /// How bad it is.
+        /// The severity.
         public let state: Finding.State
-        /// What is the case.
+        /// The state found, as a sentence without a full stop.
         public let message: String
-        /// Empty where all is well.
+        /// The command or instruction that fixes the problem. Empty if the state is `ok`.
         public let fix: String
     }
 
-    /// In the order in which they are best fixed.
+    /// The results, in the order in which problems are best fixed.
     public let checks: [Line]
+    /// The number of results with state `error`.
     public let errors: Int
+    /// The number of results with state `warning`.
     public let warnings: Int
 
     /// Runs the checks.
@@ -62,7 +65,7 @@ public struct Report: Encodable, Sendable {
         warnings = self.checks.count { $0.state == .warning }
     }
 
-    /// One line for each check, in columns.
+    /// The report as text: one line for each check, in columns.
     public var lines: [String] {
         let wide = checks.map(\.check.count).max() ?? 0
         return checks.map { line in
@@ -72,7 +75,7 @@ public struct Report: Encodable, Sendable {
     }
 }
 
-/// Text that fills a column.
+/// The text, padded with spaces to a width in characters.
 private func column(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
 }

@@ -1,23 +1,23 @@
 import FoundationEssentials
 import Frames
 
-/// A shell that completes what is typed.
+/// A shell for which Guise installs command completion.
 public enum Shell: String, CaseIterable, Sendable { case bash, zsh, fish }
 
 /// A file that `guise install` writes into the user's folders.
 ///
-/// Its last line is a mark over the rest, so that a file that the user has edited is known without a list of files kept
-/// elsewhere, also by a newer Guise that would write another text.
+/// Its last line is a checksum of the rest. It shows whether the user has edited the file, without a separate list of
+/// installed files, and also to a newer Guise whose file would differ.
 struct InstalledFile: Equatable {
-    /// Absolute, without `System.root`.
+    /// The absolute path, without `System.root`.
     let path: String
     let text: String
 
     enum State: Equatable {
         case absent
-        /// Written by us and not touched since.
+        /// Written by Guise and not changed since.
         case ours
-        /// The user's own, or ours with the user's changes.
+        /// Written by the user, or edited since Guise wrote it.
         case edited
     }
 
@@ -27,7 +27,7 @@ struct InstalledFile: Equatable {
         text = body + Self.mark(of: body) + "\n"
     }
 
-    /// What stands at the path.
+    /// The state of a file with this text; nil if there is no file.
     static func state(of text: String?) -> State {
         guard let text else { return .absent }
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -35,9 +35,9 @@ struct InstalledFile: Equatable {
         return last == mark(of: lines.joined(separator: "\n") + "\n") ? .ours : .edited
     }
 
-    /// A comment in systemd's units and in all three shells.
+    /// The checksum line: a comment in systemd units and in all three shells.
     private static func mark(of body: String) -> String {
-        // FNV-1a of 64 bits: it tells an edit, and guards against nobody.
+        // 64-bit FNV-1a. It detects edits; it is no protection against forgery.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in body.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return "# written by guise install, check \(String(hash, radix: 16))"
@@ -45,15 +45,15 @@ struct InstalledFile: Equatable {
 }
 
 extension System {
-    /// The folder of the user manager's units; nil without a home.
+    /// The folder of the user's systemd units; nil without a home folder.
     var unitFolder: String? { base("XDG_CONFIG_HOME", ".config").map { "\($0)/systemd/user" } }
 
-    /// Where a shell looks for completions of the user's own; nil without a home.
+    /// The user's completion file for a shell; nil without a home folder.
     func completionFile(_ shell: Shell) -> String? {
         switch shell {
-        // bash-completion's default of BASH_COMPLETION_USER_DIR.
+        // The default of BASH_COMPLETION_USER_DIR in bash-completion.
         case .bash: base("XDG_DATA_HOME", ".local/share").map { "\($0)/bash-completion/completions/guise" }
-        // zsh has no folder of the user's own; this one must be named in fpath.
+        // zsh has no default folder for a user's completions; this one must be added to fpath.
         case .zsh: base("XDG_DATA_HOME", ".local/share").map { "\($0)/zsh/site-functions/_guise" }
         case .fish: base("XDG_CONFIG_HOME", ".config").map { "\($0)/fish/completions/guise.fish" }
         }

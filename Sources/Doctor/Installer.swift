@@ -2,38 +2,39 @@ import FoundationEssentials
 import Frames
 import Glibc
 
-/// Puts what the user's session needs into place, and takes it away again: units of systemd, completions, and the
-/// module's two files, for which root is asked.
+/// Installs and uninstalls what Guise needs in the user's session: systemd units, shell completions, and the two
+/// v4l2loopback configuration files, which need root.
 public struct Installer {
     private let system: System
-    /// Guise itself, as the units start it.
+    /// The path of the guise executable, as the units start it.
     private let program: String
     private let completions: [Shell: String]
     private let choices: Choices
     private let user: Console
 
-    /// What the command's options say.
+    /// The options of the command.
     public struct Choices: Sendable {
-        /// Only say what would be done.
+        /// Only print what would be done.
         public var isDry = false
-        /// The module's two files too.
+        /// Also install or remove the two v4l2loopback configuration files.
         public var hasModule = true
-        /// Files that the user has edited too.
+        /// Also replace or remove files that the user has edited.
         public var hasEdited = false
 
-        /// As without options.
+        /// The defaults, as without options.
         public init() {}
     }
 
-    /// The user at the terminal.
+    /// Access to the user at the terminal.
     public struct Console {
+        /// Prints a line.
         let print: (String) -> Void
-        /// A question that y or n answers; nil where nobody can be asked.
+        /// Asks a yes-or-no question; nil if the session is not interactive.
         let confirm: ((String) -> Bool)?
         /// Runs a program in the terminal and returns its exit status.
         let runInTerminal: ([String]) -> Int
 
-        /// How lines are shown, questions asked, and programs run that ask themselves.
+        /// Creates a console from functions that print a line, ask a question and run an interactive program.
         public init(
             print: @escaping (String) -> Void, confirm: ((String) -> Bool)?, runInTerminal: @escaping ([String]) -> Int
         ) {
@@ -41,20 +42,21 @@ public struct Installer {
         }
     }
 
+    /// Creates an installer for a user's session.
     /// - Parameters:
-    ///   - program: absolute and without links, for systemd looks for it there.
-    ///   - completions: the scripts; one that is left out is not installed.
-    /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home or Guise's own files.
+    ///   - program: the path of the executable, absolute and without links, because systemd starts it from there.
+    ///   - completions: the completion scripts; a shell without one gets no completions.
+    /// - Throws: `Problem` of kind `forbidden` for root, `missing` without a home folder.
     public init(
         _ system: System, program: String, completions: [Shell: String], choices: Choices, user: Console
     ) throws(Problem) {
         guard system.user != 0 else {
             throw Problem(
-                .forbidden, "guise install and uninstall are for a user's own session, and this is root",
-                fix: "run it as that user, without sudo; it asks for root where it needs it")
+                .forbidden, "guise install and uninstall change a user's own session, not root's",
+                fix: "run it as that user, without sudo; it asks before it runs commands as root")
         }
         guard system.unitFolder != nil else {
-            throw Problem(.missing, "there is no home to install into", fix: "set HOME")
+            throw Problem(.missing, "there is no home folder to install into", fix: "set HOME")
         }
         (self.system, self.program, self.completions) = (system, program, completions)
         (self.choices, self.user) = (choices, user)
@@ -62,22 +64,22 @@ public struct Installer {
 
     // MARK: install
 
-    /// Puts all into place. What is there already stays; running it again is harmless.
-    /// - Throws: `Problem` where a file cannot be written.
+    /// Installs everything. Existing files that match stay as they are, so running it again is harmless.
+    /// - Throws: `Problem` if a file of Guise is missing or a file cannot be written.
     public func install() throws(Problem) {
         for file in try files() { try write(file) }
         startUnits()
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
-            user.print("zsh finds its completions with this line in ~/.zshrc, before compinit: fpath+=(\(folder))")
+            user.print("for completion in zsh, add this line to ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
         if choices.hasModule { try installModule() }
     }
 
     private static let units = ["guise.service", "guise.socket"]
-    /// How the shipped service names the program; packagers leave it so.
+    /// The program's path in the shipped service file. Packagers keep it.
     static let packagedProgram = "/usr/bin/guise"
 
-    /// What a user's service can have in a user namespace of its own alone: mounts, and capabilities to give up.
+    /// Settings that a user service can have only inside its own user namespace: mounts, and dropped capabilities.
     private static let namespaced = [
         "PrivateUsers", "CapabilityBoundingSet", "ProtectSystem", "ReadWritePaths", "InaccessiblePaths",
         "PrivateMounts", "ProtectControlGroups", "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",
@@ -90,7 +92,7 @@ public struct Installer {
         guard let units = system.unitFolder else { return [] }
         var files: [InstalledFile] = []
         for name in Self.units {
-            // systemd takes % for a specifier, and blanks for the end of a path.
+            // systemd expands % as a specifier and ends a path at a space.
             let program = program.replacing("%", with: "%%")
             let quoted = program.contains { $0 == " " } ? "\"\(program)\"" : program
             var text = try shipped(name).replacing(Self.packagedProgram, with: quoted)
@@ -98,7 +100,8 @@ public struct Installer {
                 let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
                 text = lines.filter { line in !Self.namespaced.contains { line.hasPrefix("\($0)=") } }
                     .joined(separator: "\n")
-                user.print("this system lets no user have namespaces: guise.service goes without what needs one")
+                user.print(
+                    "users can't create namespaces on this system: guise.service omits the settings that need one")
             }
             files.append(InstalledFile(path: "\(units)/\(name)", body: text))
         }
@@ -109,7 +112,7 @@ public struct Installer {
         return files
     }
 
-    /// The path of a file in the folder `systemd` that comes with Guise.
+    /// The path of a file in the `systemd` folder shipped with Guise.
     private func shippedPath(_ name: String) throws(Problem) -> String {
         guard let shared = system.shared, isReadable("\(shared)/systemd/\(name)") else {
             throw Problem(
@@ -126,9 +129,9 @@ public struct Installer {
 
     private func write(_ file: InstalledFile) throws(Problem) {
         let there = system.text(file.path)
-        guard there != file.text else { return user.print("is there: \(file.path)") }
+        guard there != file.text else { return user.print("already installed: \(file.path)") }
         if InstalledFile.state(of: there) == .edited, !choices.hasEdited {
-            return user.print("kept, for it was edited (--force replaces it): \(file.path)")
+            return user.print("kept, because it was edited (--force replaces it): \(file.path)")
         }
         user.print("\(choices.isDry ? "would write" : "wrote"): \(file.path)")
         guard !choices.isDry else { return }
@@ -145,15 +148,15 @@ public struct Installer {
     private func startUnits() {
         let commands = [["daemon-reload"], ["enable", "--now", "guise.socket"]].map { ["systemctl", "--user"] + $0 }
         if choices.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
-        // Without a user manager, as in a container or after su, the units wait for the next login.
+        // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
             return user.print(
-                "no systemd of this user answered; in your session, run: "
+                "the user's systemd did not answer; in your session, run: "
                     + commands.map { $0.joined(separator: " ") }.joined(separator: " && "))
         }
-        user.print("guise now starts with its first command (guise.socket)")
+        user.print("Guise now starts with the first command (guise.socket)")
         user.print(
-            "to have it from each login on, before programs look for cameras: systemctl --user enable guise.service")
+            "to start it at each login, before programs look for cameras: systemctl --user enable guise.service")
     }
 
     // MARK: the module
@@ -167,19 +170,21 @@ public struct Installer {
         for (name, path) in Self.moduleFiles {
             let text = try shipped(name)
             guard system.text(path) != text else { continue }
-            user.print(system.has(path) ? "\(path) is there with another text, and would become:" : "\(path) would be:")
+            user.print(
+                system.has(path) ? "\(path) exists with different content, and would become:" : "\(path) would contain:"
+            )
             for line in text.split(separator: "\n") { user.print("    \(line)") }
             commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
         }
         guard !commands.isEmpty else {
-            return user.print("is there: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
+            return user.print("already installed: \(Self.moduleFiles.map(\.1).joined(separator: " and "))")
         }
         for path in otherOptions {
             user.print("\(path) has options for v4l2loopback too; both files apply")
         }
         if system.moduleIsLoaded {
             user.print(
-                "v4l2loopback is loaded with what it has; these options apply after a restart, or: \(system.reload)")
+                "v4l2loopback is already loaded; these options take effect after a reboot, or: \(system.reload)")
         } else if system.moduleIsBuilt {
             commands.append(["modprobe", Module.name])
         } else {
@@ -188,7 +193,7 @@ public struct Installer {
         runAsRoot(commands)
     }
 
-    /// Files of others that set the module's options.
+    /// Other files that set options of v4l2loopback.
     private var otherOptions: [String] {
         system.names(in: "/etc/modprobe.d").map { "/etc/modprobe.d/\($0)" }.filter { path in
             path != Module.optionsFile
@@ -197,7 +202,7 @@ public struct Installer {
         }
     }
 
-    /// Shows commands, asks, and runs them as root.
+    /// Prints the commands, asks for confirmation, and runs them as root.
     private func runAsRoot(_ commands: [[String]]) {
         let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
         user.print("this needs root:")
@@ -207,21 +212,24 @@ public struct Installer {
         guard !choices.isDry else { return }
         guard let helper, let confirm = user.confirm else {
             return user.print(
-                helper == nil ? "there is no sudo: run it as root" : "nobody can be asked here: run it yourself")
+                helper == nil
+                    ? "neither sudo nor pkexec is installed: run it as root" : "this is not a terminal: run it yourself"
+            )
         }
-        guard confirm("run it now? [y/N] ") else { return user.print("left out") }
+        guard confirm("run it now? [y/N] ") else { return user.print("skipped") }
         for command in commands {
             let status = user.runInTerminal([helper] + command)
             guard status == 0 else {
-                return user.print("`\(command.joined(separator: " "))` ended with \(status); the rest was left out")
+                return user.print(
+                    "`\(command.joined(separator: " "))` failed with exit status \(status); the rest was skipped")
             }
         }
     }
 
     // MARK: uninstall
 
-    /// Takes away all that `install` and the daemon have made. Masks and config.json are the user's, and stay.
-    /// - Throws: `Problem` where a file cannot be removed.
+    /// Removes everything that `install` and the daemon created. Masks and config.json belong to the user and stay.
+    /// - Throws: `Problem` if a file cannot be removed.
     public func uninstall() throws(Problem) {
         stopUnits()
         let paths =
@@ -229,11 +237,12 @@ public struct Installer {
         for path in paths {
             switch InstalledFile.state(of: system.text(path)) {
             case .absent: break
-            case .edited where !choices.hasEdited: user.print("kept, for it was edited (--force removes it): \(path)")
+            case .edited where !choices.hasEdited:
+                user.print("kept, because it was edited (--force removes it): \(path)")
             case .ours, .edited: try remove(path)
             }
         }
-        // What `enable` links to, where no systemd did it.
+        // The links that `enable` creates, if systemctl did not remove them.
         if let units = system.unitFolder {
             for link in ["sockets.target.wants/guise.socket", "default.target.wants/guise.service"] {
                 try remove("\(units)/\(link)")
@@ -242,15 +251,15 @@ public struct Installer {
         if !choices.isDry { _ = system.run(["systemctl", "--user", "daemon-reload"]) }
         if let cache = system.base("XDG_CACHE_HOME", ".cache") { try remove("\(cache)/guise") }
         if let socket = system.socket {
-            // A daemon that was started by hand still uses them.
+            // A daemon that was started by hand may still use the folder.
             if case .line = system.query(socket, "{\"request\": \"status\"}") {
-                user.print("kept while a guise runs: \(socket.parent)")
+                user.print("kept while Guise is running: \(socket.parent)")
             } else {
                 try remove(socket.parent)
             }
         }
         if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
-            user.print("kept, for it is yours: \(own)")
+            user.print("kept, because it is yours: \(own)")
         }
         if choices.hasModule { uninstallModule() }
     }
@@ -262,17 +271,17 @@ public struct Installer {
         if system.run(command).text != nil { user.print("stopped guise.socket and guise.service") }
     }
 
-    /// Removes a file or folder, and the folders above it that are empty then, up to the user's own.
+    /// Removes a file or folder, and then its empty parent folders, up to the folders of the XDG variables.
     private func remove(_ path: String) throws(Problem) {
         let files = FileManager.default
-        // A link to nothing is there too.
+        // A dangling link counts as existing.
         guard (try? files.attributesOfItem(atPath: system.root + path)) != nil else { return }
         user.print("\(choices.isDry ? "would remove" : "removed"): \(path)")
         guard !choices.isDry else { return }
         do { try files.removeItem(atPath: system.root + path) } catch {
             throw Problem(.forbidden, "\(path) cannot be removed", fix: "remove it by hand")
         }
-        // The folders of the XDG variables that are set are the user's own; the others may be of our making.
+        // Folders that the XDG variables name belong to the user; other parents may have been created by Guise.
         let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"]
         let ends = variables.compactMap { system.environment[$0] }
         var folder = path.parent
@@ -289,7 +298,7 @@ public struct Installer {
         }
         runAsRoot([["rm", "-f"] + there.map(\.1)])
         if system.moduleIsLoaded {
-            user.print("v4l2loopback stays loaded until the next start, or: sudo modprobe -r \(Module.name)")
+            user.print("v4l2loopback stays loaded until the next reboot, or: sudo modprobe -r \(Module.name)")
         }
     }
 }
@@ -298,7 +307,7 @@ extension String {
     /// The folder of a path.
     fileprivate var parent: String { lastIndex(of: "/").map { String(self[..<$0]) } ?? "" }
 
-    /// As a shell takes it for one word.
+    /// The string, quoted as a single shell word if necessary.
     fileprivate var quoted: String {
         let isPlain = !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_./=:@%+".contains($0)) }
         return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"

@@ -2,7 +2,7 @@ import Frames
 import V4L2
 
 extension System {
-    /// The loopback that Guise takes: that of its name, else the first.
+    /// The loopback device that Guise uses: the one labelled `Guise Camera`, or else the first.
     var loopback: DeviceListing? {
         let all = devices.filter(\.isLoopback)
         return all.first { ($0.capabilities?.card ?? $0.name) == Self.label } ?? all.first
@@ -10,22 +10,22 @@ extension System {
 
     static let label = "Guise Camera"
 
-    /// Whether somebody writes to a loopback, or it keeps the format of one who did.
+    /// Whether a program writes to the loopback device, or the device keeps a previous writer's format.
     func hasStream(_ loopback: DeviceListing) -> Bool {
         if let capabilities = loopback.capabilities, capabilities.isCapture, !capabilities.isOutput { return true }
-        // From 0.13 on; before, a device of both capabilities tells nothing.
+        // v4l2loopback 0.13 and later; in older versions, a device with both capabilities gives no answer.
         return line("\(sysfs(loopback))/state") == "capture"
     }
 
     func sysfs(_ device: DeviceListing) -> String { "/sys/class/video4linux/\(Device.node(of: device.path))" }
 
-    /// The module's own word on exclusive_caps; nil where it has none for this device.
+    /// The value of the module's exclusive_caps parameter for a device; nil if it is unknown.
     fileprivate func isExclusive(_ loopback: DeviceListing) -> Bool? {
         let folder = "/sys/module/\(Module.name)/parameters"
         let number = Device.node(of: loopback.path).dropFirst("video".count)
         guard let numbers = line("\(folder)/video_nr")?.split(separator: ","),
             let flags = line("\(folder)/exclusive_caps")?.split(separator: ","),
-            // Without numbers (-1) devices are taken in their order.
+            // Without explicit numbers (-1), devices are in the order of their creation.
             let place = numbers.firstIndex(of: number)
                 ?? devices.filter(\.isLoopback).firstIndex(where: { $0.path == loopback.path }),
             flags.indices.contains(place)
@@ -38,17 +38,17 @@ extension Check {
     static let device = Check("device") { system in
         guard system.moduleIsLoaded else { return nil }
         guard let loopback = system.loopback else {
-            return .error("v4l2loopback is loaded and has no device", fix: system.reload)
+            return .error("v4l2loopback is loaded but has no device", fix: system.reload)
         }
         return .ok("the virtual camera is \(loopback.path)")
     }
 
     static let exclusiveCaps = Check("exclusive caps") { system in
         guard let loopback = system.loopback, let capabilities = loopback.capabilities else { return nil }
-        // A free device of both capabilities has none of its own.
+        // An idle device that shows both capabilities was loaded without exclusive_caps.
         let isExclusive = system.isExclusive(loopback) ?? !(capabilities.isCapture && capabilities.isOutput)
         return isExclusive
-            ? .ok("\(loopback.path) shows itself as a camera only, as Chrome wants it (exclusive_caps=1)")
+            ? .ok("\(loopback.path) is shown only as a camera, as Chrome requires (exclusive_caps=1)")
             : .error(
                 "\(loopback.path) was loaded without exclusive_caps=1: Chrome does not list it", fix: system.reload)
     }
@@ -57,11 +57,12 @@ extension Check {
         guard let loopback = system.loopback, let capabilities = loopback.capabilities else { return nil }
         switch (capabilities.isCapture, capabilities.isOutput) {
         case (false, false):
-            // 0.12 after a writer that never called STREAMON (v4l2loopback issue 442).
-            return .error("\(loopback.path) is stuck: it takes no writer and shows no camera", fix: system.reload)
+            // v4l2loopback 0.12 after a writer that never called STREAMON (v4l2loopback issue 442).
+            return .error(
+                "\(loopback.path) is stuck: it accepts no writer and is not shown as a camera", fix: system.reload)
         case (true, false): return .ok("\(loopback.path) is a camera now")
-        case (false, true): return .ok("\(loopback.path) waits for a writer")
-        case (true, true): return .ok("\(loopback.path) takes a writer and a reader")
+        case (false, true): return .ok("\(loopback.path) is waiting for a writer")
+        case (true, true): return .ok("\(loopback.path) accepts a writer and a reader")
         }
     }
 
@@ -74,33 +75,34 @@ extension Check {
             : .warning("programs list \(loopback.path) as \(name)", fix: system.reload)
     }
 
-    /// The sizes that Firefox asks a camera for (libwebrtc's device_info_v4l2.cc); a loopback has one size alone.
+    /// The sizes that Firefox requests from a camera (libwebrtc's device_info_v4l2.cc). A loopback offers a single
+    /// size.
     private static let firefoxSizes = [
         "128x96", "160x120", "176x144", "320x240", "352x288", "640x480", "704x576", "800x600", "960x720", "1280x720",
         "1024x768", "1440x1080", "1920x1080",
     ]
-    /// Formats that both Chromium and Firefox take.
+    /// The pixel formats that both Chromium and Firefox accept.
     private static let browserFormats = ["YUYV", "UYVY", "NV12", "YU12", "MJPG"]
 
     static let size = Check("size") { system in
-        // "YUYV:1280x720@30" once it is fixed by a writer, or kept.
+        // "YUYV:1280x720@30" if a writer has set the format, or the device keeps it.
         if let loopback = system.loopback, let format = system.line("\(system.sysfs(loopback))/format") {
             let parts = format.split { ":@".contains($0) }.map(String.init)
             guard parts.count >= 2 else { return nil }
             if !browserFormats.contains(parts[0]) {
                 return .error(
-                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not take", fix: system.reload)
+                    "\(loopback.path) is fixed at \(parts[0]), which browsers do not support", fix: system.reload)
             }
             if !firefoxSizes.contains(parts[1]) {
                 return .warning(
                     "\(loopback.path) is fixed at \(parts[1]): Firefox does not list it", fix: system.reload)
             }
-            return .ok("\(loopback.path) gives \(parts[0]) \(parts[1]), which all browsers take")
+            return .ok("\(loopback.path) provides \(parts[0]) \(parts[1]), which all browsers support")
         }
         guard case .read(let file, let width, let height) = system.setting else { return nil }
         let size = "\(width)x\(height)"
         return firefoxSizes.contains(size)
-            ? .ok("the output is \(size), which all browsers take")
+            ? .ok("the output is \(size), which all browsers support")
             : .warning(
                 "the output is \(size): Firefox does not list cameras of that size",
                 fix: "set \"output\" to 1280x720 in \(file ?? "config.json")")
@@ -109,11 +111,11 @@ extension Check {
     static let writer = Check("writer") { system in
         guard let loopback = system.loopback, loopback.problem?.kind != .forbidden else { return nil }
         let holders = system.holders(of: loopback.path)
-        if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) has \(loopback.path)") }
+        if let guise = holders.first(where: \.isGuise) { return .ok("\(guise) uses \(loopback.path)") }
         guard system.hasStream(loopback) else {
             let hasService = system.unit("guise.service")?.isLoaded ?? false
             return .warning(
-                "nobody writes to \(loopback.path): programs list it only while guise runs",
+                "no program writes to \(loopback.path): it is listed only while Guise is running",
                 fix: hasService ? "systemctl --user start guise.service" : "guise run")
         }
         guard !holders.isEmpty else {
@@ -129,11 +131,11 @@ extension Check {
     static let readers = Check("readers") { system in
         guard let loopback = system.loopback, system.hasStream(loopback) else { return nil }
         let holders = system.holders(of: loopback.path)
-        // Without ours among them, one is the writer.
+        // If Guise is not among the processes, one of them is the writer.
         guard holders.contains(where: \.isGuise) else { return nil }
         let readers = holders.filter { !$0.isGuise }
         if readers.isEmpty { return .ok("no program of this user has \(loopback.path) open") }
-        guard system.hasOneReader else { return .ok("\(readers.list) may watch \(loopback.path)") }
+        guard system.hasOneReader else { return .ok("\(readers.list) may be reading \(loopback.path)") }
         if readers.count == 1, readers[0].isMediaServer {
             return .warning(
                 "\(readers[0]) has \(loopback.path) open, and this v4l2loopback gives frames to one program at a time",
@@ -144,6 +146,6 @@ extension Check {
         }
         return .warning(
             "\(readers.list) have \(loopback.path) open, and this v4l2loopback gives frames to one of them only",
-            fix: "close all but one, or look at the page: guise run --sink loopback --sink page")
+            fix: "close all but one, or use the page: guise run --sink loopback --sink page")
     }
 }

@@ -1,49 +1,50 @@
 import Frames
 
-/// The kernel's module, and the command lines that fix it. One place says what options we load it with.
+/// The v4l2loopback kernel module: its options, files and versions.
 enum Module {
     static let name = "v4l2loopback"
-    /// The options of `systemd/modprobe.d/guise.conf`, for those who have not installed that file.
+    /// The load options, the same as in `systemd/modprobe.d/guise.conf`, for systems without that file.
     static let options = "exclusive_caps=1 card_label=\"Guise Camera\" video_nr=10"
-    /// Where `guise install` puts the options.
+    /// The file to which `guise install` writes the options.
     static let optionsFile = "/etc/modprobe.d/guise.conf"
-    /// Where `guise install` has it loaded at the start.
+    /// The file with which `guise install` has the module loaded at boot.
     static let loadFile = "/etc/modules-load.d/guise.conf"
 
-    /// The oldest version that Guise is tried on.
+    /// The oldest version that Guise is tested with.
     static let oldest = [0, 12, 7]
-    /// From here on it gives frames to one program at a time.
+    /// The first version that gives frames to only one program at a time.
     static let oneReader = [0, 13]
 
-    /// "0.12.7" as numbers.
+    /// Splits a version into numbers: "0.12.7" becomes [0, 12, 7].
     static func numbers(_ version: String) -> [Int] { version.split(separator: ".").map { Int($0) ?? 0 } }
 }
 
 extension System {
     var moduleIsLoaded: Bool { has("/sys/module/\(Module.name)") }
-    /// The loaded module's word; before 0.13 it has none, and DKMS's source tells it. Nil where that is not one.
+    /// The module's version. The loaded module reports it from 0.13 on; for older ones it is read from the name of the
+    /// DKMS source folder. Nil if there is not exactly one such folder, or it is of a newer version.
     var moduleVersion: String? {
         if let version = line("/sys/module/\(Module.name)/version") { return version }
         let sources = names(in: "/usr/src").filter { $0.hasPrefix("\(Module.name)-") }
         let version = sources.first.map { String($0.dropFirst(Module.name.count + 1)) } ?? ""
-        // A newer source is not what was loaded.
+        // The source of 0.13 or later is not that of the loaded module, which would have reported its version.
         let isOld = Module.numbers(version).lexicographicallyPrecedes(Module.oneReader)
         return sources.count == 1 && isOld ? version : nil
     }
-    /// Whether frames go to one program at a time.
+    /// Whether the module gives frames to only one program at a time.
     var hasOneReader: Bool {
         moduleVersion.map { !Module.numbers($0).lexicographicallyPrecedes(Module.oneReader) } ?? false
     }
-    /// Whether depmod knows the module for the running kernel.
+    /// Whether the module is built for the running kernel, according to modules.dep.
     var moduleIsBuilt: Bool { text("/lib/modules/\(kernel)/modules.dep")?.contains("/\(Module.name).ko") ?? false }
-    /// Whether its source is there for DKMS to build.
+    /// Whether the module's source is installed, for DKMS to build.
     var moduleHasSource: Bool { names(in: "/usr/src").contains { $0.hasPrefix("\(Module.name)-") } }
 
-    /// Loads the module; the options are named unless they are installed.
+    /// The command that loads the module. It includes the options unless the options file is installed.
     var modprobe: String {
         has(Module.optionsFile) ? "modprobe \(Module.name)" : "modprobe \(Module.name) \(Module.options)"
     }
-    /// Options hold at load time only.
+    /// The command that reloads the module: options take effect only when it is loaded.
     var reload: String { "sudo sh -c '\("modprobe -r \(Module.name) && \(modprobe)")'" }
 }
 
@@ -58,13 +59,13 @@ extension Check {
                     fix: "load it on the machine that runs the container: sudo \(system.modprobe)")
                 : .error(
                     "v4l2loopback is not loaded, and the running kernel's modules (\(system.kernel)) are gone: "
-                        + "the kernel was updated since the start",
+                        + "the kernel was updated since the last boot",
                     fix: "sudo reboot")
         }
         if system.moduleIsBuilt {
-            return .error("v4l2loopback is installed and not loaded", fix: "sudo \(system.modprobe)")
+            return .error("v4l2loopback is installed but not loaded", fix: "sudo \(system.modprobe)")
         }
-        // What is there and not built is told by the next check.
+        // A module that is installed and not built is reported by the kernel check.
         return system.moduleHasSource
             ? nil
             : .error(
@@ -79,10 +80,10 @@ extension Check {
         }
         let folder = "/lib/modules/\(system.kernel)"
         guard system.moduleHasSource, system.has(folder) else { return nil }
-        let what = "v4l2loopback is installed and not built for the running kernel \(system.kernel)"
+        let what = "v4l2loopback is installed but not built for the running kernel \(system.kernel)"
         return system.has("\(folder)/build")
             ? .error(what, fix: "sudo dkms autoinstall -k \(system.kernel)")
-            // The package's own script calls DKMS.
+            // The headers package triggers the DKMS build.
             : .error("\(what): its headers are missing", fix: "sudo apt install linux-headers-\(system.kernel)")
     }
 
@@ -94,7 +95,7 @@ extension Check {
         let numbers = Module.numbers(version)
         if numbers.lexicographicallyPrecedes(Module.oldest) {
             return .warning(
-                "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tried on",
+                "v4l2loopback \(version) is older than 0.12.7, the oldest that Guise is tested with",
                 fix: "sudo apt install --only-upgrade v4l2loopback-dkms")
         }
         return system.hasOneReader
@@ -103,31 +104,31 @@ extension Check {
     }
 
     static let secureBoot = Check("secure boot") { system in
-        // UEFI: four bytes of attributes, then 1 where it is on.
+        // The UEFI variable: four bytes of attributes, then 1 if Secure Boot is on.
         let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
         guard system.bytes(variable)?.last == 1 else { return .ok("Secure Boot is off") }
-        if system.moduleIsLoaded { return .ok("Secure Boot is on, and lets v4l2loopback in") }
+        if system.moduleIsLoaded { return .ok("Secure Boot is on, and v4l2loopback is loaded") }
         guard system.moduleIsBuilt else { return nil }
-        // Ubuntu's and Debian's places for the key that DKMS signs with.
+        // The paths on Ubuntu and Debian of the key that DKMS signs modules with.
         let keys = ["/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"]
         guard let key = keys.first(where: system.has) else {
             return .warning(
-                "Secure Boot is on, and there is no key that DKMS signs modules with",
+                "Secure Boot is on, and DKMS has no key to sign modules with",
                 fix: "sudo dkms autoinstall --force")
         }
         switch system.run(["mokutil", "--test-key", key]) {
         case .text(let text) where text.contains("already enrolled"):
-            return .ok("Secure Boot is on, and knows DKMS's key")
-        // mokutil says "already enrolled" with 1, and that it cannot look so too.
+            return .ok("Secure Boot is on, and DKMS's key is enrolled")
+        // mokutil exits with 1 both for "already enrolled" and if it cannot read the keys.
         case .failed:
             return .warning(
-                "Secure Boot is on; whether it knows DKMS's key is not known", fix: "mokutil --test-key \(key)")
+                "Secure Boot is on; could not check whether DKMS's key is enrolled", fix: "mokutil --test-key \(key)")
         case .absent:
             return .warning("Secure Boot is on, and mokutil is not installed", fix: "sudo apt install mokutil")
         case .text:
             return .error(
-                "Secure Boot is on, and refuses v4l2loopback until it knows DKMS's key "
-                    + "(choose a password, restart, and give it there again)",
+                "Secure Boot is on, and rejects v4l2loopback until DKMS's key is enrolled "
+                    + "(choose a password, reboot, and enter it there)",
                 fix: "sudo mokutil --import \(key)")
         }
     }
@@ -142,8 +143,8 @@ extension Check {
         let list = forbidden.joined(separator: ", ")
         return members.contains { $0 == name }
             ? .error(
-                "\(list): not open to this session, which began before \(name) joined the group video",
-                fix: "log out and in")
+                "\(list): this session has no access, because it began before \(name) joined the group video",
+                fix: "log out and in again")
             : .error(
                 "\(list): this user may not open them", fix: "sudo usermod -aG video \(name.isEmpty ? "$USER" : name)")
     }

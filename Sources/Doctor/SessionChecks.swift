@@ -6,12 +6,12 @@ extension Check {
     static let service = Check("service") { system in
         guard let service = system.unit("guise.service"), let socket = system.unit("guise.socket") else {
             return .warning(
-                "no systemd of this user answers: guise.service cannot be looked at",
+                "the user's systemd does not answer: guise.service cannot be checked",
                 fix: system.runtime == nil ? system.findRuntime : "guise run")
         }
         guard service.isLoaded else { return .warning("guise.service is not installed", fix: "guise install") }
         if let program = service.program, !system.has(program) {
-            return .error("guise.service starts \(program), which is not there", fix: "guise install")
+            return .error("guise.service starts \(program), which does not exist", fix: "guise install")
         }
         if service.hasFailed {
             let result = service.properties["Result"] ?? "unknown"
@@ -23,50 +23,54 @@ extension Check {
                 )
                 : .error("guise.service failed (\(result))", fix: "journalctl --user -u guise.service -n 20")
         }
-        if service.isActive { return .ok("guise.service runs" + (service.words.isEmpty ? "" : ": \(service.words)")) }
+        if service.isActive {
+            return .ok("guise.service is running" + (service.words.isEmpty ? "" : ": \(service.words)"))
+        }
         if service.isStarting {
             return .ok("guise.service is starting" + (service.words.isEmpty ? "" : ": \(service.words)"))
         }
         return socket.isActive
             ? .ok("guise.service starts with the first command")
-            : .warning("guise.service does not run", fix: "systemctl --user enable --now guise.socket")
+            : .warning("guise.service is not running", fix: "systemctl --user enable --now guise.socket")
     }
 
     static let socket = Check("socket") { system in
         guard let path = system.socket else {
             return .error(
-                "XDG_RUNTIME_DIR is not set, so that no command finds the daemon",
+                "XDG_RUNTIME_DIR is not set, so commands cannot find the daemon",
                 fix: system.findRuntime)
         }
         let service = system.unit("guise.service")
         let restart = service?.isLoaded ?? false ? "systemctl --user restart guise.service" : "guise run"
         guard system.has(path) else {
-            return .warning("no daemon runs: \(path) is not there", fix: restart)
+            return .warning("no daemon is running: \(path) does not exist", fix: restart)
         }
-        // Asking would start the daemon.
+        // A status request would start the daemon.
         if let service, !service.isActive, let socket = system.unit("guise.socket"), socket.isActive {
             return .ok("systemd listens at \(path)")
         }
         switch system.query(path, "{\"request\": \"status\"}") {
-        case .refused: return .warning("\(path) was left by a daemon that has ended", fix: restart)
+        case .refused: return .warning("\(path) was left behind by a daemon that has ended", fix: restart)
         case .silent: return .error("the daemon at \(path) does not answer", fix: restart)
         case .line(let line):
             guard let answer = try? JSON(Array(line.utf8), file: path), case .object(let members) = answer.value,
                 members.contains(where: { $0.key == "ok" })
             else {
-                return .error("what listens at \(path) is no daemon of this version: \(brief(line))", fix: restart)
+                return .error(
+                    "the process that listens at \(path) is not a daemon of this version: \(brief(line))", fix: restart)
             }
             return .ok("the daemon answers at \(path)")
         }
     }
 
     static let pipeWire = Check("pipewire") { system in
-        // It looks at the device once; one that is no camera then is never listed (v4l2loopback issue 672).
+        // PipeWire examines a device only once. A device that was not a camera at that time is never listed
+        // (v4l2loopback issue 672).
         guard let loopback = system.loopback, system.hasStream(loopback), let text = system.run(["pw-dump"]).text else {
             return nil
         }
         guard let dump = try? JSON(Array(text.utf8), file: "pw-dump"), case .array(let objects) = dump.value else {
-            return .warning("what PipeWire lists could not be read", fix: "pw-dump")
+            return .warning("the list of PipeWire's cameras could not be read", fix: "pw-dump")
         }
         let isListed = objects.contains { object in
             let properties = object["info"]?["props"]
@@ -77,24 +81,24 @@ extension Check {
         return isListed
             ? .ok("PipeWire lists \(loopback.path) as a camera")
             : .warning(
-                "PipeWire looked at \(loopback.path) before guise ran: programs that ask it, as Fedora's Firefox, do not list it",
+                "PipeWire examined \(loopback.path) before Guise ran: programs that use it, such as Fedora's Firefox, do not list it",
                 fix: "systemctl --user restart wireplumber")
     }
 
     static let snap = Check("snap") { system in
         guard let text = system.run(["snap", "connections", "--all"]).text else { return nil }
-        // Interface, plug, slot, notes; "-" for a plug without a slot.
+        // The columns are interface, plug, slot and notes; the slot is "-" for a plug that is not connected.
         let plugs = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
             .filter { $0.count >= 3 && $0[0] == "camera" && $0[1].contains(":") }
         guard !plugs.isEmpty else { return nil }
         let shut = plugs.filter { $0[2] == "-" }.map { $0[1] }
-        guard let first = shut.first else { return .ok("all \(plugs.count) snaps that want a camera have one") }
+        guard let first = shut.first else { return .ok("all \(plugs.count) snaps that use a camera have access to it") }
         let names = shut.compactMap { $0.split(separator: ":").first.map(String.init) }
         return .warning(
-            "\(names.joined(separator: ", ")): snaps that may not use a camera", fix: "sudo snap connect \(first)")
+            "\(names.joined(separator: ", ")): snaps without access to the camera", fix: "sudo snap connect \(first)")
     }
 
-    /// Programs of Flathub that make calls or record.
+    /// Flathub applications that make video calls or record.
     private static let callers = [
         "com.brave.Browser", "com.discordapp.Discord", "com.github.IsmaelMartinez.teams_for_linux", "com.google.Chrome",
         "com.microsoft.Edge", "com.obsproject.Studio", "com.slack.Slack", "dev.vencord.Vesktop", "im.riot.Riot",
@@ -111,20 +115,22 @@ extension Check {
             let own = places.compactMap { system.text("\($0)/app/\(name)/current/active/metadata") }
             guard !own.isEmpty else { continue }
             found.append(name)
-            // Overrides come after what the program asks for; the user's last.
+            // Overrides apply after the application's own permissions, and the user's overrides last.
             let overrides = places.flatMap { place in
                 ["global", name].compactMap { system.text("\(place)/overrides/\($0)") }
             }
             if !allowsDevices(own + overrides) { shut.append(name) }
         }
         guard !found.isEmpty else { return nil }
-        guard let first = shut.first else { return .ok("all \(found.count) Flatpaks that make calls may open devices") }
+        guard let first = shut.first else {
+            return .ok("all \(found.count) Flatpaks that make calls have access to devices")
+        }
         return .warning(
-            "\(shut.joined(separator: ", ")): Flatpaks that may not open cameras",
+            "\(shut.joined(separator: ", ")): Flatpaks without access to cameras",
             fix: "flatpak override --user --device=all \(first)")
     }
 
-    /// Whether key files of Flatpak, the later ones winning, end in `devices=all` ("!all" takes it back).
+    /// Whether Flatpak key files grant `devices=all`. Later files take precedence; "!all" revokes it.
     private static func allowsDevices(_ files: [String]) -> Bool {
         var isAllowed = false
         for line in files.joined(separator: "\n").split(separator: "\n") where line.hasPrefix("devices=") {
@@ -137,13 +143,13 @@ extension Check {
 }
 
 extension JSON {
-    /// The value of a key; nil where this is no object or has no such key.
+    /// The value of a key; nil if this is not an object or has no such key.
     fileprivate subscript(key: String) -> JSON? {
         guard case .object(let members) = value else { return nil }
         return members.first { $0.key == key }?.value
     }
 
-    /// What stands in a text.
+    /// The string value; nil if this is not a string.
     fileprivate var text: String? {
         if case .string(let text) = value { text } else { nil }
     }

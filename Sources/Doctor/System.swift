@@ -3,57 +3,59 @@ import Frames
 import Glibc
 import V4L2
 
-/// The machine as the checks see it. Everything comes through here, so that tests can make one up.
+/// The machine, as the checks see it. Checks reach the machine only through this type, so that tests can replace it.
 public struct System: Sendable {
-    /// Stands before every path; empty on the real machine.
+    /// A prefix for every path; empty on the real machine.
     public var root = ""
     public var environment: [String: String]
-    /// Of the user who asks.
+    /// The numeric id of the user who runs the command.
     public var user: UInt32
-    /// All video nodes.
+    /// All video device nodes.
     public var devices: [DeviceListing]
-    /// Guise's own files (`Cascades`, `systemd`, ...); nil where they were not found.
+    /// The folder of Guise's own files (`Cascades`, `systemd`, ...); nil if it was not found.
     public var shared: String?
     public var setting: Setting
-    /// Whether another program has a camera's stream.
+    /// Whether another program streams from a camera.
     public var isTaken: @Sendable (_ camera: String) -> Bool
-    /// Runs a program and returns what it printed.
+    /// Runs a program and returns its output.
     public var run: @Sendable (_ arguments: [String]) -> Output
-    /// Sends a line to a Unix socket and returns the line that comes back.
+    /// Sends one line to a Unix socket and returns the reply line.
     public var query: @Sendable (_ socket: String, _ line: String) -> Answer
 
-    /// What `config.json` says, as far as a camera's readers see it.
+    /// The part of `config.json` that the checks need.
     public enum Setting: Equatable, Sendable {
-        /// Width and height of the output in pixels; nil: no file, so the defaults.
+        /// The file, and the width and height of the output in pixels. Without a file (nil), the defaults.
         case read(file: String?, width: Int, height: Int)
+        /// The file could not be read.
         case broken(Problem)
     }
 
-    /// What came of running a program.
+    /// The result of running a program.
     public enum Output: Equatable, Sendable {
-        /// What it printed; it ended with 0.
+        /// The program's standard output; its exit status was 0.
         case text(String)
-        /// It ended otherwise, or not in time.
+        /// The program exited with another status, or ran too long.
         case failed
-        /// It is not installed.
+        /// The program is not installed.
         case absent
 
-        /// What it printed; nil where it could not do its work.
+        /// The program's output; nil if it is not installed or failed.
         public var text: String? {
             if case .text(let text) = self { text } else { nil }
         }
     }
 
-    /// What came of asking a socket.
+    /// The result of a request to a socket.
     public enum Answer: Equatable, Sendable {
+        /// The reply line.
         case line(String)
-        /// Nobody listens.
+        /// No process listens at the socket.
         case refused
-        /// Somebody listens and says nothing.
+        /// A process listens, but did not reply.
         case silent
     }
 
-    /// A machine that is made up.
+    /// Creates a description of a machine, for tests.
     public init(
         root: String = "", environment: [String: String], user: UInt32, devices: [DeviceListing] = [],
         shared: String? = nil, setting: Setting = .read(file: nil, width: 1280, height: 720),
@@ -65,7 +67,7 @@ public struct System: Sendable {
         (self.shared, self.setting, self.isTaken, self.run, self.query) = (shared, setting, isTaken, run, query)
     }
 
-    /// This machine.
+    /// The machine that this program runs on.
     public static func here(shared: String?, setting: Setting) -> System {
         System(
             environment: ProcessInfo.processInfo.environment, user: getuid(), devices: listDevices(), shared: shared,
@@ -82,43 +84,43 @@ extension System {
 
     func text(_ path: String) -> String? { bytes(path).map { String(decoding: $0, as: UTF8.self) } }
 
-    /// The first line of a small file; nil where there is none.
+    /// The first line of a small file; nil if the file does not exist.
     func line(_ path: String) -> String? {
         text(path)?.split(separator: "\n", maxSplits: 1).first.map(String.init)
     }
 
-    /// "6.1.0-31-amd64".
+    /// The release of the running kernel: "6.1.0-31-amd64".
     var kernel: String { line("/proc/sys/kernel/osrelease") ?? "unknown" }
 
-    /// Where a program is, by PATH; nil where it is not installed.
+    /// The path of a program found through PATH; nil if it is not installed.
     func program(_ name: String) -> String? {
         let folders = environment["PATH"]?.split(separator: ":").map(String.init) ?? ["/usr/bin", "/bin"]
         return folders.lazy.map { "\($0)/\(name)" }.first { has($0) }
     }
 
-    /// Programs of this user that have a node open.
+    /// The processes of this user that have a device node open.
     func holders(of node: String) -> [Holder] {
         Device.holders(of: node, processes: "\(root)/proc").map(Holder.init)
     }
 
-    /// The folder of an XDG variable, else the one below the home; nil without either.
+    /// The folder that an XDG variable names, or its default below the home folder; nil without either.
     func base(_ variable: String, _ fallback: String) -> String? {
         if let folder = environment[variable], folder.hasPrefix("/") { return folder }
         if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/\(fallback)" }
         return nil
     }
 
-    /// `$XDG_RUNTIME_DIR`; nil where it is not set.
+    /// `$XDG_RUNTIME_DIR`; nil if it is not set.
     var runtime: String? { environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } }
-    /// Fixes a session without one, as su and sudo leave it.
+    /// The command or instruction that fixes a session without XDG_RUNTIME_DIR, as su and sudo leave it.
     var findRuntime: String {
         let folder = "/run/user/\(user)"
-        return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, and not through su or sudo"
+        return has(folder) ? "export XDG_RUNTIME_DIR=\(folder)" : "log in as this user, not through su or sudo"
     }
-    /// Where the daemon listens; nil without a runtime folder.
+    /// The path of the control socket; nil without a runtime folder.
     var socket: String? { runtime.map { "\($0)/guise/control.sock" } }
 
-    /// What the user manager says of a unit; nil where no manager answers.
+    /// A unit's state, from the user's systemd; nil if no user manager answers.
     func unit(_ name: String) -> Unit? {
         guard let text = run(["systemctl", "--user", "show", name]).text else { return nil }
         var properties: [String: String] = [:]
@@ -131,15 +133,15 @@ extension System {
 }
 
 extension System {
-    /// False where a service that asks for a user namespace would not start, as on Ubuntu since 24.04, whose AppArmor keeps
-    /// them from users. True where no user manager can be asked.
+    /// Whether a service may have its own user namespace. False on systems such as Ubuntu since 24.04, where AppArmor
+    /// denies them to users, so that a service which needs one would not start. True if no user manager answers.
     var hasUserNamespaces: Bool {
         let probe = ["systemd-run", "--user", "--quiet", "--wait"]
         return run(probe + ["--property=PrivateUsers=yes", "true"]).text != nil || run(probe + ["true"]).text == nil
     }
 }
 
-/// A program that has a node open: "firefox (1234)".
+/// A process that has a device node open: "firefox (1234)".
 struct Holder: Equatable, CustomStringConvertible {
     let description: String
 
@@ -148,16 +150,16 @@ struct Holder: Equatable, CustomStringConvertible {
     var name: String { description.split(separator: " (").first.map(String.init) ?? description }
     var process: String { description.split(separator: "(").last?.split(separator: ")").first.map(String.init) ?? "" }
     var isGuise: Bool { name == "guise" }
-    /// The session's media server, which looks at cameras for others.
+    /// Whether the process is the session's media server, which opens cameras for other programs.
     var isMediaServer: Bool { ["wireplumber", "pipewire", "pipewire-media-session"].contains(name) }
 }
 
 extension [Holder] {
-    /// "firefox (12), zoom (34)".
+    /// The processes as a list: "firefox (12), zoom (34)".
     var list: String { map(\.description).joined(separator: ", ") }
 }
 
-/// A unit of systemd, by its properties (systemctl show).
+/// A systemd unit, described by its properties (`systemctl show`).
 struct Unit {
     let properties: [String: String]
 
@@ -166,9 +168,9 @@ struct Unit {
     var isActive: Bool { has("ActiveState", "active") }
     var isStarting: Bool { has("ActiveState", "activating") }
     var hasFailed: Bool { has("ActiveState", "failed") }
-    /// What it said last about itself; empty where it said nothing.
+    /// The unit's last status message; empty if it has none.
     var words: String { properties["StatusText"] ?? "" }
-    /// "{ path=/usr/bin/guise ; argv[]=... }" holds the program.
+    /// The path of the program that the unit starts, from "{ path=/usr/bin/guise ; argv[]=... }".
     var program: String? {
         properties["ExecStart"]?.split(separator: " ").first { $0.hasPrefix("path=") }.map { String($0.dropFirst(5)) }
     }

@@ -4,11 +4,11 @@ import Frames
 import Glibc
 import V4L2
 
-// What the checks ask of the real machine. Unsafe calls to C are in this file alone.
+// Access to the real machine for the checks. Unsafe C calls of this module are in this file only.
 
-/// Seconds that a program or the daemon may take; pw-dump and snap need most.
+/// The timeout in seconds for a program or the daemon; pw-dump and snap take longest.
 private let ourPatience = 10.0
-/// What is read of an answer, bytes.
+/// The maximum size of an answer in bytes.
 private let answerLimit = 16 << 20
 
 /// Runs a program to its end, without input.
@@ -23,7 +23,7 @@ func runProgram(_ arguments: [String], patience: Double = ourPatience) -> System
             switch try child.read(into: &span, from: 0) {
             case .bytes(let count): text += block[..<count]
             case .nothing:
-                // What is not over by then is killed with the value.
+                // A program that is still running is killed when `child` goes out of scope.
                 guard monotonicTime() < end else { return .failed }
                 waitUntil(child.pipe, POLLIN, until: end)
             case .end:
@@ -37,7 +37,8 @@ func runProgram(_ arguments: [String], patience: Double = ourPatience) -> System
     }
 }
 
-/// Whether somebody else streams from a camera: only then is its own format refused to it. Sets what is set already.
+/// Whether another program streams from a camera. Only then does the driver refuse to set the camera's current format,
+/// which is what this does.
 func cameraIsTaken(_ path: String) -> Bool {
     do throws(Problem) {
         let camera = try Device(path: path)
@@ -49,7 +50,7 @@ func cameraIsTaken(_ path: String) -> Bool {
     }
 }
 
-/// Sends a line to a Unix socket, and waits for one.
+/// Sends a line to a Unix socket and waits for the reply line.
 func querySocket(_ path: String, _ line: String, patience: Double = ourPatience) -> System.Answer {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { return .refused }
@@ -68,7 +69,7 @@ func querySocket(_ path: String, _ line: String, patience: Double = ourPatience)
             unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
         }
     }
-    // A Unix socket connects at once, or its backlog is full: somebody listens who accepts nobody.
+    // A Unix socket connects at once, unless its backlog is full: then a process listens but does not accept.
     guard isConnected else { return errno == EAGAIN ? .silent : .refused }
     let request = Array("\(line)\n".utf8)
     let sent = unsafe request.withUnsafeBytes { bytes in
@@ -91,7 +92,7 @@ func querySocket(_ path: String, _ line: String, patience: Double = ourPatience)
     return .silent
 }
 
-/// Sleeps until a descriptor is ready, at most until `end` of the monotonic clock.
+/// Waits until a descriptor is ready, at most until `end` on the monotonic clock, in nanoseconds.
 private func waitUntil(_ descriptor: CInt, _ events: Int32, until end: UInt64) {
     let now = monotonicTime()
     guard now < end else { return }
@@ -99,8 +100,9 @@ private func waitUntil(_ descriptor: CInt, _ events: Int32, until end: UInt64) {
     _ = unsafe poll(&waiting, 1, CInt((end - now) / 1_000_000 + 1))
 }
 
-/// Runs a program that shares our terminal, as sudo needs to ask for a password. Returns its exit status; 127 where it
-/// could not be started, 128 and more for a signal.
+/// Runs a program that shares this terminal, as sudo needs for its password prompt.
+/// - Returns: the exit status; 127 if the program could not be started, 128 plus the signal's number if a signal ended
+///   it.
 public func runInTerminal(_ arguments: [String]) -> Int {
     let strings: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
     defer { unsafe strings.forEach { unsafe free($0) } }

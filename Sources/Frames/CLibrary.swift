@@ -1,8 +1,8 @@
 import Glibc
 
-/// The C library's functions for `Float`, under names that do not meet others'.
+/// The cosine of an angle in radians. Like the functions below, an overload for `Float` of the C library's function.
 public func cos(_ radians: Float) -> Float { cosf(radians) }
-/// The sine.
+/// The sine of an angle in radians.
 public func sin(_ radians: Float) -> Float { sinf(radians) }
 /// The angle of the vector (x, y) in radians, -pi...pi.
 public func atan2(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
@@ -10,22 +10,22 @@ public func atan2(_ y: Float, _ x: Float) -> Float { atan2f(y, x) }
 public func log(_ x: Float) -> Float { logf(x) }
 /// e to the power of x.
 public func exp(_ x: Float) -> Float { expf(x) }
-/// The power of a base that is not negative.
+/// A non-negative base raised to a power.
 public func pow(_ base: Float, _ exponent: Float) -> Float { powf(base, exponent) }
-/// The angle whose sine is `s`, radians, -pi/2...pi/2.
+/// The angle whose sine is `s`, in radians, -pi/2...pi/2.
 public func asin(_ s: Float) -> Float { asinf(s) }
-/// Radians as degrees.
+/// Converts radians to degrees.
 public func degrees(_ radians: Float) -> Float { radians * 180 / .pi }
-/// Degrees as radians.
+/// Converts degrees to radians.
 public func radians(_ degrees: Float) -> Float { degrees * .pi / 180 }
 
-/// CPU time of this thread, nanoseconds.
+/// The CPU time of this thread, in nanoseconds.
 public func threadTime() -> UInt64 { nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
 
-/// The CPU time of all of this process's threads, nanoseconds.
+/// The CPU time of all threads of this process, in nanoseconds.
 public func processTime() -> UInt64 { nanoseconds(CLOCK_PROCESS_CPUTIME_ID) }
 
-/// The monotonic clock, nanoseconds.
+/// The monotonic clock, in nanoseconds.
 public func monotonicTime() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 
 private func nanoseconds(_ clock: clockid_t) -> UInt64 {
@@ -34,8 +34,8 @@ private func nanoseconds(_ clock: clockid_t) -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Lets this thread go behind others: frames go first where cores are few.
-/// - Parameter nice: added to its nice value, 0 to 19.
+/// Lowers the scheduling priority of this thread, so that frames are processed first when there are few cores.
+/// - Parameter nice: the thread's new nice value, 0 to 19.
 public func lowerThreadPriority(by nice: CInt = 5) {
     _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, nice)
 }

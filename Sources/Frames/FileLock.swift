@@ -1,26 +1,32 @@
 import CLinux
 import Glibc
 
-/// A file that one process at a time holds (flock(2)), with its number in it. The kernel lets go of it when that process,
-/// and all that inherited it, have ended, however they end; the file stays.
+/// An exclusive lock on a file (flock(2)), held by one process at a time; the file contains that process's id.
+///
+/// The kernel releases the lock when the process and all children that inherited the descriptor have ended, whatever
+/// ended them. The file itself is not deleted.
 public struct FileLock: ~Copyable, Sendable {
-    /// Why there is no lock.
+    /// The reason why the lock was not acquired.
     public enum Failure: Error {
-        /// Another process has it: "guise (4711)".
+        /// Another process holds the lock: "guise (4711)".
         case held(by: String)
-        /// The file cannot be opened, or not be locked; an error number.
+        /// The file cannot be opened or locked; the value is an `errno`.
         case system(CInt)
     }
 
-    /// For a child that holds it too.
+    /// The locked file's descriptor, for a child process that is to hold the lock too.
     public let descriptor: CInt
 
-    /// Milliseconds between two tries.
+    /// Milliseconds between two attempts.
     private static let pause = 50
 
-    /// - Parameter patience: milliseconds to wait for one who is about to let go.
+    /// Acquires the lock.
+    /// - Parameters:
+    ///   - path: the lock file, which is created if it doesn't exist.
+    ///   - patience: milliseconds to wait for a process that is about to release the lock.
+    /// - Throws: `Failure` if another process holds the lock, or the file cannot be opened or locked.
     public init(_ path: String, patience: Int = 0) throws(Failure) {
-        // Not what a link leads to, nor a pipe that would be waited for.
+        // Symbolic links are not followed, and opening a pipe doesn't block.
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw .system(errno) }
         var left = patience

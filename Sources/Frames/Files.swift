@@ -1,13 +1,13 @@
 import Glibc
 
-/// Files larger than this are not what they are taken for (art, config, cascades).
+/// The default size limit for a file that is read whole, in bytes; art, config and cascade files are smaller.
 public let sizeLimit = 64 << 20
 
-/// The whole of a small file.
-/// - Parameter limit: bytes; a file that has more is not what it is taken for.
+/// Reads the whole of a small file.
+/// - Parameter limit: the largest allowed size, in bytes; a larger file is probably the wrong one.
 /// - Throws: `Problem` that says why the file cannot be read.
 public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] {
-    // A pipe in a file's place would be waited for.
+    // Without O_NONBLOCK, opening a pipe in place of a file would block.
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unreadable(path, errno) }
     defer { close(descriptor) }
@@ -39,7 +39,8 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
     }
 }
 
-/// What the system said of a file that could not be read.
+/// The `Problem` for a file that could not be read.
+/// - Parameter error: the `errno` of the failed call.
 public func unreadable(_ path: String, _ error: CInt) -> Problem {
     switch error {
     case ENOENT, ENOTDIR: Problem(.missing, "\(path) does not exist", fix: "check the name")
@@ -49,28 +50,28 @@ public func unreadable(_ path: String, _ error: CInt) -> Problem {
     }
 }
 
-/// The system's words for an error number.
+/// The system's message for an error number.
 public func errorMessage(of error: CInt) -> String {
     unsafe String(cString: strerror(error))
 }
 
-/// True where that file is there and may be read.
+/// Whether a file exists and may be read.
 public func isReadable(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
-/// Whether something may be at a path: dangling links count, and so do files in a folder without search permission.
+/// Whether something may exist at a path. Dangling links count, and so do files in a folder without search permission.
 public func mayExist(_ path: String) -> Bool {
     var status = stat()
     return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
 }
 
-/// The path without links and dots; nil where nothing is there.
+/// The absolute path without links and dots; nil if nothing exists there.
 public func realPath(of path: String) -> String? {
     guard let real = unsafe realpath(path, nil) else { return nil }
     defer { unsafe free(real) }
     return unsafe String(cString: real)
 }
 
-/// The names in a folder, without the hidden ones, sorted; none where it is no folder.
+/// The names in a folder, sorted, without hidden ones; empty if the folder cannot be opened.
 public func entries(of folder: String) -> [String] {
     guard let stream = unsafe opendir(folder) else { return [] }
     defer { unsafe closedir(stream) }
@@ -84,17 +85,17 @@ public func entries(of folder: String) -> [String] {
     return names.sorted()
 }
 
-/// True where that folder is there.
+/// Whether a folder exists at a path.
 public func isFolder(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
 }
 
-/// What tells a file from the same one after an edit: an editor changes the time, or puts another file in its place.
+/// A file's identity, size and modification time, which show whether an editor changed or replaced it.
 public struct FileVersion: Equatable, Sendable {
-    /// As it was asked for.
+    /// The path as given.
     public let path: String
-    /// True for a folder.
+    /// Whether the path is a folder.
     public let isFolder: Bool
     private let device: UInt
     private let inode: UInt
@@ -102,21 +103,21 @@ public struct FileVersion: Equatable, Sendable {
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// Nil where nothing is there.
+    /// Reads the version of a file or folder; nil if nothing exists there.
     public init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
         self.path = path
         isFolder = status.st_mode & S_IFMT == S_IFDIR
         (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
-        // A folder's own change says nothing that its files do not.
+        // A folder's size and time are ignored: the versions of its files show every change that matters.
         size = isFolder ? 0 : Int(status.st_size)
         (seconds, nanoseconds) = isFolder ? (0, 0) : (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
 }
 
-/// Writes a file that only this user may read. It grows under a name that nobody can guess, and takes its own at the end.
-/// - Parameter overwrites: a file that exists is replaced.
+/// Writes a file that only this user may read. It is written under a random temporary name, then renamed.
+/// - Parameter overwrites: whether an existing file is replaced.
 /// - Throws: `system` if the folder cannot be written, or the file exists and must not be replaced.
 public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = false) throws(Problem) {
     let part = path + "." + randomFileName() + ".part"
@@ -145,24 +146,24 @@ public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = f
     close(descriptor)
 }
 
-/// Renames a file.
-/// - Returns: false where that could not be done; `errno` says why: the new name is taken, for example.
+/// Renames a file without replacing an existing one.
+/// - Returns: false on failure, for example if the new name is taken; `errno` gives the reason.
 public func renameToNew(_ file: String, _ name: String) -> Bool {
     if unsafe link(file, name) == 0 { return unsafe unlink(file) == 0 }
-    // Some file systems know no second name.
+    // Some file systems don't support hard links.
     guard [EPERM, EOPNOTSUPP, EMLINK].contains(errno), !mayExist(name) else { return false }
     return unsafe rename(file, name) == 0
 }
 
-/// 16 hexadecimal digits of the system's random numbers, for names that nobody can guess.
+/// A random file name that nobody can guess: 16 hexadecimal digits from the system's random number generator.
 public func randomFileName() -> String {
     let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
 }
 
-/// Makes a folder for this user alone, or finds it made.
-/// - Throws: `system` where there is none, and none can be made, that belongs to this user and is no link: some parents
-///   belong to all.
+/// Creates a folder for this user alone, or accepts an existing one that belongs to this user.
+/// - Throws: `system` if the folder cannot be created, and what exists there is a link or belongs to another user, as
+///   is possible in a shared parent folder.
 public func makeOwnFolder(_ folder: String) throws(Problem) {
     let made = unsafe mkdir(folder, 0o700) == 0
     let code = errno
@@ -176,15 +177,15 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
     }
 }
 
-/// Of a small file, as the kernel's; nil where it cannot be read, or the line is empty.
+/// The first line of a small file, such as those of /proc and /sys; nil if it cannot be read or the line is empty.
 public func firstLine(ofFile path: String) -> String? {
     guard let bytes = try? contents(of: path) else { return nil }
     let line = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     return line.isEmpty ? nil : line
 }
 
-/// "firefox (1234)".
-/// - Parameter processes: where the kernel shows them.
+/// A process's name and id: "firefox (1234)".
+/// - Parameter processes: the mount point of procfs.
 public func processName(_ id: CInt, processes: String = "/proc") -> String {
     let name = firstLine(ofFile: "\(processes)/\(id)/comm")
     return "\(name ?? "process") (\(id))"

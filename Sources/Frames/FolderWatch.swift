@@ -2,25 +2,26 @@ import CLinux
 
 import Glibc
 
-/// Hears of changes in folders (inotify), and of a bell that other threads ring. For one thread.
+/// Watches folders for changes (inotify), and waits for an eventfd that other threads signal. Used by one thread.
 ///
-/// The unsafe system calls are in this file alone.
+/// The unsafe system calls are confined to this file.
 public struct FolderWatch: ~Copyable {
-    /// -1 where the system gives none: then nothing is heard but the bell.
+    /// The inotify descriptor; -1 if the system has none left: then only the wake event is reported.
     private let inotify: CInt
     private let wakeEvent: CInt
     private var watched: Set<CInt> = []
 
-    /// Editors write in place, or write another file and rename it.
+    /// Events for folders whose files are watched: editors write in place, or write another file and rename it.
     private static let files =
         UInt32(IN_CLOSE_WRITE) | UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_CREATE) | UInt32(IN_DELETE)
         | UInt32(IN_ATTRIB) | UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
-    /// Of a folder of mask folders only what comes and goes.
+    /// Events for a folder of mask folders: only entries that appear or disappear.
     private static let names =
         UInt32(IN_MOVED_TO) | UInt32(IN_MOVED_FROM) | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_DELETE_SELF)
         | UInt32(IN_MOVE_SELF) | UInt32(bitPattern: IN_ONLYDIR)
 
-    /// - Parameter wakeEvent: wakes `wait`; borrowed.
+    /// Creates a watch of no folders.
+    /// - Parameter wakeEvent: an eventfd that wakes `wait`; borrowed.
     public init(wakeEvent: CInt) {
         self.wakeEvent = wakeEvent
         inotify = inotify_init1(CInt(IN_CLOEXEC | IN_NONBLOCK))
@@ -28,10 +29,10 @@ public struct FolderWatch: ~Copyable {
 
     deinit { if inotify >= 0 { close(inotify) } }
 
-    /// Watches these folders and no others; those that are not there are passed over.
+    /// Watches these folders and no others; folders that don't exist are skipped.
     /// - Parameters:
-    ///   - files: folders whose files count.
-    ///   - names: folders of which only the coming and going of entries counts.
+    ///   - files: folders in which any change to a file counts.
+    ///   - names: folders in which only entries that appear or disappear count.
     public mutating func set(files: [String], names: [String]) {
         guard inotify >= 0 else { return }
         var now: Set<CInt> = []
@@ -45,9 +46,9 @@ public struct FolderWatch: ~Copyable {
         watched = now
     }
 
-    /// Waits for a change or the bell; after a change for `quiet` milliseconds without another one, for an editor's save
-    /// is several of them, but at most five times as long, and no longer than until the bell.
-    /// - Returns: all that was heard.
+    /// Waits for a change or the wake event. An editor's save is several changes, so after a change this waits until
+    /// there is no other for `quiet` milliseconds, for at most five such periods, or until the wake event.
+    /// - Returns: everything that happened.
     @discardableResult
     public func wait(quiet: CInt) -> WaitResult {
         var result = WaitResult()
@@ -60,20 +61,20 @@ public struct FolderWatch: ~Copyable {
         return result
     }
 
-    /// What `wait` may hear.
+    /// What ended a `wait`.
     public struct WaitResult: OptionSet, Sendable {
-        /// A bit for each.
+        /// One bit for each event.
         public let rawValue: Int
-        /// It was rung.
+        /// The wake event was signalled.
         public static let wakeEvent = WaitResult(rawValue: 1)
-        /// Something changed in a folder.
+        /// Something changed in a watched folder.
         public static let change = WaitResult(rawValue: 2)
 
-        /// From its bits.
+        /// A set from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
     }
 
-    /// Hears what is there, or comes within so many milliseconds.
+    /// Reads the pending events, waiting at most `timeout` milliseconds for the first; -1 waits without a limit.
     private func pollEvents(for timeout: CInt) -> WaitResult {
         var polled: [2 of pollfd] = [
             pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
@@ -94,7 +95,8 @@ public struct FolderWatch: ~Copyable {
         return result
     }
 
-    /// What changed is not told by the events, but by looking. A read has whole events alone, and is seldom full.
+    /// Discards pending events: they only say that something changed, and the caller looks for what. A read returns
+    /// whole events only, and rarely fills the buffer.
     private static func drain(_ descriptor: CInt) {
         var events = [UInt8](repeating: 0, count: 4096)
         while unsafe read(descriptor, &events, events.count) > 0 {}

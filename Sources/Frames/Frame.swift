@@ -1,15 +1,16 @@
-/// A frame that owns its bytes; they are freed with it. Everything else borrows: spans and views end with the borrow.
+/// A frame that owns its bytes and frees them when it is destroyed. Everything else borrows: spans and views end with
+/// the borrow.
 ///
-/// May change threads: it has one owner at a time, and what it points to belongs to it alone.
+/// A frame may move between threads: it has one owner at a time, and its memory belongs to it alone.
 @safe public struct Frame: ~Copyable, @unchecked Sendable {
     /// Size and arrangement of the bytes.
     public let layout: FrameLayout
     private let storage: UnsafeMutableBufferPointer<UInt8>
 
-    /// Bytes of owned frames start on cache lines, so that rows of common sizes do too.
+    /// The alignment of owned frames, in bytes: a cache line, so that rows of common widths are aligned too.
     private static let alignment = 64
 
-    /// A black frame.
+    /// Allocates a black frame.
     public init(_ layout: FrameLayout) {
         self.layout = layout
         let raw = UnsafeMutableRawBufferPointer.allocate(byteCount: layout.byteCount, alignment: Self.alignment)
@@ -19,7 +20,7 @@
 
     deinit { unsafe storage.deallocate() }
 
-    /// All bytes, lent.
+    /// All bytes, borrowed for reading.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self) get {
             let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -27,7 +28,7 @@
         }
     }
 
-    /// All bytes, lent for writing.
+    /// All bytes, borrowed for writing.
     public var mutableBytes: MutableSpan<UInt8> {
         @_lifetime(&self) mutating get {
             let span = unsafe MutableSpan(_unsafeElements: storage)
@@ -35,15 +36,15 @@
         }
     }
 
-    /// The frame, lent.
+    /// The frame, borrowed for reading.
     public var view: FrameView {
         @_lifetime(borrow self) get { FrameView(layout: layout, bytes: bytes) }
     }
 
-    /// Paints the ground of all cards: a dark blue-grey, by BT.601.
+    /// Fills the frame with the background colour of all placeholders: a dark blue-grey (BT.601).
     public mutating func fillPlaceholderBackground() { fill(y: 48, u: 138, v: 124) }
 
-    /// Paints the whole frame in one colour, in the frame's own range.
+    /// Fills the whole frame with one colour, given in the frame's own range.
     public mutating func fill(y: UInt8, u: UInt8, v: UInt8) {
         let layout = self.layout
         var bytes = mutableBytes
@@ -75,13 +76,14 @@
     }
 }
 
-/// A frame lent for a while: the camera's own buffer, or an owned `Frame`.
+/// A borrowed frame: the camera's own buffer, or an owned `Frame`.
 public struct FrameView: ~Escapable {
     /// Size and arrangement of the bytes.
     public let layout: FrameLayout
-    /// At least `layout.byteCount` of them.
+    /// The frame's bytes, at least `layout.byteCount` of them.
     public let bytes: Span<UInt8>
 
+    /// A view of a frame's bytes.
     /// - Precondition: `bytes` holds at least `layout.byteCount` bytes.
     @_lifetime(copy bytes)
     public init(layout: FrameLayout, bytes: Span<UInt8>) {
@@ -90,7 +92,7 @@ public struct FrameView: ~Escapable {
         self.bytes = bytes
     }
 
-    /// The luma samples alone, where they lie.
+    /// The luma samples alone, without a copy.
     public var luma: LumaView {
         @_lifetime(copy self) get {
             let (offset, pixelStride) = layout.luma
@@ -101,20 +103,21 @@ public struct FrameView: ~Escapable {
     }
 }
 
-/// The brightness of a picture: sample (x, y) is `samples[y * rowStride + x * pixelStride]`.
+/// The luma of a picture: sample (x, y) is `samples[y * rowStride + x * pixelStride]`.
 public struct LumaView: ~Escapable {
-    /// From the first pixel's sample to the last one's or beyond.
+    /// The bytes from the first pixel's sample to the last one's or beyond.
     public let samples: Span<UInt8>
-    /// Pixels.
+    /// The width in pixels.
     public let width: Int
-    /// Pixels.
+    /// The height in pixels.
     public let height: Int
     /// Bytes from one sample to its right neighbour: 2 in packed formats, else 1.
     public let pixelStride: Int
     /// Bytes from one sample to the one below it.
     public let rowStride: Int
 
-    /// - Precondition: the last sample of the last row lies within `samples`.
+    /// A view of a picture's luma.
+    /// - Precondition: the last sample of the last row is within `samples`.
     @_lifetime(copy samples)
     public init(samples: Span<UInt8>, width: Int, height: Int, pixelStride: Int = 1, rowStride: Int) {
         precondition(

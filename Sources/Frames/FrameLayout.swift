@@ -1,21 +1,21 @@
-/// How a frame's samples lie in memory. All are YUV with 8 bits a sample.
+/// The arrangement of a frame's samples in memory. All formats are YUV with 8 bits per sample.
 public enum PixelFormat: String, CaseIterable, Sendable {
     /// Packed 4:2:2: Y0 U Y1 V.
     case yuyv
     /// Packed 4:2:2: U Y0 V Y1.
     case uyvy
-    /// Planar 4:2:0, chroma in one plane of U V pairs.
+    /// Planar 4:2:0, chroma in one plane of interleaved U V pairs.
     case nv12
     /// Planar 4:2:0: Y, U, V.
     case i420
-    /// Planar 4:2:2: Y, U, V (what most MJPEG cameras send once decoded).
+    /// Planar 4:2:2: Y, U, V (what most MJPEG cameras deliver once decoded).
     case i422
     /// Planar 4:4:4: Y, U, V (photos).
     case i444
-    /// Y alone.
+    /// Luma only.
     case gray
 
-    /// Luma samples for one chroma sample, across and down, as powers of two.
+    /// Luma samples per chroma sample, across and down, as powers of two.
     public var chromaShift: (x: Int, y: Int) {
         switch self {
         case .yuyv, .uyvy, .i422: (1, 0)
@@ -25,7 +25,7 @@ public enum PixelFormat: String, CaseIterable, Sendable {
     }
 }
 
-/// What the sample values mean. Cameras' YUYV is limited, MJPEG and photos are full.
+/// The range of sample values. YUYV from cameras is limited; MJPEG and photos are full.
 public enum ColorRange: String, Sendable {
     /// Black is 16, white is 235, chroma spans 16 to 240 (ITU-R BT.601).
     case limited
@@ -52,21 +52,21 @@ public struct FrameLayout: Equatable, Sendable {
         }
     }
 
-    /// Pixels.
+    /// The width in pixels.
     public let width: Int
-    /// Pixels.
+    /// The height in pixels.
     public let height: Int
-    /// How the samples lie.
+    /// The arrangement of the samples.
     public let format: PixelFormat
-    /// What the sample values mean.
+    /// The range of the sample values.
     public let range: ColorRange
-    /// One for packed formats, two for NV12, three for planar ones; luma is in the first.
+    /// One plane for packed formats and gray, two for NV12, three for planar formats; luma is in the first.
     public let planes: [Plane]
 
-    /// In the place of a frame that is not needed.
+    /// The smallest layout, for a frame that is not needed.
     public static let onePixel = FrameLayout(width: 1, height: 1, format: .gray)
 
-    /// The layout as V4L2 and ffmpeg pack it: planes one behind the other, chroma strides following luma's.
+    /// The layout as V4L2 and ffmpeg pack it: planes follow each other, and chroma strides follow luma's.
     /// - Parameter lumaStride: bytes between rows of the first plane (V4L2's `bytesperline`); nil: no padding.
     public init(width: Int, height: Int, format: PixelFormat, range: ColorRange = .limited, lumaStride: Int? = nil) {
         precondition(width > 0 && height > 0, "a frame has at least one pixel")
@@ -100,12 +100,12 @@ public struct FrameLayout: Equatable, Sendable {
         }
     }
 
-    /// Bytes from the first sample to behind the last.
+    /// Bytes from the start of the frame's memory to the end of its last sample.
     public var byteCount: Int {
         planes.reduce(0) { max($0, $1.offset + ($1.rows - 1) * $1.stride + $1.rowBytes) }
     }
 
-    /// Where luma lies in the first plane: the first sample's offset and the bytes from one sample to the next.
+    /// The luma samples in the first plane: the first sample's offset, and the bytes from one sample to the next.
     public var luma: (offset: Int, pixelStride: Int) {
         switch format {
         case .yuyv: (planes[0].offset, 2)
@@ -116,6 +116,6 @@ public struct FrameLayout: Equatable, Sendable {
 }
 
 extension FrameLayout: CustomStringConvertible {
-    /// "YUYV 1280x720".
+    /// The format and size: "YUYV 1280x720".
     public var description: String { "\(format.rawValue.uppercased()) \(width)x\(height)" }
 }

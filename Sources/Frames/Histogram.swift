@@ -1,14 +1,14 @@
-/// How often each duration came, in a fixed space: 32 steps in each doubling, so that a percentile is right to 3 %
-/// whatever the range (after HdrHistogram's log-linear buckets, Tene 2012).
+/// A histogram of durations in constant memory. Each doubling has 32 buckets, so that a percentile is accurate to 3 %
+/// over the whole range (after HdrHistogram's log-linear buckets, Tene 2012).
 public struct Histogram: Sendable {
-    /// Microseconds; the last step of the last doubling and all above it share the last place: 16 s.
+    /// One counter per bucket of microseconds. The last bucket also counts all longer durations: 16 s or more.
     private var counts = [640 of UInt32](repeating: 0)
-    /// How many durations were counted.
+    /// The number of durations counted.
     public private(set) var total = 0
 
     private static let steps = 32
 
-    /// Empty.
+    /// An empty histogram.
     public init() {}
 
     /// Counts one duration.
@@ -18,7 +18,8 @@ public struct Histogram: Sendable {
         total += 1
     }
 
-    /// The duration that this share of all does not exceed, milliseconds; 0 where nothing was counted.
+    /// The duration in milliseconds that the given share (0...1) of all durations does not exceed; 0 if none was
+    /// counted.
     public func percentile(_ share: Double) -> Double {
         let rank = max(1, Int((share * Double(total)).rounded(.up)))
         var passed = 0
@@ -29,14 +30,14 @@ public struct Histogram: Sendable {
         return 0
     }
 
-    /// Below 32 each microsecond has its place; above, each doubling has 32.
+    /// The bucket of a duration. Below 32 each microsecond has its own; above, each doubling has 32.
     private static func place(_ value: Int) -> Int {
         guard value >= steps else { return max(0, value) }
         let doubling = Int.bitWidth - 1 - value.leadingZeroBitCount - 5
         return (doubling + 1) * steps + (value >> doubling) - steps
     }
 
-    /// The largest value of a place.
+    /// The largest value in a bucket, microseconds.
     private static func upper(_ place: Int) -> Int {
         guard place >= steps else { return place }
         let doubling = place / steps - 1

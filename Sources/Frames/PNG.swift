@@ -1,33 +1,33 @@
-/// What PNG files are made of (PNG specification, third edition, 5): for those who read or write a part of one.
+/// The building blocks of PNG files (PNG specification, third edition, section 5), to read or write parts of one.
 public enum PNG {
-    /// With which each file begins.
+    /// The eight bytes at the start of every PNG file.
     public static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 
-    /// What the header says of the picture, pixels; nil where it is cut off. The header is the first chunk: length, "IHDR",
-    /// width, height.
+    /// The picture's size in pixels, from the header; nil if the header is incomplete. The header is the first chunk:
+    /// length, "IHDR", width, height.
     public static func size(of png: [UInt8]) -> (width: Int, height: Int)? {
         guard png.count >= 24, png[12..<16].elementsEqual("IHDR".utf8) else { return nil }
         return (number(png, at: 16), number(png, at: 20))
     }
 
-    /// Four bytes, the highest first.
-    /// - Precondition: they are there.
+    /// A big-endian 32-bit number.
+    /// - Precondition: the array has four bytes from `start` on.
     public static func number(_ bytes: [UInt8], at start: Int) -> Int {
         bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// A number as `number` reads it.
+    /// A number as four big-endian bytes.
     public static func bytes(of number: Int) -> [UInt8] {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
     }
 
-    /// A chunk with its length before it and its checksum behind.
+    /// A chunk: its length, name, data and checksum.
     public static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
         let body = Array(name.utf8) + data
         return bytes(of: data.count) + body + bytes(of: Int(checksum(body)))
     }
 
-    /// CRC-32, as appendix D has it.
+    /// The CRC-32 of appendix D.
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         ~bytes.reduce(0xffff_ffff) { crc, byte in table[Int((crc ^ UInt32(byte)) & 255)] ^ crc >> 8 }
     }

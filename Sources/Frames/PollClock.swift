@@ -1,17 +1,17 @@
 import Glibc
 
-/// The monotonic clock, and waiting by it, which tests replace.
+/// The monotonic clock and the functions that wait by it, which tests replace.
 ///
-/// The unsafe call to poll(2) is in this file alone.
+/// The unsafe call to poll(2) is confined to this file.
 public struct PollClock: Sendable {
-    /// The time, nanoseconds.
+    /// The current time, nanoseconds.
     public let now: @Sendable () -> UInt64
-    /// poll(2): waits for descriptors, at most so many milliseconds; less than 0: however long it takes.
+    /// Waits for descriptors (poll(2)) for at most the given milliseconds; a negative number waits without a limit.
     public let poll: @Sendable (_ polled: inout MutableSpan<pollfd>, _ milliseconds: CInt) -> CInt
-    /// Sleeps so many nanoseconds.
+    /// Sleeps for the given nanoseconds.
     public let sleep: @Sendable (_ nanoseconds: UInt64) -> Void
 
-    /// A clock of its own.
+    /// A clock with the given functions.
     public init(
         now: @escaping @Sendable () -> UInt64,
         poll: @escaping @Sendable (_ polled: inout MutableSpan<pollfd>, _ milliseconds: CInt) -> CInt,
@@ -22,13 +22,13 @@ public struct PollClock: Sendable {
         self.sleep = sleep
     }
 
-    /// The system's.
+    /// The system's clock.
     public static let system = PollClock(
         now: { monotonicTime() }, poll: { pollDescriptors(&$0, $1) },
         sleep: { usleep(UInt32(clamping: $0 / 1000)) })
 
-    /// Waits until there is something to read.
-    /// - Returns: false where there is nothing.
+    /// Waits until a descriptor is readable.
+    /// - Returns: false if nothing became readable in time.
     public func waits(for descriptor: CInt, milliseconds: CInt) -> Bool {
         var polled: [1 of pollfd] = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
         var span = polled.mutableSpan

@@ -1,41 +1,41 @@
-/// Something that went wrong, in the words that a user reads: what was tried on what, why it failed, what to do next.
+/// An error in the words that a user reads: what was tried on what, why it failed, and how to fix it.
 ///
-/// Thrown where it happens and shown once, at the edge. Code that must tell problems apart looks at `kind`.
+/// Thrown where it happens and shown once, by the outermost caller. Code that must distinguish errors checks `kind`.
 public struct Problem: Error, Equatable, Sendable {
-    /// What sort of thing went wrong, for code that goes on differently.
+    /// The category of an error, for code that handles some errors differently.
     public enum Kind: String, Sendable {
         /// A device, file, package or program is not there.
         case missing
-        /// There is one already, and it was not to be replaced.
+        /// Something with that name exists already and was not to be replaced.
         case exists
-        /// Somebody else holds it.
+        /// Another process is using it.
         case busy
-        /// The user may not use it.
+        /// The user lacks the permission.
         case forbidden
-        /// It is there and readable, and not what it should be.
+        /// It exists and is readable, but it is not usable for its purpose.
         case unusable
-        /// It was there and has gone: unplugged, closed, killed.
+        /// It disappeared while in use: unplugged, closed, killed.
         case gone
-        /// What the user wrote (config, option, mask) is wrong.
+        /// The user's input (config, option, mask) is wrong.
         case invalid
-        /// The system refused for a reason of its own.
+        /// The system failed for another reason.
         case system
     }
 
-    /// What sort of thing went wrong.
+    /// The category of the error.
     public let kind: Kind
     /// One sentence without a full stop: what was tried on what, and why it failed.
     public let message: String
-    /// What to do next, one sentence without a full stop; empty where there is nothing to do.
+    /// The fix, one sentence without a full stop; empty if there is nothing to do.
     public let fix: String
 
-    /// A problem in words.
+    /// An error with its message and fix.
     public init(_ kind: Kind, _ message: String, fix: String = "") {
         (self.kind, self.message, self.fix) = (kind, message, fix)
     }
 }
 
 extension Problem: CustomStringConvertible {
-    /// What went wrong; what to do.
+    /// The message and the fix in one line.
     public var description: String { fix.isEmpty ? message : "\(message); \(fix)" }
 }

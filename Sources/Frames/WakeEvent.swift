@@ -1,12 +1,13 @@
 import CLinux
 import Glibc
 
-/// Wakes the thread that waits for it (eventfd); rung by any.
+/// An event that wakes a waiting thread (eventfd); any thread may signal it.
 public final class WakeEvent: Sendable {
-    /// Readable once it was rung.
+    /// The eventfd, readable once the event was signalled.
     public let descriptor: CInt
 
-    /// - Throws: `system` where no descriptor is left.
+    /// Creates an event that is not signalled.
+    /// - Throws: `system` if the process has no descriptor left.
     public init() throws(Problem) {
         descriptor = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         guard descriptor >= 0 else { throw Problem(.system, "eventfd failed: \(errorMessage(of: errno))") }
@@ -14,10 +15,10 @@ public final class WakeEvent: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Never waits.
+    /// Signals the event; never blocks.
     public func signal() { eventfd_write(descriptor, 1) }
 
-    /// Silences it, after it was heard.
+    /// Resets the event after it was signalled.
     public func drain() {
         var count = eventfd_t()
         unsafe eventfd_read(descriptor, &count)

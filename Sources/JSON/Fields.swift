@@ -1,19 +1,20 @@
 import Frames
 
-/// Reads the keys of one JSON object one by one, and refuses what nobody asked for.
+/// A reader of one JSON object's keys. Keys that were not read are errors, reported by `finish`.
 ///
-/// Every problem names the file, the line, the key with its path, and what is allowed.
+/// Every error names the file, the line, the key with its path, and the allowed values.
 public struct Fields {
-    /// The name for messages.
+    /// The file's name for messages.
     public let file: String
-    /// Where this object stands: "output" or "layers[0]"; empty at the top.
+    /// The path of this object: "output" or "layers[0]"; empty for the top level.
     public let path: String
-    /// Where the object begins, counted from 1.
+    /// The line of the object's beginning, counted from 1.
     public let line: Int
     private let members: [JSON.Member]
     private var known: [String] = []
 
-    /// - Throws: `Problem` where `json` is no object.
+    /// Starts reading an object.
+    /// - Throws: `Problem` if `json` is not an object.
     public init(_ json: JSON, file: String, path: String = "") throws {
         guard case .object(let members) = json.value else {
             let place = path.isEmpty ? "the file" : "'\(path)'"
@@ -30,7 +31,7 @@ public struct Fields {
             .invalid, "\(file):\(member.value.line): '\(full(member.key))' is \(found)", fix: "allowed: \(allowed)")
     }
 
-    /// A problem with the value of `key`, for checks of the caller's own.
+    /// An error in the value of `key`, for the caller's own checks.
     public func wrong(_ key: String, _ found: String, allowed: String) -> Problem {
         guard let member = members.first(where: { $0.key == key }) else {
             return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", fix: "allowed: \(allowed)")
@@ -38,8 +39,8 @@ public struct Fields {
         return wrong(member, found, allowed: allowed)
     }
 
-    /// The problem of a text that is none of those allowed, with the nearest one that is.
-    /// - Parameter what: "landmark", where the text alone would not say it.
+    /// The error for a string that is not one of those allowed, with the nearest one that is.
+    /// - Parameter what: the kind of value ("landmark"), if the message would be unclear without it.
     public func unknown(_ key: String, _ text: String, among allowed: [String], what: String = "") -> Problem {
         let hint = nearest(to: text, among: allowed).map { "did you mean '\($0)'? " } ?? ""
         let found = "'\(brief(text))'" + (what.isEmpty ? "" : ", which is no \(what)")
@@ -55,7 +56,7 @@ public struct Fields {
         Problem(.invalid, "\(file):\(line): '\(full(key))' is missing", fix: "wanted: \(wanted)")
     }
 
-    /// Refuses a key of an earlier version.
+    /// Rejects a key of an earlier version.
     /// - Throws: `Problem` that names the key's line and its new name.
     public func refuse(_ old: String, renamedTo new: String) throws {
         guard let member = members.first(where: { $0.key == old }) else { return }
@@ -63,13 +64,15 @@ public struct Fields {
             .invalid, "\(file):\(member.line): the key '\(full(old))' has a new name", fix: "write '\(full(new))'")
     }
 
-    /// True where the key is there, whatever its value.
+    /// Whether the key exists, with any value.
     public mutating func has(_ key: String) -> Bool { member(key) != nil }
 
-    /// The value as it stands, for keys with more than one form.
+    /// The value without a check, for keys that allow several kinds of values; nil if the key doesn't exist.
     public mutating func json(_ key: String) -> JSON? { member(key)?.value }
 
-    /// A text; without `fallback` the key must be there.
+    /// Reads a string.
+    /// - Parameter fallback: the default; if nil, the key is required.
+    /// - Throws: `Problem` if the value is not a string, or a required key is missing.
     public mutating func string(_ key: String, default fallback: String? = nil) throws -> String {
         guard let member = member(key) else {
             guard let fallback else { throw missing(key, wanted: "a text") }
@@ -81,7 +84,8 @@ public struct Fields {
         return text
     }
 
-    /// True or false.
+    /// Reads a Boolean.
+    /// - Throws: `Problem` if the value is neither true nor false.
     public mutating func bool(_ key: String, default fallback: Bool) throws -> Bool {
         guard let member = member(key) else { return fallback }
         guard case .bool(let value) = member.value.value else {
@@ -90,7 +94,9 @@ public struct Fields {
         return value
     }
 
-    /// A number within a range; without `fallback` the key must be there.
+    /// Reads a number within a range.
+    /// - Parameter fallback: the default; if nil, the key is required.
+    /// - Throws: `Problem` if the value is not such a number, or a required key is missing.
     public mutating func number(
         _ key: String, in range: ClosedRange<Double>, default fallback: Double? = nil
     ) throws -> Double {
@@ -105,7 +111,9 @@ public struct Fields {
         return value
     }
 
-    /// A whole number within a range; without `fallback` the key must be there.
+    /// Reads an integer within a range.
+    /// - Parameter fallback: the default; if nil, the key is required.
+    /// - Throws: `Problem` if the value is not such an integer, or a required key is missing.
     public mutating func integer(_ key: String, in range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int
     {
         let value = try number(
@@ -114,7 +122,8 @@ public struct Fields {
         return whole
     }
 
-    /// One of the texts that `T` knows.
+    /// Reads a string that is the raw value of one of `T`'s cases.
+    /// - Throws: `Problem` if it is not.
     public mutating func choice<T: RawRepresentable<String> & CaseIterable>(
         _ key: String, default fallback: T
     ) throws -> T {
@@ -123,7 +132,8 @@ public struct Fields {
         return value
     }
 
-    /// A list of texts.
+    /// Reads a list of strings.
+    /// - Throws: `Problem` if the value is not such a list.
     public mutating func strings(_ key: String, default fallback: [String]) throws -> [String] {
         guard let member = member(key) else { return fallback }
         guard case .array(let elements) = member.value.value else {
@@ -137,7 +147,9 @@ public struct Fields {
         }
     }
 
-    /// A list of exactly `count` numbers, each within a range; without `fallback` the key must be there.
+    /// Reads a list of exactly `count` numbers, each within a range.
+    /// - Parameter fallback: the default; if nil, the key is required.
+    /// - Throws: `Problem` if the value is not such a list, or a required key is missing.
     public mutating func numbers(
         _ key: String, count: Int, in range: ClosedRange<Double>? = nil, default fallback: [Double]? = nil
     ) throws -> [Double] {
@@ -160,7 +172,8 @@ public struct Fields {
         }
     }
 
-    /// The object under `key`; an empty one where the key is absent, so that its own defaults hold.
+    /// Reads a nested object; an empty one if the key doesn't exist, so that the object's own defaults apply.
+    /// - Throws: `Problem` if the value is not an object.
     public mutating func object(_ key: String) throws -> Fields {
         guard let member = member(key) else {
             return try Fields(JSON(value: .object([]), line: line), file: file, path: full(key))
@@ -168,8 +181,9 @@ public struct Fields {
         return try Fields(member.value, file: file, path: full(key))
     }
 
-    /// The objects of the list under `key`; none where the key is absent.
-    /// - Parameter name: a text stands for an object with nothing but that under this key; nil: there are no texts.
+    /// Reads a list of objects; empty if the key doesn't exist.
+    /// - Parameter name: if not nil, a string is allowed in place of an object with only this key.
+    /// - Throws: `Problem` if the value is not such a list.
     public mutating func objects(_ key: String, orTheir name: String? = nil) throws -> [Fields] {
         guard let member = member(key) else { return [] }
         let wanted = name == nil ? "a list of objects" : "a list of texts or objects"
@@ -189,7 +203,8 @@ public struct Fields {
         }
     }
 
-    /// Texts by their names; empty without the key.
+    /// Reads an object of strings by name; empty if the key doesn't exist.
+    /// - Throws: `Problem` if a value is not a string.
     public mutating func texts(_ key: String) throws -> [String: String] {
         let inner = try object(key)
         return try inner.members.reduce(into: [:]) { texts, member in
@@ -200,7 +215,8 @@ public struct Fields {
         }
     }
 
-    /// - Throws: `Problem` for the first key that nobody asked for, with the nearest one that is known.
+    /// Checks that all keys were read.
+    /// - Throws: `Problem` for the first unknown key, with the most similar known one.
     public func finish() throws {
         guard let extra = members.first(where: { !known.contains($0.key) }) else { return }
         let hint = nearest(to: extra.key, among: known).map { "did you mean '\($0)'?" }
@@ -216,17 +232,17 @@ public struct Fields {
     private func plain(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? String(value) }
 }
 
-/// The candidate that a misspelt word most likely means; nil where none is near (more than a third of it differs).
+/// The candidate that a misspelt word most likely means; nil if more than a third of it differs from all candidates.
 public func nearest(to word: String, among candidates: [String]) -> String? {
-    // Nothing that is known is as long.
+    // No candidate is as long.
     guard word.utf8.count <= 100 else { return nil }
     let scored = candidates.map { ($0, editDistance(Array(word.utf8), Array($0.utf8))) }
     guard let best = scored.min(by: { $0.1 < $1.1 }), best.1 <= max(1, word.utf8.count / 3) else { return nil }
     return best.0
 }
 
-/// Damerau's distance (1964), as the optimal string alignment: the fewest insertions, deletions, replacements and swaps of
-/// neighbours from one word to the other.
+/// Damerau's distance (1964), as the optimal string alignment: the smallest number of insertions, deletions,
+/// substitutions and transpositions of neighbours from one word to the other.
 private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var (before, last) = ([Int](), Array(0...b.count))
     for i in a.indices {

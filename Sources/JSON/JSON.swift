@@ -1,10 +1,10 @@
 import Frames
 
-/// A JSON value that knows its line, so that what is wrong with a file can be said where it is wrong.
+/// A JSON value with its line number, for error messages.
 ///
-/// RFC 8259, read strictly: no comments, no trailing commas, no key twice in one object.
+/// RFC 8259, parsed strictly: no comments, no trailing commas, no duplicate keys in an object.
 public struct JSON: Equatable, Sendable {
-    /// The six kinds of JSON values; members keep their order.
+    /// The six kinds of JSON values; an object's members keep their order.
     public enum Value: Equatable, Sendable {
         case null
         case bool(Bool)
@@ -16,27 +16,29 @@ public struct JSON: Equatable, Sendable {
 
     /// One key of an object with its value; `line` is the key's.
     public struct Member: Equatable, Sendable {
-        /// Unescaped.
+        /// The key without escapes.
         public let key: String
-        /// Counted from 1.
+        /// The line of the key, counted from 1.
         public let line: Int
-        /// What stands behind the colon.
+        /// The value of the key.
         public let value: JSON
     }
 
-    /// What it is.
+    /// The value.
     public let value: Value
-    /// Counted from 1.
+    /// The line of the value's beginning, counted from 1; 0 for a value that was not parsed.
     public let line: Int
 
-    /// Deeper nesting is refused: nothing of ours needs it, and a stranger's file must not exhaust the stack.
+    /// The deepest nesting that is accepted: no file of ours needs more, and an untrusted one must not exhaust the
+    /// stack.
     static let depthLimit = 32
-    /// Keys of one object; more are refused, for each is compared with all before it.
+    /// The most keys of one object, since each key is compared with all previous ones.
     static let memberLimit = 1000
 
+    /// Parses a document.
     /// - Parameters:
-    ///   - text: UTF-8.
-    ///   - file: the name for messages.
+    ///   - text: the document in UTF-8.
+    ///   - file: the file's name for messages.
     /// - Throws: `Problem` of kind `invalid` with file and line.
     public init(_ text: [UInt8], file: String) throws {
         var parser = Parser(text: text, file: file)
@@ -45,7 +47,7 @@ public struct JSON: Equatable, Sendable {
 
     init(value: Value, line: Int) { (self.value, self.line) = (value, line) }
 
-    /// What the value is, in words for messages.
+    /// The kind of value in words, for messages.
     public var kindName: String {
         switch value {
         case .null: "null"
@@ -89,7 +91,7 @@ private struct Parser {
         }
     }
 
-    /// Steps over `byte` if it is next.
+    /// Skips `byte` if it is next.
     mutating func consume(_ byte: Unicode.Scalar) -> Bool {
         guard at < text.count, text[at] == UInt8(ascii: byte) else { return false }
         at += 1
@@ -179,7 +181,7 @@ private struct Parser {
         return value
     }
 
-    /// Steps over decimal digits and counts them.
+    /// Skips decimal digits and counts them.
     mutating func digits() -> Int {
         let start = at
         while at < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[at]) { at += 1 }
@@ -234,7 +236,7 @@ private struct Parser {
 
     mutating func hexUnit() throws -> UInt32 {
         let digits = text[at...].prefix(4)
-        // Swift's numbers may have a sign.
+        // Swift's integer parser would also accept a sign.
         guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
             let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
         else { throw wrong("\\u wants four hexadecimal digits") }
@@ -243,7 +245,7 @@ private struct Parser {
     }
 }
 
-/// The beginning of a text, for messages: a stranger's may be long.
+/// The beginning of a string, for messages: untrusted input may be long.
 public func brief(_ text: String) -> String {
     let most = 60
     return text.count > most ? text.prefix(most) + "..." : text

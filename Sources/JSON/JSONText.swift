@@ -1,33 +1,33 @@
-/// Making values, and writing them: `JSON(["id": 1, "ok": JSON(["masks": ["santa"]])]).text`.
+/// Building and writing values: `JSON(["id": 1, "ok": JSON(["masks": ["santa"]])]).text`.
 extension JSON {
-    /// A value that stands in no file.
+    /// A value that was not parsed from a file.
     public init(_ value: Value) { self.init(value: value, line: 0) }
 
-    /// A text; null for nil.
+    /// A string, or null.
     public init(_ text: String?) { self.init(text.map(Value.string) ?? .null) }
     /// A number.
     public init(_ number: Double) { self.init(.number(number)) }
     /// A number.
     public init(_ number: Int) { self.init(.number(Double(number))) }
-    /// True or false.
+    /// A Boolean.
     public init(_ bool: Bool) { self.init(.bool(bool)) }
     /// A list.
     public init(_ elements: [JSON]) { self.init(.array(elements)) }
-    /// A list of texts.
+    /// A list of strings.
     public init(_ texts: [String]) { self.init(.array(texts.map { JSON(.string($0)) })) }
 
-    /// An object, its members in their order.
+    /// An object with its members in the given order.
     public init(_ members: KeyValuePairs<String, JSON>) {
         self.init(.object(members.map { Member(key: $0.key, line: 0, value: $0.value) }))
     }
 
-    /// An object with one more member behind its others.
+    /// The object with one more member at the end; a value that is not an object is returned unchanged.
     public func with(_ key: String, _ value: JSON) -> JSON {
         guard case .object(let members) = self.value else { return self }
         return JSON(.object(members + [Member(key: key, line: 0, value: value)]))
     }
 
-    /// The value on one line, by RFC 8259: no space between parts, control characters escaped.
+    /// The value on one line (RFC 8259), without spaces between its parts and with control characters escaped.
     public var text: String {
         var text = ""
         write(to: &text)
@@ -38,7 +38,7 @@ extension JSON {
         switch value {
         case .null: out += "null"
         case .bool(let value): out += value ? "true" : "false"
-        // JSON knows neither infinities nor "no number".
+        // JSON has neither infinities nor NaN.
         case .number(let value) where !value.isFinite: out += "null"
         case .number(let value): out += Int(exactly: value).map(String.init) ?? "\(value)"
         case .string(let text): Self.write(text, to: &out)
@@ -77,42 +77,42 @@ extension JSON {
         out += "\""
     }
 
-    /// The value under a key of an object; nil where there is none.
+    /// The value of an object's key; nil if there is none.
     public subscript(key: String) -> JSON? {
         guard case .object(let members) = value else { return nil }
         return members.first { $0.key == key }?.value
     }
 
-    /// Nil for what is no text.
+    /// The string; nil if the value is not one.
     public var string: String? { if case .string(let text) = value { text } else { nil } }
-    /// Nil for what is no number.
+    /// The number; nil if the value is not one.
     public var number: Double? { if case .number(let number) = value { number } else { nil } }
-    /// Nil for what is neither true nor false.
+    /// The Boolean; nil if the value is not one.
     public var bool: Bool? { if case .bool(let bool) = value { bool } else { nil } }
-    /// None for what is no list.
+    /// The elements of a list; empty if the value is not one.
     public var elements: [JSON] { if case .array(let elements) = value { elements } else { [] } }
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral
 {
-    /// A text.
+    /// A string.
     public init(stringLiteral text: String) { self.init(.string(text)) }
     /// A number.
     public init(integerLiteral number: Int) { self.init(.number(Double(number))) }
     /// A number.
     public init(floatLiteral number: Double) { self.init(.number(number)) }
-    /// True or false.
+    /// A Boolean.
     public init(booleanLiteral bool: Bool) { self.init(.bool(bool)) }
     /// A list.
     public init(arrayLiteral elements: JSON...) { self.init(.array(elements)) }
 }
 
 extension JSON {
-    /// The value over many lines, for people: four spaces a level; what fits on a line stays on one.
+    /// The value in readable form on several lines: four spaces per level; what fits on one line stays on one.
     public var pages: String { pages(indent: "") }
 
-    /// Letters of a line.
+    /// The longest line, in characters.
     private static let line = 100
 
     private func pages(indent: String) -> String {
@@ -130,7 +130,7 @@ extension JSON {
         }
     }
 
-    /// On one line, with a space behind each colon and comma.
+    /// The value on one line, with a space after each colon and comma.
     private var spaced: String {
         switch value {
         case .object(let members):
@@ -140,7 +140,7 @@ extension JSON {
         }
     }
 
-    /// The value on one line in ASCII alone, other letters escaped: for places that know no other.
+    /// The value on one line in ASCII, other characters escaped: for recipients that understand nothing else.
     public var ascii: String {
         text.unicodeScalars.map { scalar in
             scalar.isASCII

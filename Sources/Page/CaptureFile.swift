@@ -2,16 +2,16 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 
-/// An open snapshot or recording.
+/// An open photo or video recording.
 final class CaptureFile: Sendable {
-    /// Bytes, when it was opened.
+    /// The size in bytes at the time of opening.
     let size: Int
     private let descriptor: CInt
 
-    /// Bytes that are in memory at once.
+    /// The number of bytes held in memory at once.
     private static let chunk = 64 << 10
 
-    /// Nil if there is no regular file.
+    /// Opens a file. Nil if there is no regular file at the path.
     init?(_ path: String) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -25,8 +25,8 @@ final class CaptureFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Sends a part of the file; reads on when the bytes before have been sent.
-    /// - Throws: if the connection is gone, or the file is shorter than it was.
+    /// Sends a range of the file. Each chunk is read only after the previous one was sent.
+    /// - Throws: if the connection is closed, or the file has become shorter.
     func send(
         _ status: HTTPResponseStatus, _ headers: HTTPHeaders, _ range: Range<Int>, _ writer: ResponseWriter
     ) async throws {
@@ -46,7 +46,7 @@ final class CaptureFile: Sendable {
         try await writer.send(.end)
     }
 
-    /// The Content-Type for a name.
+    /// The Content-Type for a file name.
     static func type(of name: String) -> String {
         switch name.split(separator: ".").last?.lowercased() {
         case "png": "image/png"

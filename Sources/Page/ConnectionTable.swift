@@ -1,11 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// The open connections. When there are too many, the oldest one without a valid credential makes room.
+/// The table of open connections. When it is full, the oldest connection without a valid credential is closed.
 final class ConnectionTable: Sendable {
     private struct Connection {
         let channel: any Channel
-        /// Of the session that it belongs to; nil: it has shown no valid credential.
+        /// The token of its session; nil if it has shown no valid credential.
         var token: [UInt8]?
     }
 
@@ -13,10 +13,11 @@ final class ConnectionTable: Sendable {
     /// Oldest first.
     private let connections = Mutex<[Connection]>([])
 
-    /// - Parameter capacity: connections at once.
+    /// Creates an empty table.
+    /// - Parameter capacity: the largest number of connections.
     init(capacity: Int) { self.capacity = capacity }
 
-    /// How many are open.
+    /// The number of open connections.
     var count: Int { connections.withLock { $0.count } }
 
     /// Adds a connection, or closes it if all others have a valid credential.
@@ -35,14 +36,14 @@ final class ConnectionTable: Sendable {
         channel.closeFuture.whenComplete { [weak self] _ in self?.remove(channel) }
     }
 
-    /// Makes a connection one of a session's: it makes room for no other, and ends with the session.
+    /// Assigns a connection to a session. It is no longer closed to make room, and closes when the session ends.
     func authenticate(_ channel: any Channel, token: [UInt8]) {
         connections.withLock { connections in
             if let i = connections.firstIndex(where: { $0.channel === channel }) { connections[i].token = token }
         }
     }
 
-    /// Closes a session's connections.
+    /// Closes the connections of a session.
     func close(token: [UInt8]) {
         let ended = connections.withLock { $0.filter { $0.token == token }.map(\.channel) }
         for channel in ended { channel.close(promise: nil) }

@@ -1,42 +1,42 @@
 import Frames
 
-/// A face as the tracker sees it, to be drawn on a preview.
+/// A tracked face, drawn as an overlay on the preview.
 public struct FaceOverlay: Sendable {
-    /// Stays with the person.
+    /// The number of the face, which stays the same while it is tracked.
     public var number = 0
-    /// Carried on from earlier frames: this one did not show it.
+    /// True if the position is predicted from earlier frames, because the face was not found in this one.
     public var isPredicted = false
-    /// Pixels.
+    /// The face's bounding box, in pixels of the frame.
     public var box = Rect(x: 0, y: 0, width: 0, height: 0)
-    /// Pixels; the 68 points of iBUG 300-W.
+    /// The 68 landmarks of iBUG 300-W, in pixels of the frame.
     public var landmarks = [68 of Point](repeating: .zero)
 
-    /// Nobody's.
+    /// Creates an overlay with all values zero.
     public init() {}
 
-    /// Full range, by BT.601.
+    /// A line color: full-range BT.601.
     private struct LineColor {
         let (y, u, v): (UInt8, UInt8, UInt8)
-        /// Bright green, seen on skin and on most masks.
+        /// Bright green, visible on skin and on most masks, for a detected face.
         static let seen = LineColor(y: 190, u: 70, v: 40)
-        /// Amber.
+        /// Amber, for a predicted face.
         static let guessed = LineColor(y: 190, u: 30, v: 175)
     }
 
-    /// Digits as rows of three bits, the highest to the left; five rows each.
+    /// Bitmaps of the digits: five rows of three bits each, the highest bit on the left.
     private static let digits: [[5 of UInt8]] = [
         [7, 5, 5, 5, 7], [2, 6, 2, 2, 7], [7, 1, 7, 4, 7], [7, 1, 3, 1, 7], [5, 5, 7, 1, 1], [7, 4, 7, 1, 7],
         [7, 4, 7, 5, 7], [7, 1, 1, 2, 2], [7, 5, 7, 5, 7], [7, 5, 7, 1, 7],
     ]
-    /// Farther out nothing is a place in a picture, and no whole number.
+    /// The largest absolute coordinate in pixels that is drawn. It keeps the conversion to integers from overflowing.
     private static let far: Float = 1e5
 
-    /// Draws the box with the number at its corner, and the landmarks.
-    /// - Parameter scale: from the mark's pixels to the picture's.
-    /// - Precondition: the picture is I420.
+    /// Draws the bounding box with the face's number at its top left corner, and the landmarks.
+    /// - Parameter scale: the factor from the overlay's pixels to the frame's.
+    /// - Precondition: the frame is I420.
     func draw(on frame: inout Frame, scale: Float) {
         let color = isPredicted ? LineColor.guessed : LineColor.seen
-        // What is read at 640 pixels.
+        // One pixel of line width for every 320 pixels of the picture's width.
         let thick = max(1, frame.layout.width / 320)
         if let corner = Self.pixel(Point(box.x, box.y) * scale),
             let end = Self.pixel(Point(box.x + box.width, box.y + box.height) * scale)
@@ -69,7 +69,7 @@ public struct FaceOverlay: Sendable {
         return (Int(point.x.rounded()), Int(point.y.rounded()))
     }
 
-    /// Fills a rectangle, as much of it as is in the picture.
+    /// Fills a rectangle, clipped to the frame.
     private static func fill(_ frame: inout Frame, _ x: Int, _ y: Int, _ width: Int, _ height: Int, _ color: LineColor)
     {
         let layout = frame.layout

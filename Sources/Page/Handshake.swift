@@ -1,13 +1,14 @@
-/// The mutual proof at the beginning of a web socket: page and daemon know the same secret and mean the same port.
+/// A mutual authentication at the start of a web socket: page and daemon prove that they know the same secret and mean
+/// the same port.
 ///
-/// The server sends a nonce. The page answers with a nonce of its own and an HMAC over its role, its port and both nonces;
-/// the server checks it, and answers likewise with a session token. The port binds a proof to the origin, so that another
-/// local server can relay none; the roles differ, so that none can be sent back.
+/// The server sends a nonce. The page replies with its own nonce and an HMAC over its role, its port and both nonces.
+/// The server verifies the HMAC, and replies with its own and a session token. The port binds a proof to the origin, so
+/// that another local server cannot relay it. The roles differ, so that a proof cannot be reflected.
 struct Handshake: Sendable {
-    /// Of the server's own, in the page's view of it.
+    /// The port of the server, as the page sees it.
     let port: Int
     let secret: PageSecret
-    /// 64 hexadecimal digits, new for each web socket.
+    /// The server's nonce: 64 hexadecimal digits, new for each web socket.
     let serverNonce: String
 
     init(port: Int, secret: PageSecret) {
@@ -15,10 +16,11 @@ struct Handshake: Sendable {
         serverNonce = hexEncoded(randomBytes(32))
     }
 
-    /// What the server proves itself with to a page that has proved itself; nil for a wrong proof.
+    /// Verifies the page's proof and computes the server's own.
     /// - Parameters:
-    ///   - proof: 64 hexadecimal digits.
-    ///   - clientNonce: 64 hexadecimal digits.
+    ///   - proof: the page's HMAC, 64 hexadecimal digits.
+    ///   - clientNonce: the page's nonce, 64 hexadecimal digits.
+    /// - Returns: the server's HMAC in hexadecimal digits; nil if the page's proof is wrong.
     func serverProof(for proof: String, clientNonce: String) -> String? {
         guard hexDecoded(clientNonce)?.count == 32, let shown = hexDecoded(proof),
             isEqualInConstantTime(shown, code("client", serverNonce, clientNonce))

@@ -3,13 +3,14 @@ import JSON
 import NIOCore
 import NIOWebSocket
 
-/// The first messages of a web socket: see `Handshake`. What comes before both sides have proved themselves goes nowhere.
+/// The channel handler for the first messages of a web socket: see `Handshake`. No message is passed on before both
+/// sides are authenticated.
 final class HandshakeHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias InboundOut = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
 
-    /// The close code for a wrong proof; the page knows it by this number.
+    /// The close code for a wrong proof. The page recognizes it by this number.
     static let refusedCode = WebSocketErrorCode(codeNumber: 4401)
 
     private enum State {
@@ -64,7 +65,7 @@ final class HandshakeHandler: ChannelInboundHandler {
         if case .proven = state { context.fireErrorCaught(error) } else { context.close(promise: nil) }
     }
 
-    /// A wrong proof is answered after a pause, so that secrets are not tried at full speed.
+    /// Closes the connection after a pause, which limits the rate of guesses at the secret.
     private func reject(_ context: ChannelHandlerContext) {
         state = .refused
         let bound = context.loopBound

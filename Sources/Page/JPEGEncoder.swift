@@ -1,37 +1,41 @@
 import CArt
 import Frames
 
-/// Makes JPEGs of frames of one layout, made smaller by halves. Owns what lies between; has one owner
-/// at a time, and so may change threads.
+/// A JPEG encoder for frames of one layout, which it can reduce to a half or a quarter. It owns its intermediate
+/// buffers. It has one owner at a time, and so can move between threads.
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// Unsafe calls to the C shim are in this file only.
 @safe public struct JPEGEncoder: ~Copyable, @unchecked Sendable {
-    /// Pixels of the JPEG.
+    /// The size of the JPEG in pixels.
     public let size: (width: Int, height: Int)
     private let quality: CInt
     private let encoder: OpaquePointer
-    /// Packed frames that are to be smaller are made so first: a quarter of the samples is left for all that follows.
+    /// True for packed formats that are reduced. They are reduced before the conversion, which leaves a quarter of the
+    /// samples to convert.
     private let isPacked: Bool
-    /// The half of a packed frame, in its own range.
+    /// The packed frame at half size, in its own range.
     private var packed: Frame
-    /// The frame in I420, full range, then the halves of it.
+    /// The frame as full-range I420, followed by its reductions.
     private var whole: Frame
     private var half: Frame
     private var quarter: Frame
     private let halvings: Int
     private var jpeg: [UInt8]
 
+    /// Creates an encoder.
     /// - Parameters:
-    ///   - maxWidth: pixels; a wider frame is halved once or twice to get near.
-    ///   - quality: of JPEG, 0 to 100; 80 gives clean faces at a fifth of a byte for each pixel.
-    /// - Throws: `system` where memory is short.
+    ///   - layout: the layout of the frames.
+    ///   - maxWidth: the desired maximum width in pixels. A wider frame is halved once, or twice if that is still too
+    ///     wide; it is never reduced further.
+    ///   - quality: the JPEG quality, 0 to 100. 80 gives clean faces at a fifth of a byte per pixel.
+    /// - Throws: `Problem` of kind `system` if there is not enough memory.
     public init(layout: FrameLayout, maxWidth: Int, quality: Int = 80) throws(Problem) {
         func smaller(_ layout: FrameLayout) -> FrameLayout {
             FrameLayout(
                 width: (layout.width + 1) / 2, height: (layout.height + 1) / 2, format: .i420, range: .full)
         }
         guard let encoder = unsafe cart_encoder_open() else {
-            throw Problem(.system, "cannot make JPEGs for the page: no memory")
+            throw Problem(.system, "cannot encode JPEGs for the page: out of memory")
         }
         let whole = FrameLayout(width: layout.width, height: layout.height, format: .i420, range: .full)
         let half = smaller(whole)
@@ -55,8 +59,9 @@ import Frames
 
     deinit { unsafe cart_encoder_close(encoder) }
 
-    /// The frame as a JPEG; nil where it could not be made.
-    /// - Parameter overlay: drawn on the picture, which is not the caller's; in the frame's pixels.
+    /// Encodes a frame.
+    /// - Parameter overlay: face overlays to draw, in the frame's pixels. They are drawn on a copy.
+    /// - Returns: the JPEG; nil if the encoder failed.
     public mutating func encode(_ view: borrowing FrameView, overlay: [FaceOverlay] = []) -> [UInt8]? {
         let scale = Float(size.width) / Float(view.layout.width)
         if isPacked {

@@ -1,21 +1,21 @@
 import Frames
 
-/// The page's own files, read anew for each request, so that an edit shows on reload.
+/// The page's own files, read again for each request, so that an edit takes effect on reload.
 struct PageFiles: Sendable {
     let folder: String
 
-    /// What the page is made of, and what browsers call it. Nothing else is given out.
+    /// The file name extensions and Content-Types of the page's files. Other files are not served.
     private static let kinds = [
         "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
         "svg": "image/svg+xml", "png": "image/png",
     ]
-    /// Bytes; no file of the page comes near.
+    /// The largest file in bytes, far more than any file of the page.
     private static let largest = 4 << 20
 
-    /// Nil where there is no such file.
+    /// Reads a file of the page. Nil if there is no such file.
     func file(at path: String) -> (type: String, bytes: [UInt8])? {
         let name = path == "/" ? "index.html" : String(path.dropFirst())
-        // Letters, digits and hyphens with one dot: no folder above, no hidden file.
+        // Allow only letters, digits and hyphens with one dot, which excludes parent folders and hidden files.
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty, let type = Self.kinds[String(parts[1])],
             parts[0].utf8.allSatisfy({ isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }),
@@ -34,15 +34,16 @@ struct PageFiles: Sendable {
     }
 }
 
-/// What of a file is asked for (RFC 9110, 14.2).
+/// The part of a file that a Range header requests (RFC 9110, 14.2).
 enum ByteRange: Equatable {
     case all
     case part(Range<Int>)
     case unsatisfiable
 
+    /// Parses a Range header.
     /// - Parameters:
-    ///   - header: "bytes=0-499", "bytes=500-" or "bytes=-500"; several ranges, and what is no range, are as if not said.
-    ///   - size: bytes of the file.
+    ///   - header: "bytes=0-499", "bytes=500-" or "bytes=-500". Several ranges, or an invalid header, are ignored.
+    ///   - size: the size of the file in bytes.
     init(_ header: String?, size: Int) {
         self = .all
         guard let header, header.hasPrefix("bytes=") else { return }

@@ -2,49 +2,53 @@ import Control
 import Frames
 import Privacy
 
-/// What the page asks of the daemon beside the control protocol: pictures. Called from many tasks.
+/// The pictures and files that the page gets from the daemon, besides the control protocol. Called from many tasks.
 public protocol PageHost: Sendable {
-    /// A mask on a face, as a small JPEG.
+    /// Renders a mask on a face, as a small JPEG.
     func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8]
-    /// Keeps the present undressed picture as the user's own face. Returns how many faces it shows.
+    /// Stores the current unmasked picture as the user's own face.
+    /// - Returns: the number of faces in it.
     func storeFace() async throws -> Int
-    /// A photo's bytes, its faces dressed with what is worn now.
+    /// Masks the faces of a photo with the active masks.
+    /// - Parameter photo: the bytes of the image file.
     func mask(photo: [UInt8]) async throws -> MaskedPhoto
-    /// Where that snapshot or recording lies, if this daemon made it.
+    /// The path of a photo or recording; nil if this daemon did not create one of that name.
     func capturePath(named name: String) -> String?
-    /// A connection to the control server.
+    /// Opens a connection to the control server.
+    /// - Returns: the connection's descriptor.
     func connect() throws -> CInt
 }
 
-/// Whose face wears the masks on the thumbnails.
+/// The face that wears the masks on the thumbnails.
 public enum PageFace: String, Sendable {
-    /// The sample's portrait.
+    /// The portrait of the sample.
     case sample
-    /// The one that was kept by `storeFace`.
+    /// The face that `storeFace` stored.
     case mine
 }
 
-/// A photo that was dressed.
+/// A masked photo.
 public struct MaskedPhoto: Sendable {
-    /// The picture.
+    /// The masked picture.
     public let jpeg: [UInt8]
-    /// How many were found in it.
+    /// The number of faces found.
     public let faces: Int
-    /// Places beside them that may be faces and were covered.
+    /// The number of other places that may be faces, and were covered.
     public let coveredCandidates: Int
 
-    /// Makes a JPEG of a photo.
+    /// Encodes a photo.
     /// - Parameters:
-    ///   - faces: how many were found in it.
-    ///   - coveredCandidates: places beside them that may be faces and were covered.
-    ///   - quality: of JPEG, 1 to 100.
-    /// - Throws: `system` where it cannot be made.
+    ///   - frame: the masked picture.
+    ///   - faces: the number of faces found.
+    ///   - coveredCandidates: the number of other places that may be faces, and were covered.
+    ///   - quality: the JPEG quality, 1 to 100.
+    /// - Throws: `Problem` of kind `system` if the photo cannot be encoded.
     public init(
         _ frame: borrowing PublishableFrame, faces: Int, coveredCandidates: Int, quality: Int
     ) throws(Problem) {
         var encoder = try JPEGEncoder(layout: frame.layout, maxWidth: frame.layout.width, quality: quality)
         guard let jpeg = encoder.encode(frame.view) else {
-            throw Problem(.system, "could not make a JPEG of the photo")
+            throw Problem(.system, "could not encode the photo as a JPEG")
         }
         self.init(jpeg: jpeg, faces: faces, coveredCandidates: coveredCandidates)
     }
@@ -54,21 +58,22 @@ public struct MaskedPhoto: Sendable {
     }
 }
 
-/// Why the page does not get what it asked for.
+/// The reason that a request of the page failed.
 public struct PageError: Error, Equatable, Sendable {
-    /// HTTP's status (RFC 9110).
+    /// The HTTP status code (RFC 9110).
     public let status: Int
-    /// For programs; those of the control protocol, `too-large` and `unusable`.
+    /// The error code, for programs: one of the control protocol's codes, or one of the page's own, such as `too-large`
+    /// and `unusable`.
     public let code: String
-    /// For people.
+    /// The message, for people.
     public let message: String
 
-    /// In words.
+    /// Creates an error from its parts.
     public init(_ status: Int, _ code: String, _ message: String) {
         (self.status, self.code, self.message) = (status, code, message)
     }
 
-    /// Any error, in these terms.
+    /// Converts any error to an HTTP error.
     init(_ error: any Error) {
         switch error {
         case let requestError as PageError: self = requestError

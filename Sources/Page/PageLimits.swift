@@ -1,33 +1,33 @@
 import NIOCore
 
-/// What visitors may cost the daemon.
+/// The limits on what clients of the page can cost the daemon.
 struct PageLimits: Sendable {
-    /// Connections at once, those of web sockets among them. A page takes eight.
+    /// The largest number of connections, web sockets included. A page uses eight.
     var connections = 64
-    /// A connection of no session lives no longer, which bounds the handshake too.
+    /// The lifetime of a connection without a session, which also bounds the handshake.
     var unauthenticated = TimeAmount.seconds(10)
-    /// From the first byte of a request's head to its last.
+    /// The time from the first byte of a request's head to the last.
     var head = TimeAmount.seconds(10)
-    /// Without a byte while a request's body, or the next request, is waited for.
+    /// The time without a byte during a request's body, or between two requests.
     var idle = TimeAmount.seconds(60)
-    /// For a client to read why its connection ends, if it has more to send.
+    /// The time that a client which still sends has to read why its connection is closed.
     var farewell = TimeAmount.seconds(1)
-    /// Before a wrong proof of the secret is answered.
+    /// The delay before a wrong proof of the secret is answered.
     var refusalPause = TimeAmount.seconds(1)
-    /// Between two looks whether the secret is still the same, while there are sessions.
+    /// The interval between checks for a changed secret, while there are sessions.
     var secretInterval = TimeAmount.seconds(2)
-    /// Bytes of a request's head.
+    /// The largest head of a request, in bytes.
     var headBytes = 16 << 10
-    /// Header fields of a request.
+    /// The largest number of header fields of a request.
     var headerFields = 100
-    /// Bytes of a body other than a photo.
+    /// The largest body other than a photo, in bytes.
     var body = 64 << 10
-    /// Bytes of a photo.
+    /// The largest photo, in bytes.
     var photo = 24 << 20
-    /// Bytes of an oversized photo that are read and discarded, so that its sender receives the error.
+    /// The number of bytes of an oversized photo that are read and discarded, so that its sender receives the error.
     var dropped = 256 << 20
-    /// Bytes that are read from a connection at once.
+    /// The number of bytes that are read from a connection at once.
     var readSize = 16 << 10
-    /// Bytes that the kernel keeps for a client that reads slowly; it doubles them.
+    /// The size in bytes of the kernel's send buffer for a connection; the kernel doubles it.
     var sendBuffer = 128 << 10
 }

@@ -1,12 +1,12 @@
 import NIOCore
 import NIOHTTP1
 
-/// A request as the routes see it.
+/// An HTTP request, as the router sees it.
 struct PageRequest: Sendable {
     let method: HTTPMethod
-    /// As it was sent, without the query.
+    /// The path as it was sent, without the query.
     let path: String
-    /// Decoded.
+    /// The query's items, percent-decoded.
     let query: [(name: String, value: String)]
     let headers: HTTPHeaders
     var body: [UInt8] = []
@@ -22,11 +22,11 @@ struct PageRequest: Sendable {
         }
     }
 
-    /// The first value with that name in the query.
+    /// The first value of a query item with that name.
     func value(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }
 
-/// Text with %XX replaced (RFC 3986, 2.1); nil if it is malformed.
+/// Replaces %XX in a text with the encoded bytes (RFC 3986, 2.1); nil if it is malformed.
 func percentDecoded(_ text: some StringProtocol) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
@@ -45,7 +45,7 @@ func percentDecoded(_ text: some StringProtocol) -> String? {
     return String(validating: bytes, as: UTF8.self)
 }
 
-/// Text with all but ASCII letters and digits written as %XX.
+/// Replaces all but ASCII letters and digits in a text by %XX.
 func percentEncoded(_ text: String) -> String {
     text.utf8.map { byte in
         let scalar = Unicode.Scalar(byte)
@@ -61,7 +61,8 @@ enum ResponsePart: Sendable {
     case end
 }
 
-/// Sends a response from a task. Each call returns when its bytes have been handed to the kernel, so that nothing queues.
+/// A writer that sends a response from a task. Each call returns when its bytes are handed to the kernel, so that
+/// nothing queues up.
 struct ResponseWriter: Sendable {
     private let channel: any Channel
 
@@ -69,7 +70,7 @@ struct ResponseWriter: Sendable {
 
     func send(_ part: ResponsePart) async throws { try await channel.writeAndFlush(part).get() }
 
-    /// Sends a whole response.
+    /// Sends a complete response.
     func send(_ status: HTTPResponseStatus, _ headers: HTTPHeaders, _ bytes: [UInt8]) async throws {
         var headers = headers
         headers.replaceOrAdd(name: "Content-Length", value: "\(bytes.count)")

@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Answers requests: who may ask, and which route gives what.
+/// The router of the page's server: authorizes requests and answers them.
 final class PageRouter: Sendable {
     let limits: PageLimits
     let table: ConnectionTable
@@ -15,7 +15,7 @@ final class PageRouter: Sendable {
     private let host: any PageHost
     private let listening = Atomic<Int>(0)
 
-    /// 0 until the server listens.
+    /// The port that the server listens on; 0 until it does.
     var port: Int {
         get { listening.load(ordering: .acquiring) }
         set { listening.store(newValue, ordering: .releasing) }
@@ -31,7 +31,7 @@ final class PageRouter: Sendable {
         sessions = PageSessions(secrets, checkedEvery: limits.secretInterval) { table.close(token: $0) }
     }
 
-    /// Whether a request may be answered.
+    /// The authorization decision for a request.
     func decision(_ request: PageRequest) -> RequestAuthorizer.Decision {
         RequestAuthorizer(port: port) { [sessions] in sessions.token(in: $0) }.decide(request)
     }
@@ -40,7 +40,7 @@ final class PageRouter: Sendable {
     func connect() throws -> CInt { try host.connect() }
 
     /// Sends the response to a request.
-    /// - Throws: if the connection is gone.
+    /// - Throws: if the connection is closed.
     func answer(_ request: PageRequest, _ writer: ResponseWriter) async throws {
         switch decision(request) {
         case .forbidden(let why): return try await sendForbidden(why, writer)
@@ -82,11 +82,11 @@ final class PageRouter: Sendable {
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
-        case (.GET, "/socket"): throw PageError(400, "bad-request", "this is for web sockets (RFC 6455)")
+        case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
         case (.GET, let path):
-            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not here") }
+            guard let file = files.file(at: path) else { throw PageError(404, "not-found", "not found") }
             return .whole(headers(file.type), file.bytes)
-        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not for this")
+        default: throw PageError(405, "bad-method", "\(request.method.rawValue) is not allowed here")
         }
     }
 
@@ -94,11 +94,11 @@ final class PageRouter: Sendable {
 
     private static let jsonType = "application/json"
 
-    /// What a browser may do with a response: show it, on this page.
+    /// The response headers. They allow the browser to show the response on this page, and nothing else.
     private func headers(_ type: String) -> HTTPHeaders {
         [
             "Content-Type": type,
-            // 'self' alone does not let web sockets through in every browser.
+            // In some browsers, 'self' does not include web sockets.
             "Content-Security-Policy":
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; "
                 + "connect-src 'self' blob: ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
@@ -109,7 +109,7 @@ final class PageRouter: Sendable {
     }
 
     /// Sends an error as JSON.
-    /// - Throws: if the connection is gone.
+    /// - Throws: if the connection is closed.
     func sendError(_ requestError: PageError, _ writer: ResponseWriter) async throws {
         let body: JSON = JSON(["error": JSON(["code": JSON(requestError.code), "message": JSON(requestError.message)])])
         let status = HTTPResponseStatus(statusCode: requestError.status)
@@ -119,7 +119,7 @@ final class PageRouter: Sendable {
     }
 
     private static let unauthorized = PageError(
-        401, "unauthorized", "no session has that token; run `guise page` in a terminal")
+        401, "unauthorized", "no session has this token; run `guise page` in a terminal")
 
     private func sendForbidden(_ why: String, _ writer: ResponseWriter) async throws {
         let page = """
@@ -128,8 +128,8 @@ final class PageRouter: Sendable {
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width">
             <meta name="color-scheme" content="light dark">
-            <title>Guise: closed</title>
-            <h1>This page is closed</h1>
+            <title>Guise: access denied</title>
+            <h1>Access denied</h1>
             <p>\(why)</p>
             <p>Run <code>guise page</code> in a terminal, and open the link that it prints.</p>
             </html>
@@ -146,7 +146,7 @@ final class PageRouter: Sendable {
         }
         let jpeg = try await host.thumbnail(of: request.value("mask") ?? "", on: face)
         var headers = headers("image/jpeg")
-        // The address of another face has another `v`; art that is being worked on is soon seen.
+        // The address changes its `v` with the face. The short lifetime shows changed masks soon.
         if request.value("v") != nil { headers.replaceOrAdd(name: "Cache-Control", value: "private, max-age=60") }
         return .whole(headers, jpeg)
     }
@@ -155,12 +155,12 @@ final class PageRouter: Sendable {
         guard let name = percentDecoded(request.path.dropFirst("/album/".count)), !name.contains("/"),
             let path = host.capturePath(named: name), let file = CaptureFile(path)
         else {
-            throw PageError(404, "not-found", "no picture or recording of that name was made since guise began")
+            throw PageError(404, "not-found", "no picture or recording of that name was saved since Guise started")
         }
         var headers = headers(CaptureFile.type(of: name))
         headers.add(name: "Accept-Ranges", value: "bytes")
         if request.value("download") == "1" {
-            // By RFC 6266 and 8187: any name, whatever is in it.
+            // RFC 6266 and RFC 8187, which allow any name.
             headers.add(name: "Content-Disposition", value: "attachment; filename*=UTF-8''\(percentEncoded(name))")
         }
         switch ByteRange(request.headers.first(name: "Range"), size: file.size) {

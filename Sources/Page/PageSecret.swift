@@ -3,26 +3,26 @@ import Control
 import Frames
 import Glibc
 
-/// The secret that a user's daemons and browsers share.
+/// The secret that authenticates a user's browsers to the daemon, and the daemon to them.
 public struct PageSecret: Equatable, Sendable {
-    /// 256 bits.
+    /// The length in bytes: 256 bits.
     static let length = 32
 
     private let bytes: [UInt8]
 
-    /// A new one.
+    /// Creates a random secret.
     public init() { bytes = randomBytes(Self.length) }
 
-    /// Nil if that is not 64 hexadecimal digits.
+    /// Parses a secret. Nil if the text is not 64 hexadecimal digits.
     init?(hex: String) {
         guard let bytes = hexDecoded(hex), bytes.count == Self.length else { return nil }
         self.bytes = bytes
     }
 
-    /// 64 hexadecimal digits.
+    /// The secret as 64 hexadecimal digits.
     var hex: String { hexEncoded(bytes) }
 
-    /// HMAC-SHA-256 (RFC 2104) of a text, with the secret as its key.
+    /// The HMAC-SHA-256 (RFC 2104) of a text, with the secret as its key.
     func authenticate(_ text: String) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
         let message = Array(text.utf8)
@@ -31,34 +31,35 @@ public struct PageSecret: Equatable, Sendable {
     }
 }
 
-/// Where the secret is kept: a file of this user alone, so that it survives the daemon and the computer's restart. To revoke
-/// it is to replace the file.
+/// The storage of the secret: a file that only this user can read. It outlives the daemon and reboots. Replacing the
+/// file revokes the secret.
 public struct PageSecretStore: Sendable {
-    /// The file; nil: the secret ends with the daemon.
+    /// The file; nil if the secret lives only as long as the daemon.
     private let path: String?
     private let fallback = PageSecret()
 
-    /// - Parameter folder: of the user's state for Guise; nil: the secret is kept nowhere.
+    /// Creates a store.
+    /// - Parameter folder: the user's state folder for Guise; nil to keep the secret in memory only.
     public init(folder: String?) { path = folder.map { "\($0)/page-secret" } }
 
-    /// The secret that is valid now; made if there is none that only this user can have read.
-    /// - Throws: `system` if the file cannot be written.
+    /// The valid secret. Creates one if there is none, or if its file is not readable by this user alone.
+    /// - Throws: `Problem` of kind `system` if the file cannot be written.
     public func current() throws(Problem) -> PageSecret {
         guard let path else { return fallback }
         if let secret = read(path) { return secret }
-        // Something is there, but nothing that may be trusted.
+        // A file that exists but cannot be trusted is removed.
         _ = unsafe unlink(path)
         do throws(Problem) {
             return try write(path, overwrites: false)
         } catch {
-            // Another guise was quicker.
+            // Another daemon may have created the secret first.
             if let secret = read(path) { return secret }
             throw error
         }
     }
 
-    /// Replaces the secret: what was proved with the old one ends.
-    /// - Throws: `missing` without a home, `system` if the file cannot be written.
+    /// Replaces the secret. Sessions that were authenticated with the old one end.
+    /// - Throws: `Problem` of kind `missing` without a home folder, `system` if the file cannot be written.
     public func revoke() throws(Problem) {
         guard let path else {
             throw Problem(
@@ -68,7 +69,7 @@ public struct PageSecretStore: Sendable {
         _ = try write(path, overwrites: true)
     }
 
-    /// Whether a secret is still the valid one.
+    /// Whether a secret is still valid.
     func isCurrent(_ secret: PageSecret) -> Bool { (path.map(read) ?? fallback) == secret }
 
     private func write(_ path: String, overwrites: Bool) throws(Problem) -> PageSecret {
@@ -88,7 +89,8 @@ public struct PageSecretStore: Sendable {
         for folder in folders.reversed() { try makeOwnFolder(folder) }
     }
 
-    /// Nil unless it is a regular file, of this user, that no other may read, and holds a secret.
+    /// Reads the secret. Nil unless the path is a regular file of this user that no other user may read, and contains a
+    /// secret.
     private func read(_ path: String) -> PageSecret? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -103,25 +105,25 @@ public struct PageSecretStore: Sendable {
     }
 }
 
-/// Bytes of the system's random numbers.
+/// Random bytes from the system's generator.
 func randomBytes(_ count: Int) -> [UInt8] {
     var generator = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...UInt8.max, using: &generator) }
 }
 
-/// Two lower-case digits for each byte.
+/// Encodes bytes as two lower-case hexadecimal digits each.
 func hexEncoded(_ bytes: [UInt8]) -> String {
     bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }
 
-/// Nil if there is anything but pairs of hexadecimal digits.
+/// Decodes hexadecimal digits. Nil if the text contains anything but pairs of them.
 func hexDecoded(_ text: String) -> [UInt8]? {
     let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
     guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
-/// Compares in a time that says nothing of where they differ.
+/// Compares in a time that does not depend on where the arrays differ.
 func isEqualInConstantTime(_ one: [UInt8], _ two: [UInt8]) -> Bool {
     guard one.count == two.count else { return false }
     return unsafe sodium_memcmp(one, two, one.count) == 0

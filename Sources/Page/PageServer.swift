@@ -6,22 +6,25 @@ import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
 
-/// The page's HTTP server on 127.0.0.1: one thread beside the frame loop. Stops listening and closes its connections with
-/// this value.
+/// The page's HTTP server on 127.0.0.1. It has its own thread, apart from the frame loop. It stops listening and closes
+/// its connections with this value.
 public final class PageServer: Sendable {
-    /// The port that it got.
+    /// The port that the server listens on.
     public let port: Int
     private let listener: any Channel
     private let router: PageRouter
 
-    /// The thread of all servers of this process, made for the first. It sleeps while no connection has anything to do.
+    /// The thread of all servers in this process, created on first use. It sleeps while no connection has work.
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     /// Starts to listen.
     /// - Parameters:
-    ///   - port: 0: any that is free.
-    ///   - files: the folder with the page.
-    /// - Throws: `busy` if the port is taken, else `system`.
+    ///   - port: the port; 0 for any free one.
+    ///   - files: the folder with the page's files.
+    ///   - secrets: the storage of the page's secret.
+    ///   - preview: the source of the pictures.
+    ///   - host: the daemon's interface to the page.
+    /// - Throws: `Problem` of kind `busy` if the port is taken, `system` otherwise.
     public convenience init(
         port: UInt16, files: String, secrets: PageSecretStore, preview: Preview, host: any PageHost
     ) throws(Problem) {
@@ -37,7 +40,7 @@ public final class PageServer: Sendable {
                 .serverChannelOption(.backlog, value: 64)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .serverChannelInitializer { channel in
-                    // Without descriptors it pauses for a second, and goes on.
+                    // Without free descriptors, it pauses for a second and then continues.
                     channel.eventLoop.makeCompletedFuture {
                         try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
                     }
@@ -45,15 +48,15 @@ public final class PageServer: Sendable {
                 .childChannelOption(
                     .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: limits.readSize)
                 )
-                // More would let pictures queue in the kernel for a slow reader.
+                // A larger buffer would let pictures queue in the kernel for a slow reader.
                 .childChannelOption(.socketOption(.so_sndbuf), value: limits.sendBuffer)
                 .childChannelInitializer { channel in Self.configure(channel, router) }
                 .bind(host: "127.0.0.1", port: Int(port)).wait()
         } catch {
             if (error as? IOError)?.errnoCode == EADDRINUSE {
                 throw Problem(
-                    .busy, "cannot serve the page on port \(port): another program has it",
-                    fix: "set page.port to another, or to 0 for any that is free")
+                    .busy, "cannot serve the page on port \(port): another program uses it",
+                    fix: "set page.port to another port, or to 0 for any free one")
             }
             throw Problem(.system, "cannot serve the page on port \(port): \(error)")
         }
@@ -67,16 +70,16 @@ public final class PageServer: Sendable {
         router.table.closeAll()
     }
 
-    /// "http://127.0.0.1:8787/": for logs, which others may read.
+    /// The page's address without the secret, for logs that others may read: "http://127.0.0.1:8787/".
     public var place: String { "http://127.0.0.1:\(port)/" }
-    /// The same with the secret, which browsers keep to themselves: for this user alone.
-    /// - Throws: `system` if a secret is to be made and cannot be kept.
+    /// The page's address with the secret in its fragment, which browsers do not send. For this user only.
+    /// - Throws: `Problem` of kind `system` if a new secret cannot be written.
     public func link() throws(Problem) -> String { "\(place)#\(try router.secrets.current().hex)" }
 
-    /// Pages that have proved themselves.
+    /// The number of authenticated pages.
     var sessions: Int { router.sessions.count }
 
-    /// Open connections.
+    /// The number of open connections.
     var connections: Int { router.table.count }
 
     private static func configure(_ channel: any Channel, _ router: PageRouter) -> EventLoopFuture<Void> {

@@ -1,32 +1,36 @@
 import NIOCore
 import Synchronization
 
-/// The pages that have proved themselves. A session begins with a handshake, and ends with its web socket or its secret.
+/// The authenticated pages. A session begins with a handshake, and ends with its web socket or its secret.
 final class PageSessions: Sendable {
-    /// One page.
+    /// The session of one page.
     struct Session: Sendable {
-        /// Opens requests.
+        /// The token that authorizes the session's requests.
         let token: [UInt8]
-        /// What it was proved with.
+        /// The secret that authenticated the page.
         let secret: PageSecret
     }
 
     private let store: PageSecretStore
     private let interval: TimeAmount
-    /// Closes what a token has opened.
+    /// Closes the connections of a token.
     private let end: @Sendable (_ token: [UInt8]) -> Void
     private let sessions = Mutex<[Session]>([])
 
-    /// - Parameter interval: between two looks at the secret while there are sessions.
+    /// Creates an empty list of sessions.
+    /// - Parameters:
+    ///   - store: the storage of the secret.
+    ///   - interval: the time between checks of the secret while there are sessions.
+    ///   - end: closes the connections of a token.
     init(_ store: PageSecretStore, checkedEvery interval: TimeAmount, end: @escaping @Sendable ([UInt8]) -> Void) {
         (self.store, self.interval, self.end) = (store, interval, end)
     }
 
-    /// How many there are.
+    /// The number of sessions.
     var count: Int { sessions.withLock { $0.count } }
 
-    /// Begins a session; from then on the secret is watched.
-    /// - Returns: its token.
+    /// Begins a session. The secret is checked regularly from the first session on.
+    /// - Returns: the session's token.
     func begin(_ secret: PageSecret, on loop: any EventLoop) -> [UInt8] {
         let session = Session(token: randomBytes(32), secret: secret)
         let isFirst = sessions.withLock { sessions in
@@ -37,7 +41,7 @@ final class PageSessions: Sendable {
         return session.token
     }
 
-    /// The token that a request's `Authorization` shows; nil if it opens nothing.
+    /// The session token in a request's `Authorization` header; nil if it is not valid.
     func token(in header: String?) -> [UInt8]? {
         let words = (header ?? "").split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "guise", let shown = hexDecoded(String(words[1])) else {
@@ -46,7 +50,7 @@ final class PageSessions: Sendable {
         return sessions.withLock { $0.first { isEqualInConstantTime($0.token, shown) }?.token }
     }
 
-    /// Ends a session and what it opened.
+    /// Ends a session and closes its connections.
     func end(_ token: [UInt8]) {
         sessions.withLock { $0.removeAll { $0.token == token } }
         end(token)

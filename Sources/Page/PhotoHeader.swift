@@ -1,13 +1,13 @@
 import Frames
 
-/// How large a photo is, by its first bytes: known before anything is decoded.
+/// The size of a photo, read from its first bytes before anything is decoded.
 public struct PhotoHeader: Equatable {
-    /// Pixels, as stored.
+    /// The width in pixels, as stored.
     public let width: Int
-    /// Pixels, as stored.
+    /// The height in pixels, as stored.
     public let height: Int
 
-    /// Nil for what is no JPEG, PNG or WebP, or ends before it says its size.
+    /// Parses the header of an image file. Nil if it is not a JPEG, PNG or WebP, or ends before its size.
     public init?(_ bytes: [UInt8]) {
         guard let size = Self.png(bytes) ?? Self.webP(bytes) ?? Self.jpeg(bytes), size.width > 0, size.height > 0
         else { return nil }
@@ -24,7 +24,7 @@ public struct PhotoHeader: Equatable {
         bytes.starts(with: PNG.signature) ? PNG.size(of: bytes) : nil
     }
 
-    /// A RIFF file of one of three kinds (RFC 9649, 2.5 to 2.7).
+    /// WebP: a RIFF file of one of three kinds (RFC 9649, 2.5 to 2.7).
     private static func webP(_ bytes: [UInt8]) -> (width: Int, height: Int)? {
         guard bytes.count >= 30, bytes.starts(with: "RIFF".utf8), bytes[8..<12].elementsEqual("WEBP".utf8) else {
             return nil
@@ -39,14 +39,14 @@ public struct PhotoHeader: Equatable {
         }
     }
 
-    /// Segments up to the frame header, SOF (ITU-T T.81, B.2.2).
+    /// JPEG: segments up to the frame header, SOF (ITU-T T.81, B.2.2).
     private static func jpeg(_ bytes: [UInt8]) -> (width: Int, height: Int)? {
         guard bytes.starts(with: [0xFF, 0xD8, 0xFF]) else { return nil }
         var at = 2
         while at + 9 <= bytes.count {
             guard bytes[at] == 0xFF else { return nil }
             let marker = bytes[at + 1]
-            // Bytes that fill, and markers without a length.
+            // Skip fill bytes.
             if marker == 0xFF {
                 at += 1
                 continue

@@ -1,17 +1,17 @@
 import NIOCore
 
-/// One viewer's JPEGs as multipart/x-mixed-replace. Each is the newest when the one before has been sent: a slow reader
-/// gets fewer, and none waits for it.
+/// A stream of JPEGs to one viewer, as multipart/x-mixed-replace. Each picture is the newest when the previous one has
+/// been sent: a slow reader gets fewer pictures and delays nobody.
 struct PictureStream: Sendable {
     let preview: Preview
     let options: Preview.StreamOptions
 
     private static let boundary = "guise-frame"
-    /// The Content-Type of the whole.
+    /// The Content-Type of the stream.
     static let type = "multipart/x-mixed-replace; boundary=\(boundary)"
 
-    /// What a request's query asks for.
-    /// - Throws: `PageError` that names what is allowed.
+    /// Parses the stream options in a request's query.
+    /// - Throws: `PageError` that names the allowed values.
     static func options(_ request: PageRequest) throws(PageError) -> Preview.StreamOptions {
         var options = Preview.StreamOptions()
         func wrong(_ key: String, _ allowed: String) -> PageError {
@@ -33,17 +33,17 @@ struct PictureStream: Sendable {
             case "rate":
                 guard let rate = Double(item.value), (1...60).contains(rate) else { throw wrong("rate", "1 to 60") }
                 options.rate = rate
-            // Other names only defeat caches.
+            // Other items serve only to defeat caches.
             default: break
             }
         }
         return options
     }
 
-    /// Sends pictures until the connection is gone.
-    /// - Throws: always: that is how it ends.
+    /// Sends pictures until the connection is closed.
+    /// - Throws: always, since the stream ends only with an error.
     func send(_ writer: ResponseWriter) async throws -> Never {
-        // Counts as somebody who looks as long as it lives.
+        // Registers as a viewer for its lifetime.
         let viewer = Preview.Viewer(preview, options)
         var number = 0
         var lead = "--\(Self.boundary)\r\n"
@@ -54,11 +54,11 @@ struct PictureStream: Sendable {
             part.reserveCapacity(jpeg.count + 128)
             part.writeString("\(lead)Content-Type: image/jpeg\r\nContent-Length: \(jpeg.count)\r\n\r\n")
             part.writeBytes(jpeg)
-            // The boundary follows at once: browsers show a part when they see its end.
+            // The boundary is sent at once, because browsers show a part when they see its end.
             part.writeString("\r\n--\(Self.boundary)\r\n")
             try await writer.send(.body(part))
             lead = ""
-            // Leaves room for the frame loop's uneven pace.
+            // The factor leaves room for jitter of the frame loop.
             let due = sent + .seconds(0.9 / options.rate)
             if due > .now { try await Task.sleep(until: due, clock: .continuous) }
         }

@@ -2,44 +2,46 @@ import Frames
 import Privacy
 import Synchronization
 
-/// Copies of what is published, and of what it was before it was dressed, for those who look at the page.
+/// Copies of the published picture and of the unmasked one, for viewers of the page.
 ///
-/// The frame loop hands a copy over while somebody looks, as often as the most eager wants, and pays an atomic load while
-/// nobody does. JPEGs are made in the tasks of those who look: one for each frame and kind of preview, however many look.
+/// While there are viewers, the frame loop copies frames at the highest rate that any of them wants. Without viewers it
+/// pays for one atomic load. JPEGs are encoded in the viewers' tasks: once for each frame and kind of preview,
+/// regardless of the number of viewers.
 public final class Preview: Sendable {
-    /// What is looked at.
+    /// The picture to show.
     public enum Picture: String, CaseIterable, Sendable {
-        /// What others see.
+        /// The published picture, with masks.
         case after
-        /// The same without masks.
+        /// The same picture without masks.
         case before
     }
 
-    /// A kind of preview.
+    /// The options of a preview stream.
     public struct StreamOptions: Hashable, Sendable {
-        /// Dressed or not.
+        /// The published or the unmasked picture.
         public var picture = Picture.after
-        /// Faces, their numbers and landmarks are drawn on it.
+        /// Whether the tracked faces, their numbers and landmarks are drawn on the picture.
         public var hasOverlay = false
-        /// Pixels, at most.
+        /// The maximum width in pixels.
         public var width = 640
-        /// Pictures a second, at most.
+        /// The maximum rate in pictures per second.
         public var rate = 15.0
 
-        /// What others see, 640 pixels wide, 15 times a second.
+        /// Creates the default options: the published picture, 640 pixels wide, 15 times a second.
         public init() {}
     }
 
-    /// The layout of what is published.
+    /// The layout of the frames.
     public let layout: FrameLayout
     private let after = FrameSlot()
     private let before = FrameSlot()
     private let onViewer: @Sendable () -> Void
     private let encodings = Atomic<Int>(0)
 
+    /// Creates a preview without viewers.
     /// - Parameters:
-    ///   - layout: of all frames to come.
-    ///   - onViewer: somebody began to look.
+    ///   - layout: the layout of all frames.
+    ///   - onViewer: called when a viewer is added.
     public init(layout: FrameLayout, onViewer: @escaping @Sendable () -> Void) {
         (self.layout, self.onViewer) = (layout, onViewer)
     }
@@ -48,32 +50,38 @@ public final class Preview: Sendable {
 
     // MARK: - for the frame loop
 
-    /// Somebody looks.
+    /// Whether there is a viewer of either picture.
     public var isWatched: Bool {
         after.viewers.load(ordering: .relaxed) > 0 || before.viewers.load(ordering: .relaxed) > 0
     }
 
-    /// Somebody looks at that, and what was handed over last is old enough.
-    /// - Parameter now: nanoseconds of the monotonic clock.
+    /// Whether a picture has a viewer and its last copy is old enough to be replaced.
+    /// - Parameters:
+    ///   - picture: the picture.
+    ///   - now: nanoseconds of the monotonic clock.
     public func needsFrame(_ picture: Picture, at now: UInt64) -> Bool {
         let slot = slot(picture)
         guard slot.viewers.load(ordering: .relaxed) > 0 else { return false }
         return now >= slot.taken.load(ordering: .relaxed) &+ slot.gap.load(ordering: .relaxed)
     }
 
-    /// Copies what others see. Neither waits nor allocates: where somebody is just taking the last one, it is let go.
-    /// - Parameter now: nanoseconds of the monotonic clock.
+    /// Copies the published picture. Neither blocks nor allocates: if a viewer is just reading the last copy, the frame
+    /// is skipped.
+    /// - Parameters:
+    ///   - frame: the published picture.
+    ///   - overlay: the tracked faces.
+    ///   - now: nanoseconds of the monotonic clock.
     public func update(_ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay], at now: UInt64) {
-        // Only the picture before masks is kept as a portrait, which a placeholder must not be.
+        // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
         update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
-    /// Copies the picture as it was before masks, as `update`. The user alone sees it, on the page, to compare.
+    /// Copies the unmasked picture, in the same way as `update`. Only the user sees it, on the page, for comparison.
     public func updateUnmasked(_ view: borrowing FrameView, overlay: borrowing [FaceOverlay], at now: UInt64) {
         update(.before, view, overlay: overlay, isPlaceholder: false, at: now)
     }
 
-    /// Copies what is shown for the picture before masks while there is none, as `update`.
+    /// Copies the placeholder that replaces the unmasked picture while there is none, in the same way as `update`.
     public func updatePlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
         update(.before, frame.view, overlay: [], isPlaceholder: true, at: now)
     }
@@ -98,12 +106,12 @@ public final class Preview: Sendable {
         slot.number.store(number, ordering: .releasing)
     }
 
-    // MARK: - for those who look
+    // MARK: - for the viewers
 
-    /// How many JPEGs were made so far.
+    /// The number of JPEGs encoded so far.
     var encoded: Int { encodings.load(ordering: .relaxed) }
 
-    /// One who looks, as long as this value is there.
+    /// The registration of a viewer, which lasts as long as this value.
     final class Viewer: Sendable {
         let preview: Preview
         let options: StreamOptions
@@ -116,30 +124,34 @@ public final class Preview: Sendable {
 
         deinit { preview.slot(options.picture).removeViewer(options) }
 
-        /// The next picture as a JPEG that is another than that of `number`, which it becomes.
+        /// Waits for the next picture.
+        /// - Parameter number: the number of the last picture, replaced by that of the returned one.
+        /// - Returns: the picture as a JPEG.
         func next(after number: inout Int) async throws -> [UInt8] {
             let slot = preview.slot(options.picture)
             while true {
                 while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.patience) }
                 if let jpeg = try preview.jpeg(options, &number) { return jpeg }
-                // Only the last one's traces are there.
+                // There is no frame yet, only the number of the previous viewers' last one.
                 try await Task.sleep(for: Self.patience)
             }
         }
 
-        /// Between two looks whether there is a new picture. Shorter than a frame at 60 a second.
+        /// The polling interval for a new picture. Shorter than a frame at 60 frames per second.
         private static let patience = Duration.milliseconds(8)
     }
 
-    /// A picture that somebody keeps.
+    /// An unmasked picture to store.
     public final class Portrait: Sendable {
-        /// As it was published, or would have been.
+        /// The frame, in the preview's layout.
         public let frame: Frame
 
         init(_ frame: consuming Frame) { self.frame = frame }
     }
 
-    /// The present picture without masks; nil where there is none with a face on it in time.
+    /// Waits for an unmasked picture with a face.
+    /// - Parameter patience: the longest wait.
+    /// - Returns: the picture; nil if there is none in time.
     public func portrait(within patience: Duration) async throws -> Portrait? {
         var options = StreamOptions()
         options.picture = .before
@@ -190,9 +202,9 @@ public final class Preview: Sendable {
     }
 }
 
-/// One of the two pictures, between the frame loop and those who look.
+/// The exchange of one of the two pictures between the frame loop and the viewers.
 private final class FrameSlot: Sendable {
-    /// What the frame loop writes to. Without frames while nobody looks.
+    /// The copy that the frame loop writes to. It has no frame memory while there are no viewers.
     struct Newest: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
@@ -206,7 +218,7 @@ private final class FrameSlot: Sendable {
         }
     }
 
-    /// What those who look share.
+    /// The copy that the viewers read from.
     struct Shown: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
@@ -214,7 +226,7 @@ private final class FrameSlot: Sendable {
         var number = 0
         private var caches: [JPEGCache] = []
 
-        /// The encoder for those who look alike.
+        /// The encoder for all viewers with the same width and overlay.
         mutating func cache(_ options: Preview.StreamOptions, _ layout: FrameLayout) throws -> JPEGCache {
             if let known = caches.first(where: { $0.matches(options) }) { return known }
             let cache = try JPEGCache(options, layout)
@@ -233,15 +245,15 @@ private final class FrameSlot: Sendable {
     let newest = Mutex(Newest())
     let shown = Mutex(Shown())
     let viewers = Atomic<Int>(0)
-    /// Of the newest frame; 0: there was none.
+    /// The number of the newest frame; 0 if there was none.
     let number = Atomic<Int>(0)
-    /// Nanoseconds from one frame to the next at least.
+    /// The minimum interval between two copies, in nanoseconds.
     let gap = Atomic<UInt64>(0)
-    /// When the newest was taken, nanoseconds.
+    /// The time of the newest copy, in nanoseconds of the monotonic clock.
     let taken = Atomic<UInt64>(0)
     private let viewerOptions = Mutex<[Preview.StreamOptions]>([])
 
-    /// Room for so many is there from the beginning; more are seldom.
+    /// The number of faces for which space is reserved.
     private static let mostFaces = 8
 
     func addViewer(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
@@ -273,14 +285,15 @@ private final class FrameSlot: Sendable {
     }
 
     private func updateRate(_ viewerOptions: [Preview.StreamOptions]) {
-        // With room for an uneven loop: at 15 a second each second frame of 30 is taken.
+        // The factor leaves room for jitter of the frame loop: at 15 pictures a second, every second frame of 30 is
+        // copied.
         let rate = viewerOptions.map(\.rate).max() ?? 1
         gap.store(UInt64(0.9e9 / rate), ordering: .relaxed)
         viewers.store(viewerOptions.count, ordering: .releasing)
     }
 }
 
-/// Makes the JPEGs of one kind of preview, each once.
+/// A JPEG encoder for one kind of preview that encodes each frame once.
 private final class JPEGCache {
     var encoder: JPEGEncoder
     var jpeg: [UInt8]?

@@ -1,41 +1,43 @@
 /// Decides which requests are answered.
 ///
-/// A foreign site can point its own name at 127.0.0.1 (then browsers send that name as Host), or make a browser send requests
-/// here (then they say so in Origin and Sec-Fetch-Site). The page's own files are no secret and need no more. All else needs
-/// the token of a session, which no browser sends by itself, and which no other port of this computer is given.
+/// A foreign site can point its own name at 127.0.0.1, in which case browsers send that name as Host. It can also make
+/// a browser send requests here, in which case browsers say so in Origin and Sec-Fetch-Site. The page's own files are
+/// not secret and need no further check. Everything else needs a session token, which browsers do not send by
+/// themselves, and do not send to other ports of this computer.
 struct RequestAuthorizer: Sendable {
     enum Decision: Equatable {
-        /// A file of the page, or the web socket, where the handshake follows.
+        /// The request is for a file of the page, or for the web socket, where the handshake follows.
         case open
-        /// A session's token is shown.
+        /// The request has a valid session token.
         case authorized(token: [UInt8])
-        /// No valid token is shown.
+        /// The request has no valid token.
         case unauthorized
-        /// Another site may be behind it: why, for people.
+        /// The request may come from another site. The reason is for people.
         case forbidden(String)
     }
 
     let port: Int
-    /// The token that an `Authorization` header shows; nil if it opens nothing.
+    /// Returns the session token in an `Authorization` header; nil if it is not valid.
     let token: @Sendable (_ authorization: String?) -> [UInt8]?
 
     func decide(_ request: PageRequest) -> Decision {
         func header(_ name: String) -> String? { request.headers.first(name: name) }
         guard let host = header("Host")?.lowercased(), ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host)
-        else { return .forbidden("That is not this page's name.") }
+        else { return .forbidden("The request's host name is not this page's.") }
         if let origin = header("Origin"), origin.lowercased() != "http://\(host)" {
-            return .forbidden("Another site asks.")
+            return .forbidden("The request comes from another site.")
         }
         let isReading = request.method == .GET
-        // A link elsewhere may lead here: the page shows nothing by itself, and in no frame.
+        // Links from other sites to the page are allowed: it shows nothing before the handshake, and not inside a
+        // frame.
         let isVisit =
             isReading && request.path == "/" && header("Sec-Fetch-Mode") == "navigate"
             && header("Sec-Fetch-Dest") == "document"
         if let site = header("Sec-Fetch-Site"), !isVisit, !["same-origin", "none"].contains(site.lowercased()) {
-            return .forbidden("Another site asks.")
+            return .forbidden("The request comes from another site.")
         }
         if !isReading || request.path == "/socket", header("Origin") == nil {
-            return .forbidden("A request without an origin.")
+            return .forbidden("The request has no origin.")
         }
         let isSecret =
             !isReading || ["/stream", "/thumbnail", "/face", "/photo"].contains(request.path)

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// One connection's requests: bounds them, and has each answered by a task of its own.
+/// The channel handler for the requests of one connection. It limits their size, and answers each in its own task.
 final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = ResponsePart
@@ -11,14 +11,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let router: PageRouter
     private let timer: RequestTimer
     private var request: PageRequest?
-    /// Bytes of the body so far.
+    /// The number of body bytes received so far.
     private var bodyCount = 0
-    /// Bytes of the body that are kept.
+    /// The number of body bytes that are kept at most.
     private var bodyLimit = 0
     private var version = HTTPVersion.http1_1
-    /// The connection goes on after the response.
+    /// True if the connection stays open after the response.
     private var isKept = true
-    /// All of the request has arrived.
+    /// True if the whole request has arrived.
     private var isComplete = false
     private var hasAnswered = false
     private var task: Task<Void, Never>?
@@ -80,14 +80,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Bytes of a body that are read, kept or not.
+    /// The number of body bytes that are read at most, kept or not.
     private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
 
     private var tooLarge: PageError {
         bodyLimit == router.limits.photo
             ? PageError(
-                413, "too-large", "a photo of more than \(router.limits.photo >> 20) MiB; make it smaller")
-            : PageError(413, "too-large", "a request of more than \(router.limits.body >> 10) KiB")
+                413, "too-large", "the photo is larger than \(router.limits.photo >> 20) MiB; make it smaller")
+            : PageError(413, "too-large", "the request is larger than \(router.limits.body >> 10) KiB")
     }
 
     private func answer(
@@ -97,13 +97,13 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         hasAnswered = true
         let (router, channel) = (router, context.channel)
         task = Task {
-            // What goes wrong here is the connection's end, or leaves a response half sent.
+            // An error here means that the connection is closed, or that the response is incomplete.
             do { try await body(router, ResponseWriter(channel)) } catch { channel.close(promise: nil) }
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A web socket that may not be opened is answered as any other request.
+        // A refused web socket upgrade is answered like any other request.
         if error is NIOWebSocketUpgradeError { return }
         guard let error = error as? HTTPParserError, !hasAnswered else {
             context.close(promise: nil)
@@ -111,13 +111,14 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let requestError: PageError
         if request?.path == "/photo" {
-            requestError = PageError(400, "bad-request", "the photo did not arrive whole; send it again")
+            requestError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits
             requestError = PageError(
-                431, "too-large", "a head of more than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
+                431, "too-large",
+                "the head is larger than \(limits.headBytes >> 10) KiB or \(limits.headerFields) fields")
         } else {
-            requestError = PageError(400, "bad-request", "that is no HTTP request")
+            requestError = PageError(400, "bad-request", "this is not an HTTP request")
         }
         isKept = false
         answer(context) { try await $0.sendError(requestError, $1) }
@@ -135,7 +136,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .end:
             let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())
             if !isComplete {
-                // Closed at once, a client that is still sending would not read the answer.
+                // If the connection were closed at once, a client that is still sending would not read the response.
                 channel.eventLoop.scheduleTask(in: router.limits.farewell) { channel.close(promise: nil) }
             } else if !isKept {
                 sent.futureResult.whenComplete { _ in channel.close(promise: nil) }

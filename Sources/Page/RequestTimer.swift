@@ -1,6 +1,7 @@
 import NIOCore
 
-/// Closes a connection that keeps the server waiting. Sits before the HTTP decoder, where it sees bytes.
+/// A channel handler that closes a connection which keeps the server waiting. It precedes the HTTP decoder, so that it
+/// sees bytes.
 final class RequestTimer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -8,11 +9,11 @@ final class RequestTimer: ChannelInboundHandler {
     private enum Phase {
         /// No request has begun.
         case idle
-        /// Some bytes of a head have arrived.
+        /// Part of a head has arrived.
         case head
-        /// The head has arrived, the body is arriving.
+        /// The head has arrived, and the body is arriving.
         case body
-        /// The server is at work, or the connection is a web socket.
+        /// The server is processing the request, or the connection is a web socket.
         case response
     }
 
@@ -45,25 +46,25 @@ final class RequestTimer: ChannelInboundHandler {
         context.fireChannelRead(data)
     }
 
-    /// A request's head is complete.
+    /// Marks a request's head as complete.
     func headArrived() {
         phase = .body
         if isAuthenticated { arm(limits.idle) }
     }
 
-    /// A request is complete: from now on the client waits for the server.
+    /// Marks a request as complete: the client now waits for the server.
     func requestArrived() {
         phase = .response
         if isAuthenticated { deadline?.cancel() }
     }
 
-    /// A response has been sent: the next request may come.
+    /// Marks a response as sent: the next request may arrive.
     func responseEnded() {
         phase = .idle
         if isAuthenticated { arm(limits.idle) }
     }
 
-    /// The client has shown a valid credential: the connection may stay.
+    /// Marks the client as authenticated: the connection may stay open.
     func authenticated() {
         guard !isAuthenticated else { return }
         isAuthenticated = true

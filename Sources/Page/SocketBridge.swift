@@ -3,8 +3,8 @@ import NIOCore
 import NIOPosix
 import NIOWebSocket
 
-/// A web socket's side of a bridge to the control server: each text is a line. Neither side is read while the other takes
-/// no more, so that no more than a few lines wait. What clients may do the control server says.
+/// The web socket's side of a bridge to the control server, where each text message is one line. Neither side is read
+/// while the other is not writable, so that only a few lines are queued. The control server limits what clients may do.
 final class SocketBridge: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = WebSocketFrame
@@ -15,10 +15,13 @@ final class SocketBridge: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var control: ControlEnd?
     private var isReadHeld = false
-    /// The close frame has been sent.
+    /// True if the close frame has been sent.
     private var isClosing = false
 
-    /// - Parameter connect: gives a connected descriptor of the control server, which the bridge then owns.
+    /// Creates a bridge.
+    /// - Parameters:
+    ///   - limits: the limits of the page's server.
+    ///   - connect: returns a connected descriptor of the control server, which the bridge then owns.
     init(_ limits: PageLimits, connect: @escaping () throws -> CInt) {
         (self.limits, self.connect) = (limits, connect)
     }
@@ -44,9 +47,9 @@ final class SocketBridge: ChannelDuplexHandler {
                 }
                 .withConnectedSocket(descriptor)
                 .assumeIsolated()
-                .whenFailure { [self] _ in close(.unexpectedServerError, "guise did not answer") }
+                .whenFailure { [self] _ in close(.unexpectedServerError, "Guise did not answer") }
             control = end.value
-        } catch { close(.unexpectedServerError, "guise did not answer") }
+        } catch { close(.unexpectedServerError, "Guise did not answer") }
     }
 
     // MARK: - from the browser
@@ -59,11 +62,11 @@ final class SocketBridge: ChannelDuplexHandler {
         case .ping: write(WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData))
         case .connectionClose: close(.normalClosure, "")
         case .pong: break
-        default: close(.unacceptableData, "texts only")
+        default: close(.unacceptableData, "text messages only")
         }
     }
 
-    /// Reads on if the control server takes more.
+    /// Continues to read if the control server's side is writable.
     func read(context: ChannelHandlerContext) {
         if isClosing || control?.isWritable == true { context.read() } else { isReadHeld = true }
     }
@@ -79,7 +82,7 @@ final class SocketBridge: ChannelDuplexHandler {
         case NIOWebSocketError.invalidFrameLength,
             NIOWebSocketFrameAggregator.Error.accumulatedFrameSizeIsTooLarge,
             NIOWebSocketFrameAggregator.Error.tooManyFragments:
-            close(.messageTooLarge, "a line of more than \(ControlLimits.longestLine >> 10) KiB")
+            close(.messageTooLarge, "the line is longer than \(ControlLimits.longestLine >> 10) KiB")
         case is NIOWebSocketError, is NIOWebSocketFrameAggregator.Error: close(.protocolError, "")
         default: context.close(promise: nil)
         }
@@ -98,7 +101,8 @@ final class SocketBridge: ChannelDuplexHandler {
         if !isClosing { write(WebSocketFrame(fin: true, opcode: .text, data: line)) }
     }
 
-    /// Says why, and closes. The browser has a moment to read it: what it still sends is dropped.
+    /// Sends a close frame with the reason, and then closes. The browser has a moment to read it; what it sends
+    /// meanwhile is discarded.
     fileprivate func close(_ code: WebSocketErrorCode, _ reason: String) {
         guard !isClosing, let context else { return }
         isClosing = true
@@ -126,7 +130,7 @@ private final class ControlEnd: ChannelDuplexHandler {
     private static let newline = UInt8(ascii: "\n")
     private unowned let bridge: SocketBridge
     private var context: ChannelHandlerContext?
-    /// The beginning of a line.
+    /// The incomplete line received so far.
     private var received = ByteBuffer()
     private var isReadHeld = false
     private var isClosed = false
@@ -144,7 +148,7 @@ private final class ControlEnd: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
-        if !isClosed { bridge.close(.goingAway, "guise has ended") }
+        if !isClosed { bridge.close(.goingAway, "Guise has ended") }
     }
 
     func close() {
@@ -165,7 +169,7 @@ private final class ControlEnd: ChannelDuplexHandler {
         received.discardReadBytes()
     }
 
-    /// Reads on if the browser takes more.
+    /// Continues to read if the browser's side is writable.
     func read(context: ChannelHandlerContext) {
         if bridge.isWritable { context.read() } else { isReadHeld = true }
     }
@@ -183,7 +187,7 @@ private final class ControlEnd: ChannelDuplexHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Sends a text as a line: JSON's spaces may be newlines, which here would end the request.
+    /// Sends a JSON text as a line. JSON allows newlines as white space, which would end the request here.
     func send(line: ByteBuffer) {
         guard let context else { return }
         var bytes = ByteBuffer()

@@ -2,33 +2,33 @@ import Compose
 import Frames
 import Track
 
-/// Holds the composed picture and gives it out only after checking that no face is visible that a mask is to hide.
+/// The owner of the composed picture, which releases it only after checking that it shows no face to be hidden.
 ///
-/// Whatever changes the picture withholds it until it is checked again.
+/// Every change of the picture withholds it until the next check.
 public struct PrivacyGate: ~Copyable {
-    /// Why a picture is not given out.
+    /// The reason for which a picture is withheld.
     public enum Reason: Equatable, Sendable {
-        /// It changed since it was checked last.
+        /// The picture changed since the last check.
         case unchecked
-        /// The mask that hides faces came with this frame, which was not searched for all that may be faces.
+        /// The mask that hides faces was added with this frame, which was not searched for candidates.
         case maskIsNew
-        /// A face may be in it: the search is not complete, or the only face is lost.
+        /// A face may be visible: the search is incomplete, or the only face is lost.
         case faceMayBeVisible
         /// No face was found in a photo.
         case noFaceFound
     }
 
-    /// What becomes of a checked picture.
+    /// The result of a check.
     public enum Outcome: ~Escapable {
         case publishable(PublishableFrame)
         case withheld(Reason)
     }
 
-    /// Where a picture comes from.
+    /// The kind of source of a picture.
     public enum Kind: Sendable {
-        /// One of many, whose faces are followed: a lost face stays covered.
+        /// A frame of a video, in which faces are tracked: a lost face stays covered.
         case video
-        /// The only one.
+        /// A single picture.
         case photo
     }
 
@@ -37,13 +37,13 @@ public struct PrivacyGate: ~Copyable {
     private var isCovering = false
     private var withheld: Reason? = .unchecked
 
-    /// Photos without a face are given out although a mask is to hide faces. Only for a user who asks for that.
+    /// Whether photos without a detected face are released although faces should be hidden. Only on the user's request.
     public var allowsUncoveredPhotos = false
 
-    /// - Parameter layout: of the pictures.
+    /// - Parameter layout: the layout of the pictures.
     public init(_ layout: FrameLayout) { composed = Canvas(layout) }
 
-    /// The picture to draw on. Borrowing it is always allowed; changing it withholds it.
+    /// The picture to draw on. Reading it is always allowed; changing it withholds it.
     public var canvas: Canvas {
         _read { yield composed }
         _modify {
@@ -52,7 +52,7 @@ public struct PrivacyGate: ~Copyable {
         }
     }
 
-    /// The checked picture, or why it is withheld.
+    /// The checked picture, or the reason for which it is withheld.
     public var outcome: Outcome {
         @_lifetime(borrow self) get {
             switch withheld {
@@ -62,25 +62,25 @@ public struct PrivacyGate: ~Copyable {
         }
     }
 
-    /// Nil while the picture is publishable.
+    /// The reason for which the picture is withheld; nil while it is publishable.
     public var reason: Reason? { withheld }
 
-    /// The part of the picture that is covered beside what masks cover, 0 to 1; all of one that is withheld.
+    /// The share of the picture that is covered in addition to masks, 0 to 1; 1 for a withheld picture.
     public var coveredShare: Float { withheld != nil ? 1 : isCovering ? cover.share : 0 }
 
-    /// Forgets everybody: for another scene or source.
+    /// Drops all state, for another scene or source.
     public mutating func reset() { cover.reset() }
 
-    /// Looks for what moves in the frame that was searched, before it is composed; for video that hides faces.
+    /// Measures motion in the searched frame, before it is composed. For video that hides faces.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
         cover.measureMotion(luma, faces: faces)
     }
 
-    /// Covers on the picture what masks do not, and decides about it.
+    /// Covers what masks leave uncovered, and decides whether the picture may be released.
     /// - Parameters:
-    ///   - tracker: as it was after this frame.
-    ///   - hidesFaces: a mask, or the configuration, wants faces hidden.
-    ///   - placement: from the pixels that were searched to the picture's.
+    ///   - tracker: the tracker's state after this frame.
+    ///   - hidesFaces: whether a mask or the configuration requires hidden faces.
+    ///   - placement: the map from the searched frame's pixels to the picture's.
     ///   - time: seconds, by the source's clock.
     public mutating func check(
         _ tracker: borrowing Tracker, hidesFaces: Bool, _ kind: Kind, placement: Affine, at time: Double
@@ -103,6 +103,6 @@ public struct PrivacyGate: ~Copyable {
         }
     }
 
-    /// Draws what is a little old for the next frame. Nothing of it shows in this picture.
+    /// Updates outdated drawings for the next frame. Does not change this picture.
     public mutating func drawDeferred() { composed.drawDeferred() }
 }

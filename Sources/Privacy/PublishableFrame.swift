@@ -3,13 +3,13 @@ import Frames
 
 /// A picture that may leave the program.
 ///
-/// Sinks, recordings, snapshots, the page and photos take nothing else, so that forgetting to check a picture does not
-/// compile. Of a camera's picture only `PrivacyGate` makes one; a `Placeholder` shows nobody.
+/// Sinks, recordings, snapshots, the page and photos accept no other type, so code that forgets to check a picture does
+/// not compile. Only `PrivacyGate` creates one from a camera's picture; a `Placeholder` shows nobody.
 public struct PublishableFrame: ~Escapable {
     /// The picture.
     public let view: FrameView
 
-    /// Size and arrangement of the bytes.
+    /// The size and memory layout of the picture.
     public var layout: FrameLayout { view.layout }
 
     @_lifetime(copy view)
@@ -20,15 +20,15 @@ public struct PublishableFrame: ~Escapable {
 public struct PublishableCopy: ~Copyable, Sendable {
     private var storage: Frame
 
-    /// A black picture.
+    /// Creates a black picture.
     public init(_ layout: FrameLayout) { storage = Frame(layout) }
 
-    /// The picture, lent.
+    /// The picture, borrowed from this copy.
     public var frame: PublishableFrame {
         @_lifetime(borrow self) get { PublishableFrame(storage.view) }
     }
 
-    /// Size and arrangement of the bytes.
+    /// The size and memory layout of the picture.
     public var layout: FrameLayout { storage.layout }
 
     /// Copies a picture of the same size, converted to this copy's format.
@@ -40,7 +40,7 @@ public struct PublishableCopy: ~Copyable, Sendable {
 }
 
 extension Scaler {
-    /// Scales a publishable picture into a copy, as `fit`.
+    /// Scales a publishable picture into a copy, as `fit` does.
     public mutating func scale(
         _ frame: borrowing PublishableFrame, into copy: inout PublishableCopy
     ) throws(Problem) {
@@ -48,19 +48,19 @@ extension Scaler {
     }
 }
 
-/// A picture with words, published instead of one that must not be, or where there is none.
+/// A picture with text, published if there is no picture or if it must not be shown.
 public struct Placeholder: ~Copyable, Sendable {
     private let storage: Frame
 
-    /// Without words.
+    /// Creates a placeholder without text.
     public init(plain layout: FrameLayout) {
         var frame = Frame(layout)
         frame.fillPlaceholderBackground()
         storage = frame
     }
 
-    /// Draws it, without words if they can't be drawn. Takes some milliseconds, and a process of its own: not for the
-    /// frame loop.
+    /// Draws a placeholder with text, or without if the text cannot be drawn. Takes some milliseconds and starts a
+    /// process: not for the frame loop.
     /// - Parameters:
     ///   - title: a few words.
     ///   - text: one or two sentences; may be empty.
@@ -68,7 +68,7 @@ public struct Placeholder: ~Copyable, Sendable {
         storage = PlaceholderImage.frame(title: title, text: text, layout)
     }
 
-    /// The picture, lent.
+    /// The picture, borrowed from this placeholder.
     public var frame: PublishableFrame {
         @_lifetime(borrow self) get { PublishableFrame(storage.view) }
     }

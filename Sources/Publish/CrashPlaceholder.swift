@@ -1,19 +1,20 @@
-// The one file of this module that handles the memory that is shared with the guard: of the frame's size, for as long as
+// The only file of this module that handles the memory shared with the guard process: one frame, for the lifetime of
 // this value.
 import CLinux
 import Frames
 import Privacy
 import V4L2
 
-/// A small process that leaves a card on a loopback when this one dies without doing so: no face stays in the driver's
-/// buffers. Ends with this value.
+/// A child process that writes a placeholder to a loopback if this process dies without doing so, so that no face
+/// remains in the driver's buffers. Ends with this value.
 @safe struct CrashPlaceholder: ~Copyable, @unchecked Sendable {
     private var handle: clinux_guard
 
+    /// Starts the guard process.
     /// - Parameters:
-    ///   - writes: how often the card is written, for it to be in all of the driver's buffers.
-    ///   - lock: held by the guard too, until it is done.
-    /// - Throws: `system` where no process can be made.
+    ///   - writes: how often to write the placeholder, so that it is in all of the driver's buffers.
+    ///   - lock: also held by the guard process, until it is done.
+    /// - Throws: `Problem` of kind `system` if no process can be created.
     init(
         device: borrowing Device, format: FourCC, _ layout: FrameLayout, writes: Int, lock: borrowing DeviceLock
     ) throws(Problem) {
@@ -32,7 +33,7 @@ import V4L2
         unsafe clinux_guard_end(&ending)
     }
 
-    /// What it would leave.
+    /// Sets the placeholder.
     /// - Precondition: the frame is the device's layout.
     func update(_ placeholder: borrowing PublishableFrame) {
         let size = unsafe handle.size

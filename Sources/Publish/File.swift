@@ -6,20 +6,21 @@ import Synchronization
 
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
 ///
-/// The file's ending says what it becomes. It grows under a name of its own beside it, which nobody can guess
-/// ("clip.0123456789abcdef.part.mp4"), and takes its real name in `finish`, so that a run that fails never leaves half a
-/// file, nor harms another one. A recording, which cannot be made again, is kept as far as it came. What exists is
-/// replaced only where the caller says so.
+/// The file extension selects the format. The file is written under a name beside it that cannot be guessed
+/// ("clip.0123456789abcdef.part.mp4") and renamed in `finish`, so that a failed run never leaves an incomplete file or
+/// damages another one. A recording, which cannot be repeated, is kept as far as it was written. An existing file is
+/// replaced only if the caller requests it.
+///
 /// Unlike live sinks, `publish` waits while the encoder is busy.
 public struct FileSink: FrameSink, ~Copyable {
-    /// "out.mp4, 1280x720".
+    /// The sink for the user, such as "out.mp4, 1280x720".
     public let description: String
     /// The layout that frames must have.
     public let layout: FrameLayout
 
     private let path: String
     private let part: String
-    /// Files that grow: what writes one must not meet another.
+    /// Paths being written, so that no two sinks write the same file.
     private static let growing = Mutex<Set<String>>([])
     private let kind: Kind
     private let isRecording: Bool
@@ -33,12 +34,13 @@ public struct FileSink: FrameSink, ~Copyable {
     /// - Parameters:
     ///   - layout: the layout of all frames to come.
     ///   - rate: frames per second.
-    ///   - audioFrom: a file whose sound goes along with a clip, as it is; nil: silent.
-    ///   - isRecording: what was written is kept though the encoder fails.
-    ///   - isPrivate: only this user may read the file.
-    ///   - overwrites: a file that exists is replaced once this one is whole.
-    /// - Throws: `invalid` for an ending that is not known, `exists` for a file that may not be replaced, `missing`,
-    ///   `forbidden` or `unusable` where the file cannot be written, `missing` where ffmpeg is not installed.
+    ///   - audioFrom: a file whose sound is copied into a clip; nil: silent.
+    ///   - isRecording: whether to keep what was written if the encoder fails.
+    ///   - isPrivate: whether only this user may read the file.
+    ///   - overwrites: whether to replace an existing file once this one is complete.
+    /// - Throws: `Problem` of kind `invalid` for an unknown extension, `exists` for a file that may not be replaced,
+    ///   `busy` if the file is being written already, `missing`, `forbidden`, `unusable` or `system` if it cannot be
+    ///   written, `missing` if ffmpeg is not installed.
     public init(
         path: String, layout: FrameLayout, rate: Double = 30, audioFrom: String? = nil, isRecording: Bool = false,
         isPrivate: Bool = false, overwrites: Bool = false
@@ -79,23 +81,23 @@ public struct FileSink: FrameSink, ~Copyable {
 
     deinit {
         if !isFinished {
-            // First, for it might make the file anew.
+            // Killed first, since it might create the file again.
             encoder.kill()
             _ = unsafe unlink(part)
         }
         Self.growing.withLock { _ = $0.remove(path) }
     }
 
-    /// True.
+    /// True: every frame has its place in the file.
     public var keepsFrames: Bool { true }
 
-    /// Takes one frame; waits while the encoder is busy. A photo is the first frame; later ones are let go.
-    /// - Throws: `gone` when the encoder has ended (a full disk, mostly).
+    /// Writes one frame; waits while the encoder is busy. A photo is the first frame; later ones are ignored.
+    /// - Throws: `Problem` of kind `gone` if the encoder has ended (usually because the disk is full).
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
         precondition(frame.layout == layout, "a frame has its sink's layout")
         if kind.isPhoto, frames > 0 { return }
         for plane in layout.planes {
-            // Rows that lie close together go in one piece.
+            // A plane without padding is written in one piece.
             let isPacked = plane.stride == plane.rowBytes
             let (size, count) = isPacked ? (plane.rowBytes * plane.rows, 1) : (plane.rowBytes, plane.rows)
             for row in 0..<count {
@@ -107,9 +109,9 @@ public struct FileSink: FrameSink, ~Copyable {
         frames += 1
     }
 
-    /// Ends the file and gives it its name. Nothing is left of it where no frame came.
+    /// Completes the file and renames it to its path. If there was no frame, removes it.
     /// - Parameter placeholder: not used; a file ends with its last frame.
-    /// - Throws: `gone` when the encoder failed.
+    /// - Throws: `Problem` of kind `gone` if the encoder failed, `system` if the file cannot be renamed.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         guard frames > 0 else { return }
         let exit = encoder.finish()
@@ -118,16 +120,16 @@ public struct FileSink: FrameSink, ~Copyable {
             throw isRecording ? recover(problem) : problem
         }
         if let problem = moveIntoPlace() { throw problem }
-        // Pieces play, too: whatever ends this before its time, the recording is there.
+        // The fragmented file plays too, so the recording is safe whatever interrupts this step.
         if isRecording, kind.comesInPieces { remux(path) }
     }
 
-    /// Keeps what was written of a recording whose encoder has ended before its time.
+    /// Keeps what was written of a recording whose encoder ended early.
     /// - Parameter problem: what `publish` threw.
-    /// - Returns: the same, with what became of the file.
+    /// - Returns: the problem, with what became of the file.
     public consuming func recover(_ problem: Problem) -> Problem {
         _ = encoder.finish()
-        // A program that must end leaves it as it is.
+        // If the program must exit, the file is left as it is.
         guard remux(part) || Self.hasPicture(part) || ChildProcess.isOver else {
             return Problem(problem.kind, "\(problem.message); nothing of it can be kept", fix: problem.fix)
         }
@@ -137,8 +139,8 @@ public struct FileSink: FrameSink, ~Copyable {
         return Problem(problem.kind, "\(problem.message); what was written until then is kept", fix: problem.fix)
     }
 
-    /// Gives the whole file its name.
-    /// - Returns: why it could not have that name, and where it is; nil: it has it.
+    /// Renames the complete file to its path, or to a free path if that fails.
+    /// - Returns: why it could not be renamed to its path, and where it is; nil on success.
     private mutating func moveIntoPlace() -> Problem? {
         if overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) {
             isFinished = true
@@ -152,12 +154,12 @@ public struct FileSink: FrameSink, ~Copyable {
             fix: isFinished ? "it is kept as \(other)" : "name a file in another folder")
     }
 
-    /// Puts a file's pieces together, so that players find their way in it.
-    /// - Returns: false where that could not be done, for want of room mostly; the file is as it was.
+    /// Rewrites a file as one piece, so that players can seek in it.
+    /// - Returns: false if that failed, usually because the disk is full; the file is unchanged.
     @discardableResult
     private func remux(_ file: String) -> Bool {
         let whole = kind.beside(path, "whole")
-        // ffmpeg would follow a link.
+        // Created here, because ffmpeg would follow a link.
         guard (try? Self.make(whole, for: path, mode)) != nil else { return false }
         let arguments =
             ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
@@ -170,7 +172,7 @@ public struct FileSink: FrameSink, ~Copyable {
         return true
     }
 
-    /// Whether there is a picture in a file.
+    /// Whether a file contains a picture.
     private static func hasPicture(_ file: String) -> Bool {
         runSucceeds(
             ["ffmpeg", "-v", "error", "-nostdin", "-abort_on", "empty_output", "-i", "file:\(file)"]
@@ -182,7 +184,7 @@ public struct FileSink: FrameSink, ~Copyable {
         return child.finish() == .status(0)
     }
 
-    /// What to say of an encoder that has ended before its time.
+    /// The problem to report for an encoder that ended early.
     private mutating func failure() -> Problem {
         let exit = encoder.finish()
         let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
@@ -191,7 +193,8 @@ public struct FileSink: FrameSink, ~Copyable {
             fix: "is the disk full? see with df, or name another place")
     }
 
-    /// What must not be there when a file is begun.
+    /// Checks what exists at the path before a file is started.
+    /// - Throws: `Problem` of kind `unusable` if it is not a file, `exists` if it may not be replaced.
     private static func check(_ path: String, _ overwrites: Bool) throws(Problem) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
@@ -205,8 +208,8 @@ public struct FileSink: FrameSink, ~Copyable {
         }
     }
 
-    /// Makes an empty file that was not there: no pipe is waited for, and no link followed. It finds out at once what
-    /// ffmpeg would say late and less clearly.
+    /// Creates an empty file exclusively, so that no pipe is opened and no link followed. Detects errors at once that
+    /// ffmpeg would report late and less clearly.
     private static func make(_ file: String, for path: String, _ mode: mode_t) throws(Problem) {
         let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else {
@@ -224,7 +227,7 @@ public struct FileSink: FrameSink, ~Copyable {
     }
 }
 
-/// A path at which there is nothing: the given one, or "clip 2.mp4" beside "clip.mp4", and so on.
+/// A path at which nothing exists: the given one, otherwise "clip 2.mp4" beside "clip.mp4", and so on.
 public func freePath(for path: String) -> String {
     guard mayExist(path) else { return path }
     let start = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
@@ -237,7 +240,7 @@ public func freePath(for path: String) -> String {
     }
 }
 
-/// What a file becomes, by its ending.
+/// The format of a file, by its extension.
 private enum Kind: String, CaseIterable {
     case png, jpg, jpeg, webp, bmp
     case mp4, mov, mkv, webm, avi, gif
@@ -252,12 +255,12 @@ private enum Kind: String, CaseIterable {
         self.init(rawValue: name[dot...].dropFirst().lowercased())
     }
 
-    /// A new name beside a file: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
+    /// A new path beside a file: "clip.0123456789abcdef.part.mp4" for "clip.mp4".
     func beside(_ path: String, _ what: String) -> String {
         "\(path.dropLast(rawValue.count))\(randomFileName()).\(what).\(rawValue)"
     }
 
-    /// Cannot be read before its end is written, unless it is written in pieces.
+    /// Whether the format is unreadable until its end is written, unless it is fragmented.
     var comesInPieces: Bool { self == .mp4 || self == .mov }
 
     var isPhoto: Bool {
@@ -267,7 +270,7 @@ private enum Kind: String, CaseIterable {
         }
     }
 
-    /// Says what comes through the pipe.
+    /// ffmpeg's arguments for the raw frames in the pipe.
     func input(_ layout: FrameLayout, rate: Double) -> [String] {
         let format =
             switch layout.format {
@@ -286,16 +289,17 @@ private enum Kind: String, CaseIterable {
         ]
     }
 
-    /// A second input, whose sound is copied.
+    /// ffmpeg's arguments for a second input, whose sound is copied.
     func sound(from path: String?) -> [String] {
         guard let path, self != .gif, self != .y4m, self != .yuv else { return [] }
         return plainMedia + ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy"]
     }
 
-    /// The encoder and its options.
-    /// - Parameter inPieces: of a second each, so that no more is lost where it is cut off.
+    /// ffmpeg's arguments for the encoder.
+    /// - Parameter inPieces: whether to write fragments of a second each, so that no more is lost if writing is
+    ///   interrupted.
     func output(inPieces: Bool) -> [String] {
-        // 4:2:0 wants even sizes: an odd picture gets one more row or column. Webcams' and our colours are BT.601.
+        // 4:2:0 requires even sizes: an odd picture gets one more row or column. Webcams' and our colours are BT.601.
         let even = "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_range=limited,format=yuv420p"
         let colors = [
             "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-color_range",

@@ -2,41 +2,41 @@ import Frames
 import Privacy
 import V4L2
 
-/// Where composed frames go: a v4l2loopback, a file, a page, nowhere. One file per kind; `openSink` lists them.
+/// A destination of composed frames: a v4l2loopback, a file, a page, nowhere. One file per kind; `openSink` lists them.
 public protocol FrameSink: ~Copyable {
-    /// What the user reads: "Guise Camera (/dev/video10), YUYV 1280x720".
+    /// The sink for the user, such as "Guise Camera (/dev/video10), YUYV 1280x720".
     var description: String { get }
     /// The layout that frames must have. A frame of another layout is a programming error.
     var layout: FrameLayout { get }
 
-    /// What to poll for, so that it is heard at once when somebody begins to watch or ceases to; nil: it is heard by
-    /// asking again.
+    /// The events to poll, so that readers coming and going are noticed at once; nil: `isWatched` must be polled
+    /// instead.
     var readerEvents: ReaderEvents? { get }
-    /// Whether somebody watches; nil: that cannot be known, or somebody always does.
+    /// Returns whether somebody watches; nil if that cannot be known, or if somebody always does.
     /// - Parameter now: nanoseconds of the monotonic clock.
     mutating func isWatched(at now: UInt64) -> Bool?
 
-    /// True where each frame has its place in time, as in a file: none may be given twice.
+    /// Whether each frame has its place in time, as in a file, so that none may be published twice.
     var keepsFrames: Bool { get }
 
-    /// What is left on a device should this process die before `finish`.
+    /// Sets the picture that remains on a device if this process dies before `finish`.
     mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame)
 
-    /// Takes one frame. Must not block for longer than a copy takes.
-    /// - Throws: `Problem` of kind `gone` when nobody can take frames any more.
+    /// Publishes one frame. Must not block for longer than a copy takes.
+    /// - Throws: `Problem` of kind `gone` if frames cannot be delivered any more.
     mutating func publish(_ frame: borrowing PublishableFrame) throws
-    /// Ends the output in order: flushes a file, leaves `placeholder` on a device as its last frame, closes.
+    /// Ends the output in an orderly way: flushes a file, leaves `placeholder` on a device as its last frame, closes.
     /// - Parameter placeholder: a plain picture in this sink's layout.
     consuming func finish(placeholder: borrowing PublishableFrame) throws
 }
 
 extension FrameSink where Self: ~Copyable {
-    /// None.
+    /// Nil by default.
     public var readerEvents: ReaderEvents? { nil }
-    /// Only the newest frame counts.
+    /// False by default: only the newest frame counts.
     public var keepsFrames: Bool { false }
-    /// Nothing is left anywhere.
+    /// Does nothing by default.
     public mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {}
-    /// Not known.
+    /// Nil by default: not known.
     public mutating func isWatched(at now: UInt64) -> Bool? { nil }
 }

@@ -4,35 +4,35 @@ import Privacy
 import Glibc
 import V4L2
 
-/// A v4l2loopback device: what an application sees as a camera.
+/// A v4l2loopback device, which applications see as a camera.
 ///
-/// Written with one write(2) a frame, which every version of the driver takes and none blocks in. The order of the
-/// start is the one that works from 0.12 to 0.15: format, rate, VIDIOC_STREAMON, and never VIDIOC_REQBUFS, after which
-/// 0.14 and later refuse write.
+/// Frames are written with one write(2) each, which every version of the driver accepts and none blocks in. The stream
+/// is started in the one order that works from 0.12 to 0.15: format, rate, VIDIOC_STREAMON, and never VIDIOC_REQBUFS,
+/// after which 0.14 and later refuse write.
 public struct Loopback: FrameSink, ~Copyable {
-    /// "Guise Camera (/dev/video10), YUYV 1280x720".
+    /// The sink for the user, such as "Guise Camera (/dev/video10), YUYV 1280x720".
     public let description: String
-    /// What the driver granted; frames must have it.
+    /// The layout that the driver granted; frames must have it.
     public let layout: FrameLayout
 
     private let device: Device
     private let lock: DeviceLock
     private var readers: ReaderWatch
     private let crashPlaceholder: CrashPlaceholder
-    /// Writes after which the card is in all of the driver's buffers.
+    /// The number of writes after which the placeholder is in all of the driver's buffers.
     private let placeholderWrites: Int
 
-    /// The card label that our set-up gives to its device.
+    /// The card label of the device that our set-up creates.
     static let ownCardLabel = "Guise Camera"
 
-    /// Takes a loopback and starts its stream. `layout` is what the driver granted: a size or format that others fixed
-    /// before is obeyed.
+    /// Opens a loopback and starts its stream. `layout` is what the driver granted: a size or format that is already
+    /// fixed is adopted.
     /// - Parameters:
-    ///   - path: the node; nil: the free loopback that is called "Guise Camera", else the first free one.
+    ///   - path: the device node; nil: the first free loopback labelled "Guise Camera", otherwise the first free one.
     ///   - width: pixels, rounded down to even.
     ///   - height: pixels, rounded down to even.
-    ///   - rate: frames per second that readers are told.
-    ///   - lockFolder: where the lock against a second writer lies; nil: this user's runtime folder.
+    ///   - rate: frames per second reported to readers.
+    ///   - lockFolder: the folder of the lock against a second writer; nil: this user's runtime folder.
     /// - Throws: `Problem` of kind `missing`, `busy`, `forbidden`, `unusable` or `system`.
     public init(path: String?, width: Int, height: Int, rate: Double, lockFolder: String? = nil) throws {
         let folder = try lockFolder ?? DeviceLock.runtimeFolder()
@@ -71,11 +71,11 @@ public struct Loopback: FrameSink, ~Copyable {
             guard written != -Int(EINVAL) else { throw device.problem(EBUSY, "could not write to \(path)") }
         }
         let code = device.start(.output)
-        // 0.14 and later start with the first write, and say EINVAL here. 0.12 offers the device again after the end
-        // only if it was started so.
+        // 0.14 and later start with the first write, and return EINVAL here. 0.12 offers the device again after the end
+        // only if it was started this way.
         guard code == 0 || code == EINVAL else { throw device.problem(code, "could not start the stream of \(path)") }
         let writes = 1 + max(2, min(32, device.bufferCount ?? 2))
-        // Before the guard, which has the node open too.
+        // Created before the guard process, which has the node open too.
         let readers = ReaderWatch(device)
         let crashPlaceholder = try CrashPlaceholder(
             device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
@@ -89,19 +89,20 @@ public struct Loopback: FrameSink, ~Copyable {
 
     deinit { device.stop(.output) }
 
-    /// For the guard.
+    /// Sets the picture that the guard process leaves on the device.
     public mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         crashPlaceholder.update(placeholder)
     }
 
-    /// When readers come and go.
+    /// The events of readers coming and going.
     public var readerEvents: ReaderEvents? { readers.events }
 
-    /// True while a program reads from the device.
+    /// Returns true while a program reads from the device.
     public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }
 
-    /// Gives one frame to all who read; never waits.
-    /// - Throws: `gone` or `busy` where another program has taken the device over.
+    /// Delivers one frame to all readers; never waits.
+    /// - Throws: `Problem` of kind `gone` or `busy` if another program has taken over the device, `invalid` for a frame
+    ///   of another layout.
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
         guard frame.layout == layout else {
             throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
@@ -120,8 +121,8 @@ public struct Loopback: FrameSink, ~Copyable {
         }
     }
 
-    /// Leaves `placeholder` in every buffer of the driver, so that none keeps a face, and gives readers time to take it:
-    /// stopping empties the queue of some versions.
+    /// Writes `placeholder` to every buffer of the driver, so that none contains a face, and gives readers time to read
+    /// it: stopping empties the queue of some versions.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {
         for _ in 0..<placeholderWrites {
             try publish(placeholder)
@@ -131,7 +132,7 @@ public struct Loopback: FrameSink, ~Copyable {
 }
 
 extension Loopback {
-    /// All loopbacks, our own first, then by number.
+    /// All loopbacks: our own first, then by device number.
     static func candidates(in listings: [DeviceListing]) throws(Problem) -> [String] {
         let loopbacks = listings.filter(\.isLoopback)
         let own = loopbacks.filter { ($0.capabilities?.card ?? $0.name) == ownCardLabel }
@@ -140,32 +141,33 @@ extension Loopback {
         return (own + others).map(\.path)
     }
 
-    /// The layout to write; nil for formats that are not ours to make, and odd sizes.
+    /// The layout to write; nil for odd sizes and formats that we cannot produce.
     static func layout(of granted: StreamFormat) -> FrameLayout? {
         let formats: [PixelFormat] = [.yuyv, .uyvy, .nv12, .i420]
         guard let format = granted.fourCC.pixelFormat, formats.contains(format), granted.layout != nil,
             granted.width % 2 == 0, granted.height % 2 == 0
         else { return nil }
-        // Readers take the rows as unpadded, whatever the driver keeps as its bytesperline.
+        // Readers expect unpadded rows, whatever the driver reports as its bytesperline.
         return FrameLayout(width: granted.width, height: granted.height, format: format)
     }
 
-    /// Before 0.14 a second writer's frames mix with the first one's, and only what the driver shows tells of it: no
-    /// VIDEO_OUTPUT, or a stream. Either may also be left by a writer that has ended.
+    /// Throws `busy` if another program writes to the device. Before 0.14 a second writer's frames mix with the first
+    /// one's, and only the driver's state shows it: VIDEO_OUTPUT missing, or a stream. A writer that has ended may
+    /// leave either.
     private static func refuseForeignWriter(_ device: borrowing Device) throws(Problem) {
         let isTaken = device.capabilities.isCapture && !device.capabilities.isOutput || device.hasStream
         guard device.mixesWriters, isTaken, mayHaveWriter(device) else { return }
         throw device.problem(EBUSY, "could not write to \(device.path)")
     }
 
-    /// Where nobody holds the device it is free. Who does is mostly a reader; 0.13, which leaves its stream behind under one
-    /// that stays, is asked by a write instead.
+    /// Whether another program may write to the device. It is free if nobody has it open; those that have it open are
+    /// mostly readers. 0.13, which keeps a stream as long as a reader remains, is tested by a write instead.
     private static func mayHaveWriter(_ device: borrowing Device) -> Bool {
         !device.refusesSecondWrite && Device.isOpenElsewhere(device.path)
     }
 
-    /// Asks for YUYV. A writer that has ended may have left its format behind; 0.13 calls that busy instead of granting
-    /// what it has, and grants that when asked for it.
+    /// Sets YUYV. A writer that has ended may have left its format behind; 0.13 reports that as busy instead of
+    /// granting its current format, so this requests that one.
     private static func format(_ device: borrowing Device, width: Int, height: Int) throws(Problem) -> StreamFormat {
         do throws(Problem) {
             return try device.setFormat("YUYV", width: width, height: height, for: .output)

@@ -1,13 +1,13 @@
 import Frames
 import Privacy
 
-/// Takes frames and forgets them: for measuring and for trying a camera out.
+/// A sink that discards frames: for measurements and for trying out a camera.
 public struct NullSink: FrameSink, ~Copyable {
     /// The layout that frames must have.
     public let layout: FrameLayout
-    /// "nowhere".
+    /// The sink for the user: "nowhere".
     public let description = "nowhere"
-    /// Frames taken so far.
+    /// The number of frames published so far.
     public private(set) var frames = 0
 
     /// - Parameter layout: the layout of all frames to come.

@@ -1,12 +1,12 @@
 import Frames
 
-/// Texts in a PNG file, as its tEXt chunks (PNG specification, 11.3.3): what was worn when the picture was taken.
+/// Text in a PNG file, as tEXt chunks (PNG specification, 11.3.3): the masks worn when the picture was taken.
 public enum PNGText {
-    /// Chunks behind the header that hold texts, in order.
+    /// Inserts text chunks after the header, in order.
     /// - Parameters:
     ///   - png: a whole file.
-    ///   - texts: keywords of 1 to 79 letters, and what they say; what Latin-1 does not have becomes "?".
-    /// - Returns: nil where that is no PNG.
+    ///   - texts: keywords of 1 to 79 letters, and their texts; characters outside Latin-1 become "?".
+    /// - Returns: the new file; nil if `png` is not a PNG.
     public static func adding(_ texts: [(keyword: String, text: String)], to png: [UInt8]) -> [UInt8]? {
         let header = PNG.signature.count + 12 + 13
         guard png.count > header, png.starts(with: PNG.signature), PNG.size(of: png) != nil else { return nil }
@@ -17,7 +17,7 @@ public enum PNGText {
         return result + png[header...]
     }
 
-    /// The texts of a PNG file; none where it is none.
+    /// The texts of a PNG file by keyword; empty if it is not a PNG.
     public static func texts(in png: [UInt8]) -> [String: String] {
         var found: [String: String] = [:]
         var at = PNG.signature.count

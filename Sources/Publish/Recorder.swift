@@ -3,33 +3,33 @@ import Frames
 import Privacy
 import Synchronization
 
-/// Writes what is published to a file, on a thread of its own: the frame loop copies a frame and goes on, and where the
-/// encoder cannot keep up, frames are left out of the file and not of the call.
+/// A recorder of published frames to a file, on its own thread. The frame loop only copies a frame; if the encoder
+/// cannot keep up, frames are dropped from the file but not from the live video.
 public final class Recorder: Sendable {
-    /// What was written so far.
+    /// The progress of a recording.
     public struct Progress: Equatable, Sendable {
         /// Frames in the file.
         public var frames = 0
-        /// Frames that the encoder had no time for.
+        /// Frames dropped because the encoder was busy.
         public var dropped = 0
-        /// Seconds since it began.
+        /// Seconds since the first frame.
         public var seconds = 0.0
-        /// Why it ended by itself.
+        /// Why the recording ended by itself; nil if it did not.
         public var problem: Problem?
     }
 
     private struct Queue: ~Copyable {
-        /// A quarter of a second, for an encoder that stumbles.
+        /// A quarter of a second of frames, for short delays of the encoder.
         var frames: [8 of PublishableCopy]
-        /// The first that is filled, and how many are.
+        /// The index of the first filled frame, and the number of filled frames.
         var first = 0
         var count = 0
-        /// How often each is to be written: late frames stand for those that did not come.
+        /// How often to write each frame: a late frame also replaces those that are missing before it.
         var times = [8 of Int](repeating: 1)
         var isOpen = true
     }
 
-    /// The file.
+    /// The file's path.
     public let path: String
     private let rate: Double
     private let queue: Mutex<Queue>
@@ -40,12 +40,12 @@ public final class Recorder: Sendable {
     private let due = Atomic<Int>(0)
     private let sink: Mutex<FileSink?>
     private let failed: @Sendable (Problem) -> Void
-    /// The monotonic clock, nanoseconds.
+    /// Returns the monotonic time, nanoseconds.
     private let now: @Sendable () -> UInt64
 
     /// Starts the encoder.
     /// - Parameters:
-    ///   - failed: is told why it ended by itself, on the recorder's thread.
+    ///   - failed: called on the recorder's thread with the problem if the recording ends by itself.
     ///   - now: the monotonic clock, nanoseconds.
     /// - Throws: what `FileSink` throws.
     public init(
@@ -66,15 +66,15 @@ public final class Recorder: Sendable {
         thread.start()
     }
 
-    /// How it goes.
+    /// The current progress.
     public var progress: Progress { state.withLock { $0 } }
 
-    /// Takes a copy of a published frame; for the frame loop. Never waits for the encoder.
+    /// Queues a copy of a published frame, for the frame loop. Never waits for the encoder.
     public func enqueue(_ frame: borrowing PublishableFrame) {
         let now = self.now()
         if began.load(ordering: .relaxed) == 0 { began.store(now, ordering: .relaxed) }
         let seconds = Double(now - began.load(ordering: .relaxed)) / 1e9
-        // A file has frames at even distances: what comes late stands for what did not come.
+        // Frames in a file have a constant rate, so a late frame is repeated for those that are missing.
         let wanted = Int(seconds * rate) + 1
         let times = wanted - due.load(ordering: .relaxed)
         guard times > 0 else { return }
@@ -94,13 +94,13 @@ public final class Recorder: Sendable {
         }
     }
 
-    /// Ends the file, and waits until it is whole. Asked again, it says the same at once.
-    /// - Throws: `Problem` where it could not be written to its end.
+    /// Ends the recording, and waits until the file is complete. Later calls return the same result at once.
+    /// - Throws: `Problem` if the file could not be completed.
     public func finish() throws {
         queue.withLock { $0.isOpen = false }
         filled.signal()
         ended.wait()
-        // For whoever asks next.
+        // For the next caller.
         ended.signal()
         if let problem = progress.problem { throw problem }
     }
@@ -109,7 +109,7 @@ public final class Recorder: Sendable {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = PublishableCopy(layout)
         if let problem = write(&file, &spare) {
-            // Told before the file is put in order, which may last.
+            // Reported before the file is repaired, which may take long.
             end(with: problem)
             let outcome = file.recover(problem)
             state.withLock { $0.problem = outcome }
@@ -128,8 +128,8 @@ public final class Recorder: Sendable {
         state.withLock { $0.problem = problem }
     }
 
-    /// Writes frames until no more will come.
-    /// - Returns: why the encoder ended before.
+    /// Writes queued frames until the queue is closed and empty.
+    /// - Returns: why the encoder ended early; nil if it did not.
     private func write(_ file: inout FileSink, _ spare: inout PublishableCopy) -> Problem? {
         while true {
             filled.wait()

@@ -1,10 +1,10 @@
 import Frames
 import JSON
 
-/// The cascades that Guise knows, from `Cascades/catalog.json`: each with the constants that map its box to the face,
-/// for every cascade frames a face differently.
+/// The cascades listed in `Cascades/catalogue.json`, each with the constants that map its box to the face, since every
+/// cascade frames a face differently.
 public struct CascadeCatalog: Sendable {
-    /// What a cascade is for.
+    /// What a cascade is used for.
     public enum Role: String, CaseIterable, Sendable {
         case face, verifier, eye
         case eyeVerifier = "eye-verifier"
@@ -13,27 +13,28 @@ public struct CascadeCatalog: Sendable {
 
     /// One cascade.
     public struct Entry: Sendable {
-        /// As in the catalogue.
+        /// The name in the catalogue.
         public let name: String
-        /// As in the catalogue.
+        /// The role in the catalogue.
         public let role: Role
-        /// Absolute, once found.
+        /// Absolute path of the file that was found.
         public let path: String
         /// The trained window's side, pixels.
         public let window: Int
-        /// The middle between the eyes' centres, as fractions of the box's sides from its top left.
+        /// The midpoint between the eye centres, as fractions of the box's sides from its top left.
         public let eyes: Point
-        /// The distance between the eyes' centres, as a fraction of the box's width.
+        /// The distance between the eye centres, as a fraction of the box's width.
         public let eyeDistance: Float
     }
 
-    /// In the file's order.
+    /// The entries, in the file's order.
     public let entries: [Entry]
 
-    /// Where Debian's opencv-data puts its cascades.
+    /// The folder where Debian's opencv-data installs its cascades.
     static let systemFolder = "/usr/share/opencv4"
 
-    /// - Parameter folder: holds `catalog.json`; a cascade's file is looked for beside it first, then among Debian's.
+    /// - Parameter folder: contains `catalogue.json`. A cascade's file is searched for beside it first, then in
+    ///   Debian's folder.
     /// - Throws: `Problem` that names file and line, or the missing cascade and its package.
     public init(folder: String) throws {
         let file = "\(folder)/catalogue.json"
@@ -62,11 +63,11 @@ public struct CascadeCatalog: Sendable {
         try fields.finish()
     }
 
-    /// All cascades of that role, in the file's order.
+    /// All cascades with a role, in the file's order.
     public func all(_ role: Role) -> [Entry] { entries.filter { $0.role == role } }
 
-    /// The first cascade of that role.
-    /// - Throws: `Problem` where the catalogue has none.
+    /// The first cascade with a role.
+    /// - Throws: `Problem` if the catalogue has none.
     public func entry(_ role: Role) throws -> Entry {
         guard let entry = entries.first(where: { $0.role == role }) else {
             throw Problem(

@@ -1,24 +1,24 @@
 import Frames
 
-/// One cascade, with what it needs to look at patches. Owns its scratch, so that looking allocates nothing.
+/// One cascade applied to patches of a frame. Owns its scratch buffers, so evaluation allocates nothing.
 struct CascadeClassifier: ~Copyable {
     let entry: CascadeCatalog.Entry
-    /// Stages that a hint need not pass, and the hints of a slice that are looked at.
+    /// Stages that a coarse hit may skip, and the maximum number of coarse hits refined in a tile.
     private static let hintStages = 4
     private static let mostHints = 8
 
     private let isLit: Bool
     private var search: CascadeSearch
     private var coarse: CascadeSearch?
-    /// What the last slice showed.
+    /// What the last scanned tile contained.
     private(set) var finds: [CascadeFind] = []
     private var patch: [UInt8]
 
     /// - Parameters:
-    ///   - side: of the largest patch that is looked at, pixels.
-    ///   - scansTiles: whether it sweeps slices too.
-    ///   - isLit: whether dim and flat patches get more contrast.
-    /// - Throws: `Problem` where the cascade cannot be read, or shall sweep and has features that do not let it.
+    ///   - side: side of the largest patch, pixels.
+    ///   - scansTiles: whether it scans whole tiles coarsely too.
+    ///   - isLit: whether to stretch the contrast of dim and flat patches.
+    /// - Throws: `Problem` if the cascade cannot be read, or if `scansTiles` is set and its features are rotated.
     init(_ entry: CascadeCatalog.Entry, side: Int, scansTiles: Bool = false, isLit: Bool = true) throws {
         self.isLit = isLit
         let xml = try contents(of: entry.path)
@@ -39,11 +39,11 @@ struct CascadeClassifier: ~Copyable {
 
     var stages: Int { search.cascade.stageCount }
 
-    /// Sweeps one slice of the frame at the window's own size and the next ones; what it finds is in `finds`, the
-    /// surest first.
+    /// Scans one tile of the frame, at all window sizes of `ScanScheduler.sizes`. Leaves the results in `finds`,
+    /// in order of the coarse search's confidence, highest first.
     ///
-    /// Every second window of every second row is judged, but for the last stages: what comes so far is looked at
-    /// closely. That finds what judging all windows finds, at a quarter of the cost.
+    /// Evaluates every second window of every second row without the last stages, then searches closely around what
+    /// passed. This finds what evaluating all windows finds, at a quarter of the cost.
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform) -> Affine {
         let side = ScanScheduler.side
@@ -65,7 +65,8 @@ struct CascadeClassifier: ~Copyable {
         return map
     }
 
-    /// Sweeps one slice of the frame at one window size, every window; what it finds is in `finds`, the surest first.
+    /// Scans one tile of the frame at one window size, every window. Leaves the results in `finds`, most confident
+    /// first.
     /// - Parameter size: the window's side, pixels of the patch.
     /// - Returns: the map from the patch to the frame.
     mutating func scan(_ luma: borrowing LumaView, _ region: PatchTransform, size: Float) -> Affine {
@@ -78,11 +79,11 @@ struct CascadeClassifier: ~Copyable {
         return map
     }
 
-    /// Looks where a face should be.
+    /// Searches around an expected face.
     /// - Parameters:
-    ///   - reach: how far the window may be off, in the window's own pixels.
-    ///   - agree: windows that end the look.
-    /// - Returns: the strongest find and how many windows passed in all; nil where none did.
+    ///   - reach: the maximum offset of the window, in the window's own pixels.
+    ///   - agree: the number of passing windows that ends the search.
+    /// - Returns: the strongest detection and the total number of windows that passed; nil if none did.
     mutating func verify(
         _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float], stage: Int, agree: Int
     ) -> (detection: Detection, votes: Int)? {
@@ -90,7 +91,7 @@ struct CascadeClassifier: ~Copyable {
         let window = entry.window * 3 / 2
         let side = window + window * 2 * reach / entry.window + window / 2
         let scale = eyes.distance / entry.eyeDistance / Float(window)
-        // The window's own middle, not the eyes', goes to the patch's middle.
+        // The window's centre, not the eyes' midpoint, goes to the patch's centre.
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
         let turn = Affine(scale: scale, angle: radians(eyes.roll), origin: .zero)
         let region = PatchTransform(center: eyes.middle + turn.linear(offset), scale: scale, roll: eyes.roll)
@@ -122,9 +123,9 @@ struct CascadeClassifier: ~Copyable {
     }
 }
 
-/// Searches of a square patch: the work done does not matter there, for patches are counted.
+/// Searches of a square patch. They ignore the work done, since the number of patches is limited instead.
 extension CascadeSearch {
-    /// Sweeps a patch to the end; the finds are in `groups`.
+    /// Scans a whole patch; the results are in `groups`.
     fileprivate mutating func scan(_ patch: borrowing [UInt8], side: Int, _ scan: inout Scan) {
         groups.removeAll()
         _ = self.scan(

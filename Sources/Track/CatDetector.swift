@@ -1,27 +1,27 @@
 import Frames
 
-/// Finds cats' faces and follows them, by cascades alone: there are no landmark trees for cats.
+/// A detector and tracker of cats' faces, by cascades alone: there are no landmark trees for cats.
 ///
-/// One cascade finds (Viola and Jones' features with more besides), a second one of other features testifies. What the
-/// two measure is a box and its tilt; all landmarks have their places in it by proportion.
+/// One cascade detects (Viola and Jones' Haar features and more); a second one with other features verifies. Together
+/// they measure a box and its tilt; all landmarks are placed in the box by fixed proportions.
 public struct CatDetector: ~Copyable {
-    /// Windows of both cascades that must pass round a find's own place: in a photo, in the mean over a clip's frames,
-    /// and for a known cat to be there still. Found on the labelled cats and the pictures without any, see
+    /// Windows of both cascades that must pass around a detection: in a photo, on average over a clip's frames before a
+    /// cat is shown, and to keep a known cat. Chosen on labelled cats and on pictures without cats, see
     /// docs/tracker.md.
     static let photoVotes: Float = 17
     static let shownVotes: Float = 16
     static let keptVotes: Float = 6
-    /// The smallest cat's window, as a share of the frame's shorter side: smaller ones are mostly texture.
+    /// The window of the smallest cat, as a fraction of the frame's shorter side. Smaller ones are mostly texture.
     static let smallest: Float = 0.1
-    /// A dog has a broad dark nose where a cat has a small one. The brightness there as a share of that between the
-    /// eyes: cats 0.75 and up, dogs 0.39 to 0.59.
+    /// A dog has a broad dark nose, a cat a small one. The minimum brightness of the nose as a fraction of that between
+    /// the eyes: cats have 0.75 and more, dogs 0.39 to 0.59.
     static let dogsNose: Float = 0.65
-    /// Cats followed at once.
+    /// The maximum number of cats tracked at once.
     static let most = 4
-    /// From one tilt to the next that a known place is looked at under, degrees. The cascades bear some 15.
+    /// The step between the tilts tried at a known place, degrees. The cascades tolerate some 15.
     static let turn: Float = 12
 
-    /// Sides of the windows looked for in a slice, pixels of its patch.
+    /// Window sizes searched in a tile, pixels of its patch.
     private static let sizes = [1, ScanScheduler.step, ScanScheduler.step * ScanScheduler.step].map {
         Float(ScanScheduler.sizes.lowerBound) * $0
     }
@@ -29,17 +29,17 @@ public struct CatDetector: ~Copyable {
     private var classifier: CascadeClassifier
     private var second: CascadeClassifier
     private var scheduler: ScanScheduler?
-    /// What is being searched, and how many sizes are still to come there.
+    /// The tile being searched, and how many window sizes are still to be searched in it.
     private var region: PatchTransform?
     private var sizesLeft = 0
     private var tracks: [CatTrack] = []
     private var found: [Detection] = []
     private var patch: [UInt8]
 
-    /// Side of the patch in which a nose is looked at, pixels.
+    /// Side of the patch for the nose test, pixels.
     private static let noseSide = 32
 
-    /// - Throws: `Problem` where a cascade is missing or damaged.
+    /// - Throws: `Problem` if a cascade is missing or damaged.
     public init(_ catalog: CascadeCatalog) throws {
         let cascades = catalog.all(.cat)
         guard cascades.count == 2 else {
@@ -47,7 +47,7 @@ public struct CatDetector: ~Copyable {
                 .invalid, "the cascade catalogue has \(cascades.count) of role 'cat', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
-        // Without more contrast: it brings cats where there are none.
+        // Without contrast stretch, which produces false cats.
         let classifier = try CascadeClassifier(cascades[0], side: ScanScheduler.side, isLit: false)
         let second = try CascadeClassifier(cascades[1], side: ScanScheduler.side, isLit: false)
         self.classifier = classifier
@@ -56,15 +56,15 @@ public struct CatDetector: ~Copyable {
         tracks.reserveCapacity(Self.most)
     }
 
-    /// Forgets all cats: the frames have another size.
+    /// Drops all cats, because the frame size changed.
     mutating func restart(width: Int, height: Int) {
         tracks.removeAll(keepingCapacity: true)
         (region, sizesLeft) = (nil, 0)
         scheduler = ScanScheduler(width: width, height: height, smallest: smallest(width, height), rolls: [0, 20, -20])
     }
 
-    /// Looks for the known cats in the next frame.
-    /// - Parameter hold: seconds for which a lost one is carried on.
+    /// Tracks the known cats into the next frame.
+    /// - Parameter hold: seconds for which a lost cat is predicted.
     mutating func follow(_ luma: borrowing LumaView, at seconds: Double, hold: Double) {
         var i = 0
         while i < tracks.count {
@@ -81,13 +81,12 @@ public struct CatDetector: ~Copyable {
         }
     }
 
-    /// Searches the next slice of the frame: one of the three window sizes of a region, for all three would hold a frame
-    /// up.
+    /// Searches the next tile of the frame at one of the three window sizes; all three at once would delay the frame.
     /// - Parameters:
-    ///   - motion: where the frame changed.
-    ///   - known: boxes of people's faces, pixels.
-    ///   - people: where no cat is.
-    ///   - nextID: the next new face's name; taken by a cat that is found.
+    ///   - motion: the cells of the frame that changed.
+    ///   - known: boxes of human faces, pixels.
+    ///   - people: tracks of human faces, where no cat is accepted.
+    ///   - nextID: the next free face id; incremented when a cat takes it.
     mutating func search(
         _ luma: borrowing LumaView, _ motion: borrowing FrameMotion, known: Span<Rect>, besides people: [Track],
         at seconds: Double, _ nextID: inout Int
@@ -102,7 +101,7 @@ public struct CatDetector: ~Copyable {
             luma, region, Self.sizes[sizesLeft], besides: people, atLeast: Self.keptVotes, at: seconds, &nextID)
     }
 
-    /// Searches one picture whole.
+    /// Searches a whole picture.
     mutating func searchWhole(_ luma: borrowing LumaView, besides people: [Track], _ nextID: inout Int) {
         tracks.removeAll(keepingCapacity: true)
         let all = ScanScheduler(
@@ -116,7 +115,7 @@ public struct CatDetector: ~Copyable {
         for i in tracks.indices { tracks[i].isConfirmed = true }
     }
 
-    /// Adds the cats to the faces that are given out, but those where a human face is.
+    /// Appends the confirmed cats to `faces`, except those that overlap a human face.
     func appendFaces(to faces: inout [Face]) {
         let people = faces.count
         for track in tracks where track.isConfirmed {
@@ -125,10 +124,10 @@ public struct CatDetector: ~Copyable {
         }
     }
 
-    /// Whether a cat's face lies where another was thought to be.
+    /// Whether a confirmed cat's face overlaps `box`.
     func isCat(_ box: Rect) -> Bool { tracks.contains { $0.isConfirmed && Self.overlap(box, $0.face.box) } }
 
-    /// A tenth of the smaller one: no cat sits so near before a face.
+    /// Whether two boxes share more than a tenth of the smaller one; no cat sits that close in front of a face.
     private static func overlap(_ a: Rect, _ b: Rect) -> Bool { a.overlap(b) > 0.1 * min(a.area, b.area) }
 
     private func smallest(_ width: Int, _ height: Int) -> Float {
@@ -164,9 +163,9 @@ public struct CatDetector: ~Copyable {
         }
     }
 
-    /// Both cascades at one place under three tilts: the strongest tilt's windows say how sure it is, all windows where
-    /// and how the face lies.
-    /// - Parameter reach: how far the place may be off, twenty-fourths of the face.
+    /// Runs both cascades at one place under three tilts. The votes are those of the strongest tilt; position, size and
+    /// tilt are the mean over all windows, weighted by their number.
+    /// - Parameter reach: the maximum offset of the place, in twenty-fourths of the face.
     private mutating func verify(_ luma: borrowing LumaView, at place: Detection, reach: Int) -> CatDetection? {
         let sizes: [3 of Float] = [1, 1.15, 0.87]
         var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
@@ -191,7 +190,7 @@ public struct CatDetector: ~Copyable {
             votes: Float(best), first: bestFirst, second: bestSecond)
     }
 
-    /// The nose's brightness as a share of that between the eyes.
+    /// The nose's brightness as a fraction of that between the eyes.
     private mutating func nose(_ luma: borrowing LumaView, _ at: Detection) -> Float {
         let side = Self.noseSide
         let box = at.eyeDistance / classifier.entry.eyeDistance
@@ -200,7 +199,7 @@ public struct CatDetector: ~Copyable {
         let region = PatchTransform(center: at.eyes + turn.linear(offset), scale: box / Float(side), roll: at.roll)
         var samples = patch.mutableSpan
         resample(luma, by: region.map(side: side), into: &samples, width: side, height: side)
-        // The columns of nose and bridge, then their rows, thirty-seconds of the box.
+        // The columns of nose and bridge, then the rows of each, in thirty-seconds of the box.
         return Self.mean(patch, 13..<19, 20..<24) / max(Self.mean(patch, 13..<19, 12..<17), 1)
     }
 
@@ -211,32 +210,32 @@ public struct CatDetector: ~Copyable {
     }
 }
 
-/// What a look at one place found.
+/// The result of verifying one place with both cascades.
 struct CatDetection: Sendable {
     var detection: Detection
-    /// Windows of both cascades, and of each.
+    /// Windows of both cascades that passed, then those of each.
     var votes: Float
     var first: Int
     var second: Int
 }
 
-/// One cat that is followed.
+/// One tracked cat.
 struct CatTrack: Sendable {
-    /// Frames that must agree before a find is shown, and that the mean remembers.
+    /// Frames that must agree before a cat is shown, and frames that the running mean covers.
     private static let needed: Float = 5
     private static let memory: Float = 6
-    /// A mean below this share of what is needed drops even a cat that was shown.
+    /// A mean below this fraction of `shownVotes` drops even a confirmed cat.
     private static let refuted: Float = 0.3
 
     let id: Int
     private(set) var place: Detection
     private(set) var lastSeen: Double
-    /// The mean over the frames that showed it, the last ones counting most, and their number.
+    /// The mean over the frames that showed the cat, weighted towards recent ones, and the number of frames in it.
     private(set) var votes: Float
     private var scoredFrames: Float = 1
-    /// Sure enough to be given out.
+    /// Whether the cat is certain enough to be published.
     var isConfirmed = false
-    /// In this frame.
+    /// Whether this frame shows the cat.
     var isSeen = true
     /// Pixels per second.
     private var velocity = Point.zero
@@ -250,10 +249,10 @@ struct CatTrack: Sendable {
         smooth = CatSmoothing(detection.detection, at: seconds)
     }
 
-    /// True where a find that was taken for a cat turned out to be none.
+    /// Whether the track has turned out not to be a cat.
     var isRefuted: Bool { scoredFrames >= Self.needed && votes < Self.refuted * CatDetector.shownVotes }
 
-    /// Where it should be now, if it went on as it moved.
+    /// The predicted place, extrapolated with the last velocity for at most 0.1 s.
     func predictedPlace(at seconds: Double) -> Detection {
         var guess = place
         guess.eyes += velocity * Float(min(seconds - lastSeen, 0.1))
@@ -262,7 +261,7 @@ struct CatTrack: Sendable {
 
     mutating func update(_ detection: CatDetection, at seconds: Double) {
         let elapsed = Float(seconds - lastSeen)
-        // The cascade's place shakes, so one frame's way says little: half of it counts.
+        // The cascade's position is noisy, so each frame's velocity is averaged in by half.
         if elapsed > 0 { velocity += ((detection.detection.eyes - place.eyes) / elapsed - velocity) / 2 }
         smooth.update(detection.detection, at: seconds)
         (place, lastSeen, isSeen) = (detection.detection, seconds, true)
@@ -271,7 +270,7 @@ struct CatTrack: Sendable {
         if scoredFrames >= Self.needed && votes >= CatDetector.shownVotes { isConfirmed = true }
     }
 
-    /// True where a sighting lies on this very cat.
+    /// Whether a detection is on this cat.
     func covers(_ detection: Detection) -> Bool {
         (detection.eyes - place.eyes).length < max(detection.eyeDistance, place.eyeDistance)
     }
@@ -285,12 +284,12 @@ struct CatTrack: Sendable {
     }
 }
 
-/// The One-Euro filter (see `Smoothing`) over a cat's two eyes, which hold all that is known of it. The cascades' boxes
-/// shake more than fitted landmarks, so it gains less with speed.
+/// The One-Euro filter (see `Smoothing`) over a cat's two eyes, from which its face is derived. The cascades' boxes are
+/// noisier than fitted landmarks, so the cut-off rises less with speed.
 struct CatSmoothing: Sendable {
-    /// Cut-off at rest, hertz.
+    /// Cut-off frequency at rest, hertz.
     private static let restCutoff: Float = 0.5
-    /// Hertz gained per eye distance a second.
+    /// Cut-off gained per unit of speed, hertz per eye distance per second.
     private static let speedGain: Float = 6
 
     /// The right eye's x and y, then the left eye's; pixels.
@@ -311,7 +310,7 @@ struct CatSmoothing: Sendable {
         speeds +=
             (change / (elapsed * max(detection.eyeDistance, 1)) - speeds)
             * lowPassWeight(cutoff: Smoothing.speedCutoff, elapsed: elapsed)
-        // One cut-off for both eyes: the face must not shear.
+        // One cut-off for both eyes, so that the face does not shear.
         let speed = max(speeds.lowHalf.length, speeds.highHalf.length)
         eyes += change * lowPassWeight(cutoff: Self.restCutoff + Self.speedGain * speed, elapsed: elapsed)
     }
@@ -322,10 +321,10 @@ struct CatSmoothing: Sendable {
 }
 
 extension HeadPlacement {
-    /// A cat's skull is flatter than a man's: forehead and crown lie three quarters as high above the eyes.
+    /// A cat's skull is flatter than a human's: forehead and crown are three quarters as high above the eyes.
     private static let catHeight: Float = 0.75
 
-    /// A cat's head that faces the camera: tilted as its eyes are.
+    /// The placement of a cat's head that faces the camera, tilted as its eyes are.
     /// - Parameter eyes: the right eye's x and y, then the left eye's; pixels.
     init(cat eyes: SIMD4<Float>) {
         let across = eyes.highHalf - eyes.lowHalf
@@ -346,7 +345,7 @@ extension HeadPlacement {
         return points
     }
 
-    /// How far below the eyes a cat has what the mean head has at `y`, both in eye distances.
+    /// The depth below a cat's eyes that corresponds to depth `y` on the mean head, both in eye distances.
     private static func catDepth(_ y: Float) -> Float {
         let steps: [4 of (human: Float, cat: Float)] = [(0, 0), (0.52, 0.64), (1.1, 0.85), (1.85, 1.15)]
         guard y > 0 else { return y * catHeight }

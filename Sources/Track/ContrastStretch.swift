@@ -1,33 +1,34 @@
 import Frames
 
-/// Gives dim and flat patches the contrast that cascades and landmark trees were trained with: the trees compare
-/// differences of grey levels with fixed thresholds, and the cascades judge no window whose standard deviation is below
-/// 10. A patch with enough of it is left as it is; the gain grows steadily from 1 as contrast falls.
+/// A contrast stretch for dim and flat patches, which restores the contrast that cascades and landmark trees were
+/// trained with: the trees compare differences of grey levels with fixed thresholds, and the cascades reject every
+/// window whose standard deviation is below 10. A patch with enough contrast is left unchanged; the gain grows steadily
+/// from 1 as contrast falls.
 struct ContrastStretch {
-    /// Where the patch is looked at, in shares of its side from each edge: across and down.
+    /// The margin left out of the measurement at each edge, across and down, as a fraction of the patch's side.
     let margin: Point
-    /// Of its samples, the share left out at each end.
+    /// The fraction of the measured samples ignored at each end of the histogram.
     let share: Float
-    /// A patch whose grey levels span less is stretched to this.
+    /// The grey level span to which a patch with a smaller span is stretched.
     let least: Float
 
-    /// A face's: what is left and right of it may be bright as a window, and is left out. Five in a hundred of the faces
-    /// in good light span less than 39, half of them 73 and more; a higher aim lets false faces in (docs/tracker.md).
+    /// For a face's patch. The area left and right of the face may be as bright as a window, so it is not measured. Of
+    /// faces in good light, 5 % span less than 39 grey levels and half span 73 or more; a higher target lets false
+    /// faces in (docs/tracker.md).
     static let face = ContrastStretch(margin: Point(0.25, 0.25), share: 0.05, least: 50)
-    /// Of a patch that a cascade looks at, a face with little round it.
+    /// For a patch that a cascade evaluates: a face with little around it.
     static let classifier = ContrastStretch(margin: .zero, share: 0.05, least: 50)
-    /// Of a slice that is searched: the smallest face in it covers 1.6 % of it, and must not be cut off as the tail of a
-    /// bright room.
+    /// For a tile. The smallest face in a tile covers 1.6 % of it, and must not be clipped as a bright room's tail.
     static let tile = ContrastStretch(margin: .zero, share: 0.005, least: 100)
 
-    /// Higher gain shows noise.
+    /// The maximum gain. A higher one amplifies noise.
     private static let most: Float = 8
-    /// Below this, grey levels span nothing but a wall's noise.
+    /// The minimum grey level span. A smaller one is only a wall's noise.
     private static let flattest: Float = 6
-    /// Where the middle of the levels goes, if it lies outside: nothing near it is cut off there.
+    /// The range into which the middle of the levels is moved, so that levels near it are not clipped.
     private static let shown = 100...155
 
-    /// How a square patch should be stretched; nil: not at all.
+    /// The stretch of a square patch; nil if it has enough contrast, or too little to stretch.
     func mapping(of samples: Span<UInt8>, side: Int) -> (gain: Float, from: Int, to: Int)? {
         let (x, y) = (Int(margin.x * Float(side)), Int(margin.y * Float(side)))
         let rect = PixelRect(x: x, y: y, width: side - 2 * x, height: side - 2 * y)
@@ -37,7 +38,7 @@ struct ContrastStretch {
         return (gain, range.middle, max(Self.shown.lowerBound, min(Self.shown.upperBound, range.middle)))
     }
 
-    /// Stretches a square patch where it needs it.
+    /// Stretches a square patch if it needs it.
     func apply(to samples: inout MutableSpan<UInt8>, side: Int) {
         guard let stretch = mapping(of: samples.span, side: side) else { return }
         Frames.adjustLevels(&samples, count: side * side, gain: stretch.gain, from: stretch.from, to: stretch.to)

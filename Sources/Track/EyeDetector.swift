@@ -1,18 +1,20 @@
 import Frames
 
-/// Landmarks without the trees' data: the eyes by their own cascade, in the halves of the face where they must be, and
-/// everything else by the mean head's proportions. Follows place, size and tilt, but no turn and no expression.
+/// A landmark fitter for machines without the trees' data. Detects the eyes with their own cascade where they should be
+/// in the face, and derives all other landmarks from the mean head. Follows position, size and tilt, but neither turns
+/// nor expressions.
 struct EyeDetector: ~Copyable {
     private var eye: CascadeClassifier
 
-    /// Where an eye was not seen, the face's own place and the other eye must do; as a share of the face's side, in the
-    /// manner of two fits' disagreement.
+    /// Fit residuals by the number of eyes detected (0, 1, 2), as fractions of the face's side. An eye that is not
+    /// detected keeps its predicted position.
     private static let disagreements: [Float] = [0.06, 0.03, 0.015]
 
-    /// - Throws: `Problem` where the eye cascade is missing or damaged.
+    /// - Throws: `Problem` if the eye cascade is missing or damaged.
     init(_ entry: CascadeCatalog.Entry) throws { eye = try CascadeClassifier(entry, side: ScanScheduler.side) }
 
-    /// - Parameter eyes: where they should be.
+    /// Fits landmarks to a face.
+    /// - Parameter eyes: the predicted eyes.
     mutating func fit(_ luma: borrowing LumaView, at eyes: EyePair) -> Fit {
         let right = locate(luma, at: eyes.right, eyes)
         let left = locate(luma, at: eyes.left, eyes)
@@ -23,7 +25,7 @@ struct EyeDetector: ~Copyable {
         return Fit(landmarks: head.landmarks, fitResidual: Self.disagreements[seen])
     }
 
-    /// One eye's centre, when it is no farther from its place than a fifth of the eyes' distance.
+    /// One eye's centre, or nil if it is farther from its predicted position than a fifth of the eye distance.
     private mutating func locate(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
         var near = eyes
         near.middle = place

@@ -4,7 +4,7 @@ import Frames
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
 public struct FaceDetector: ~Copyable {
     private var classifier: CascadeClassifier
-    /// Two more face cascades, of other features and training, and one of eyes: asked about new faces only.
+    /// Two more face cascades, with other features and training, and an eye cascade: they verify new faces.
     private var secondClassifier: CascadeClassifier
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
@@ -12,18 +12,18 @@ public struct FaceDetector: ~Copyable {
     private var fitter: PatchFitter?
     /// What stands in for them then.
     private var eyeDetector: EyeDetector?
-    /// What is lost on this machine and how to get it; nil: nothing.
+    /// What does not work without the missing data and how to install it; nil if nothing is missing.
     public let warning: String?
     private var patchTracker = PatchTracker(slots: 0)
-    /// CPU time spent on landmarks since it was last set, nanoseconds.
+    /// CPU time spent on landmarks since this was last reset, nanoseconds.
     var landmarkTime: UInt64 = 0
-    /// What the last look at a slice saw, the surest first.
+    /// Detections in the tile that was scanned last, the most confident first.
     private(set) var detections: [Detection] = []
 
     /// - Parameters:
-    ///   - landmarks: the landmark trees' data; where it is missing, the eye cascade stands in and `warning` says so.
-    ///   - cache: where the trees' compact file is kept; nil: nowhere.
-    /// - Throws: `Problem` where a cascade is missing or damaged, or the landmark data is damaged.
+    ///   - landmarks: the landmark trees' data. If it is missing, the eye cascade replaces it and `warning` says so.
+    ///   - cache: the directory of the trees' compact file; nil: no cache.
+    /// - Throws: `Problem` if a cascade is missing or damaged, or the landmark data is damaged.
     public init(catalog: CascadeCatalog, landmarks: String = LandmarkModel.debianPath, cache: String?) throws {
         let classifier = try CascadeClassifier(try catalog.entry(.face), side: ScanScheduler.side, scansTiles: true)
         let verifiers = catalog.all(.verifier)
@@ -51,37 +51,36 @@ public struct FaceDetector: ~Copyable {
                 + "the mouth; get it: sudo apt install libdlib-data"
     }
 
-    /// Makes room for the looks of faces that are followed at once, each in a slot.
+    /// Reserves a patch slot for each face tracked at once.
     mutating func reserveSlots(faces: Int) { patchTracker = PatchTracker(slots: faces) }
 
-    /// Looks at one slice of the frame; what is there is in `detect`.
+    /// Scans one tile of the frame; the results are in `detections`.
     mutating func detect(_ luma: borrowing LumaView, in region: PatchTransform) {
         detections.removeAll(keepingCapacity: true)
         let map = classifier.scan(luma, region)
         for i in classifier.finds.indices { detections.append(classifier.detection(classifier.finds[i], region, map)) }
     }
 
-    /// Looks round a place where a face should be; nil where none is seen.
+    /// Searches around an expected face; nil if none is detected.
     /// - Parameters:
-    ///   - reach: how far the eyes may be off, in shares of the cascade's window of 20.
+    ///   - reach: the maximum offset of the eyes, in twentieths of the cascade's window.
     mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Detection? {
         classifier.verify(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: classifier.stages, agree: 3)?
             .detection
     }
 
-    /// True where the cascade agrees that a face is where the landmarks say.
+    /// Whether the cascade confirms a face where the landmarks are.
     mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
         let result = classifier.verify(
             luma, at: EyePair(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5, agree: 2)
         return (result?.votes ?? 0) >= 2
     }
 
-    /// How sure it is that a fit shows a face: the logarithm of the odds, 0 where face and no face are about equally
-    /// likely.
+    /// The log-odds that a fit shows a face; at 0, face and no face are about equally likely.
     ///
-    /// A logistic regression on the two fits' disagreement, the windows of two further face cascades that pass there,
-    /// and those of an eye cascade that pass on either eye, over some 2000 finds on faces and 370 on none
-    /// (cross-validated by picture; see docs/tracker.md).
+    /// A logistic regression on the residual of the two fits, the number of windows of two further face cascades that
+    /// pass there, and the number of windows of an eye cascade that pass on either eye. Trained on some 2000 detections
+    /// of faces and 370 false ones (cross-validated by picture; see docs/tracker.md).
     mutating func logOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
         let eyes = EyePair(fit.landmarks)
         let alt = Self.votes(&secondClassifier, luma, at: eyes, reach: 3, sizes: [1, 1.1, 0.9], most: 40)
@@ -100,8 +99,8 @@ public struct FaceDetector: ~Copyable {
         return Self.votes(&eyeVerifier, luma, at: place, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
     }
 
-    /// The logarithm of one more than the windows of a cascade that pass at a place.
-    /// - Parameter most: windows beyond which more say no more.
+    /// The logarithm of one plus the number of windows of a cascade that pass at a place.
+    /// - Parameter most: the maximum number of windows that count.
     private static func votes(
         _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int,
         sizes: [3 of Float],
@@ -112,7 +111,7 @@ public struct FaceDetector: ~Copyable {
         return log(Float(1 + min(result?.votes ?? 0, most)))
     }
 
-    /// Fits landmarks to a face that was just seen.
+    /// Fits landmarks to a new detection.
     mutating func fit(_ luma: borrowing LumaView, at detection: Detection) -> Fit? {
         if eyeDetector != nil { return eyeDetector?.fit(luma, at: detection.pair) }
         guard let mean = fitter?.model.meanShape else { return nil }
@@ -122,7 +121,7 @@ public struct FaceDetector: ~Copyable {
         let middle = map.linear(eyes.middle)
         let placed = Affine(
             a: map.a, b: map.b, c: map.c, d: map.d, tx: detection.eyes.x - middle.x, ty: detection.eyes.y - middle.y)
-        // The cascade's box is coarse: what it leads to settles the box in which the fits are compared.
+        // The cascade's box is coarse: two fits settle the box in which the final fits are compared.
         guard let rough = fitPair(luma, from: placed(mean), .above, .below),
             let settled = fitPair(luma, from: rough.landmarks, .above, .below),
             var resized = fitPair(luma, from: settled.landmarks, .smaller, .larger)
@@ -131,7 +130,7 @@ public struct FaceDetector: ~Copyable {
         return resized
     }
 
-    /// Cuts a face's patch and fits twice in it.
+    /// Cuts a face's patch and fits it twice.
     private mutating func fitPair(
         _ luma: borrowing LumaView, from guess: borrowing Face.Landmarks, _ start: LandmarkFitter.Start,
         _ other: LandmarkFitter.Start
@@ -142,9 +141,8 @@ public struct FaceDetector: ~Copyable {
         return fitter?.fit(from: guess, start, and: other)
     }
 
-    /// Follows a face from the frame before to this one: by its look where that can be laid on the last, and by its
-    /// landmarks.
-    /// - Returns: nil where there is nothing to be cut from the frame.
+    /// Tracks a face from the frame before to this one: by patch alignment if it succeeds, and by fitting landmarks.
+    /// - Returns: nil if no patch can be cut.
     mutating func follow(_ luma: borrowing LumaView, _ track: borrowing Track, at seconds: Double) -> TrackUpdate? {
         let begin = threadTime()
         defer { landmarkTime += threadTime() - begin }
@@ -190,7 +188,7 @@ public struct FaceDetector: ~Copyable {
         return update
     }
 
-    /// The part of a face's landmarks that lies inside the frame.
+    /// The share of a face's landmarks inside the frame.
     private static func visibleShare(_ landmarks: borrowing Face.Landmarks, _ luma: borrowing LumaView) -> Float {
         let (width, height) = (Float(luma.width), Float(luma.height))
         var inside = 0
@@ -201,7 +199,7 @@ public struct FaceDetector: ~Copyable {
         return Float(inside) / 68
     }
 
-    /// Keeps the look of the face that was followed or fitted last, for the next frame.
+    /// Stores the patch that was tracked or fitted last, for the next frame.
     mutating func storePatch(slot: Int, isNew: Bool) {
         if isNew { fitter?.passPatch(to: &patchTracker) }
         patchTracker.storePatch(slot: slot)

@@ -1,30 +1,30 @@
 import Frames
 
-/// Where the frame changed, cell by cell: what enters moves, so it is looked for there first.
+/// A motion map of the frame, cell by cell: whatever enters the scene moves, so moving areas are searched first.
 public struct FrameMotion: ~Copyable {
-    /// Side of a cell, pixels, for a frame whose longer side is 1280: some 2000 cells for every frame size.
+    /// Side of a cell in pixels, for a frame whose longer side is 1280; gives some 2000 cells at every frame size.
     private static let cell = 24
-    /// Samples of a cell that are compared, across and down.
+    /// Samples compared per cell, across and down.
     private static let samples = 3
-    /// Steps of mean brightness that are no noise.
+    /// The smallest change of mean brightness that is not noise, grey levels.
     private static let threshold = 8
 
-    /// Half of a head's width with its hair, and half of the shoulders', in widths of a face's box (brows to chin).
+    /// Half the width of a head with hair, and half that of the shoulders, in widths of a face's box (brows to chin).
     private static let head: Float = 1
     private static let shoulders: Float = 2
 
     private let columns: Int
     private let rows: Int
     private let side: Int
-    /// Of each cell, the sum of its samples when it was last looked at.
+    /// Each cell's sum of samples at the last update.
     private var last: [Int32]
-    /// Moved cells above and left of each corner, `columns + 1` a row.
+    /// Summed-area table of the moved cells, `columns + 1` entries per row.
     private var sums: [Int32]
     private var isFirst = true
 
     /// - Parameters:
-    ///   - width: the frame's, pixels.
-    ///   - height: the frame's, pixels.
+    ///   - width: width of the frame, pixels.
+    ///   - height: height of the frame, pixels.
     public init(width: Int, height: Int) {
         side = max(4, max(width, height) * Self.cell / 1280)
         (columns, rows) = (width / side, height / side)
@@ -32,8 +32,8 @@ public struct FrameMotion: ~Copyable {
         sums = Array(repeating: 0, count: (columns + 1) * (rows + 1))
     }
 
-    /// Compares a frame with the one that was seen before.
-    /// - Parameter known: boxes of the faces that are known, pixels: where they and their shoulders move, nobody enters.
+    /// Compares a frame with the previous one.
+    /// - Parameter known: boxes of the known faces, pixels. Motion of these heads and their bodies is ignored.
     public mutating func update(_ luma: borrowing LumaView, known: Span<Rect>) {
         let step = side / Self.samples
         let limit = Int32(Self.threshold * Self.samples * Self.samples)
@@ -61,7 +61,7 @@ public struct FrameMotion: ~Copyable {
         isFirst = false
     }
 
-    /// Whether a place is a known head's, or below it and not wider than shoulders.
+    /// Whether a place is on a known head, or below it and within its shoulders' width.
     private static func isExplained(_ place: Point, _ known: Span<Rect>) -> Bool {
         for i in known.indices {
             let box = known[i]
@@ -72,10 +72,10 @@ public struct FrameMotion: ~Copyable {
         return false
     }
 
-    /// Of the whole frame's cells; 0 where it is smaller than one.
+    /// The share of the frame's cells that moved, 0 to 1; 0 if the frame is smaller than a cell.
     var share: Float { Float(sums[sums.count - 1]) / Float(max(1, columns * rows)) }
 
-    /// The part of a rectangle's cells that moved, 0 to 1; of those inside the frame.
+    /// The share of a rectangle's cells that moved, 0 to 1. Counts only cells inside the frame.
     public func share(of rect: Rect) -> Float {
         func cell(_ position: Float, _ count: Int) -> Int { max(0, min(Int(position / Float(side)), count)) }
         let (left, top) = (cell(rect.x, columns), cell(rect.y, rows))

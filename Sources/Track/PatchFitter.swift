@@ -1,28 +1,28 @@
 import Frames
 
-/// Landmarks as fitted to a face, pixels of the frame, and how far two fits from opposite sides lie apart: as a share of
-/// the face's side, small on faces and large on what is none.
+/// Landmarks fitted to a face, pixels of the frame, and the fit residual: the mean distance between two fits from
+/// opposite sides, as a fraction of the face's side. It is small on faces and large elsewhere.
 struct Fit: Sendable {
     var landmarks: Face.Landmarks
     var fitResidual: Float
 }
 
-/// Cuts the small upright patch of a face from the frame and fits landmarks in it: noise is averaged away there, and a
-/// fit touches little memory. Holds all scratch, so that a fit allocates nothing.
+/// A landmark fitter that works on a small upright patch of a face cut from the frame: that averages out noise, and a
+/// fit touches little memory. Owns its scratch buffers, so a fit allocates nothing.
 struct PatchFitter: ~Copyable {
     /// Side of the patch, and the distance between the eyes in it, pixels.
     static let side = 136
     private static let eyes: Float = 40
-    /// Smaller faces, by the side of the trees' box in pixels, are no picture of one.
+    /// The smallest face, as the side of the trees' box in pixels. Smaller ones show too little.
     private static let smallest: Float = 8
 
     private var fitter: LandmarkFitter
     private var patch: [UInt8]
-    /// The patch with more contrast, for the trees alone: laid on each other, patches must not differ by a gain of ours.
+    /// The patch with stretched contrast, for the trees only: patches to be aligned must not differ by a gain of ours.
     private var lit: [UInt8]
-    /// Whether the patch was dim or flat.
+    /// Whether the patch was dim or flat, so that `lit` is used.
     private var isLit = false
-    /// From the patch's pixels to the frame's, and back.
+    /// The maps from the patch's pixels to the frame's, and back.
     private var map = Affine.identity
     private var back = Affine.identity
 
@@ -34,11 +34,11 @@ struct PatchFitter: ~Copyable {
 
     var model: LandmarkModel { fitter.model }
 
-    /// Hands the patch that was cut last to be laid on others.
+    /// Passes the last patch to the patch tracker for alignment.
     func passPatch(to patchTracker: inout PatchTracker) { patchTracker.setPatch(patch, map: map) }
 
     /// Cuts the patch of the face that has these landmarks (pixels of the frame).
-    /// - Returns: false where they are no face's.
+    /// - Returns: false if they cannot be a face's.
     mutating func extractPatch(_ luma: borrowing LumaView, around landmarks: borrowing Face.Landmarks) -> Bool {
         guard let box = model.box(around: landmarks) else { return false }
         let size = abs(box.determinant).squareRoot()
@@ -55,7 +55,7 @@ struct PatchFitter: ~Copyable {
         return true
     }
 
-    /// - Returns: false where the patch has contrast enough.
+    /// - Returns: false if the patch has enough contrast.
     private static func light(_ patch: borrowing [UInt8], into lit: inout [UInt8]) -> Bool {
         guard let stretch = ContrastStretch.face.mapping(of: patch.span, side: side) else { return false }
         for i in patch.indices { lit[i] = patch[i] }
@@ -64,10 +64,10 @@ struct PatchFitter: ~Copyable {
         return true
     }
 
-    /// Fits in the patch that was cut last.
+    /// Fits in the last patch.
     /// - Parameters:
-    ///   - landmarks: where they are thought to be, pixels of the frame.
-    ///   - start: the side from which the fit begins.
+    ///   - landmarks: the estimated landmarks, pixels of the frame.
+    ///   - start: the side from which the fit starts.
     mutating func fit(from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start) -> Face.Landmarks? {
         guard let box = model.box(around: landmarks) else { return nil }
         let placed = back.after(box)
@@ -75,8 +75,8 @@ struct PatchFitter: ~Copyable {
         return shape.map { map($0) }
     }
 
-    /// Fits twice from opposite sides: on a face both slide to the same shape; elsewhere they do not, which tells a face
-    /// from what a cascade took for one.
+    /// Fits twice from opposite sides: on a face both converge to the same shape, elsewhere they do not. This separates
+    /// faces from a cascade's false detections.
     /// - Returns: the mean of both, and their mean distance.
     mutating func fit(
         from landmarks: borrowing Face.Landmarks, _ start: LandmarkFitter.Start, and other: LandmarkFitter.Start
@@ -85,7 +85,7 @@ struct PatchFitter: ~Copyable {
         return Self.join(first, second, model)
     }
 
-    /// Two fits' mean, and their mean distance as a share of the face's side.
+    /// The mean of two fits, and their mean distance as a fraction of the face's side.
     static func join(
         _ first: borrowing Face.Landmarks, _ second: borrowing Face.Landmarks, _ model: LandmarkModel
     ) -> Fit? {

@@ -1,25 +1,25 @@
 import Frames
 
-/// How a face moved since the frame before, by the look of its patch: what trees fitted to each frame alone cannot say,
-/// for each fit shakes by itself. Keeps each face's last patch, in a slot of its own.
+/// A tracker of each face's motion between frames, by image alignment of its patch. It is steadier than landmarks
+/// fitted to each frame alone, which jitter independently. Keeps each face's last patch in a slot of its own.
 struct PatchTracker: ~Copyable {
     /// A frame-to-frame motion, pixels of the frame.
     struct Motion {
         var map: Affine
-        /// 0 to 1.
+        /// The correlation of the aligned patches, 0 to 1.
         var correlation: Float
     }
 
-    /// Sides of the patches that are laid on each other: half and a quarter of the landmarks' patch, so that an eye
-    /// distance is 20 and 10 pixels. The coarse one catches jumps of a third of it, the fine one settles.
+    /// Sides of the patches that are aligned: half and a quarter of the landmarks' patch, so that an eye distance is 20
+    /// and 10 pixels. The coarse patch catches jumps of a third of it; the fine one refines.
     private static let fine = PatchFitter.side / 2
     private static let coarse = PatchFitter.side / 4
     private static let rounds = (coarse: 3, fine: 3)
-    /// A step this short, in its own pixels, is the coarse patches' last: the fine ones do the rest, and have all rounds,
-    /// for fewer let the points shake.
+    /// The step length, in coarse pixels, that ends the coarse alignment; the fine one does the rest. The fine
+    /// alignment always runs all rounds, because with fewer the landmarks jitter.
     private static let enough: Float = 0.05
-    /// Below this correlation of the coarse patches the face may have jumped, and is sought so many of their pixels
-    /// around: six tenths of the eye distance.
+    /// If the coarse patches correlate by less than this, the face may have jumped, and the search covers `reach`
+    /// coarse pixels around: six tenths of the eye distance.
     private static let settled: Float = 0.9
     private static let reach = 6
     private static let size = fine * fine + coarse * coarse
@@ -27,13 +27,13 @@ struct PatchTracker: ~Copyable {
     private var imageAligner = ImageAligner(capacity: 800)
     private var current: [UInt8]
     private var small: [UInt8]
-    /// Of this frame's patch, from the fine patch's pixels to the frame's.
+    /// The map of this frame's patch, from the fine patch's pixels to the frame's.
     private var map = Affine.identity
-    /// A slot's fine and coarse patch, one after the other.
+    /// The fine and coarse patch of each slot, one after the other.
     private var kept: [UInt8]
     private var keptMaps: [Affine?]
 
-    /// - Parameter slots: faces that are followed at once.
+    /// - Parameter slots: the number of faces tracked at once.
     init(slots: Int) {
         current = Array(repeating: 0, count: Self.fine * Self.fine)
         small = Array(repeating: 0, count: Self.coarse * Self.coarse)
@@ -41,8 +41,8 @@ struct PatchTracker: ~Copyable {
         keptMaps = Array(repeating: nil, count: slots)
     }
 
-    /// A face's patch in this frame.
-    /// - Parameter map: from its pixels to the frame's.
+    /// Sets the patch of a face in this frame.
+    /// - Parameter patchMap: the map from the patch's pixels to the frame's.
     mutating func setPatch(_ patch: borrowing [UInt8], map patchMap: Affine) {
         Self.halve(patch, side: PatchFitter.side, into: &current)
         Self.halve(current, side: Self.fine, into: &small)
@@ -54,22 +54,23 @@ struct PatchTracker: ~Copyable {
         Frames.halve(source.span, side: side, into: &half)
     }
 
-    /// From a half-size picture's pixels to the whole one's: sample 0 is the mean of 0 and 1.
+    /// Maps from a half-size picture's pixels to the full-size one's: sample 0 is the mean of samples 0 and 1.
     private static let doubling = Affine(a: 2, b: 0, c: 0, d: 2, tx: 0.5, ty: 0.5)
     private static let halving = Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: -0.25, ty: -0.25)
 
-    /// How the slot's face moved from its kept patch to this frame's.
+    /// The motion of a slot's face from its stored patch to this frame's.
     /// - Parameters:
-    ///   - guess: the motion to start from, pixels of the frame.
-    ///   - width: the frame's, pixels.
-    ///   - height: the frame's, pixels.
+    ///   - guess: the initial motion, pixels of the frame.
+    ///   - width: width of the frame, pixels.
+    ///   - height: height of the frame, pixels.
+    /// - Returns: nil if the slot is empty or the alignment fails.
     mutating func motion(slot: Int, guess: Affine, width: Int, height: Int) -> Motion? {
         guard let from = keptMaps[slot], let forth = from.inverse, let back = map.inverse else { return nil }
         let start = back.after(guess).after(from)
         let low = Self.halving.after(start).after(Self.doubling)
         let lowFrom = from.after(Self.doubling)
         let limit = Point(Float(width - 1), Float(height - 1))
-        // Beside the frame's edge a patch shows nothing of the face: neither the old one nor, most likely, the new one.
+        // Outside the frame a patch shows nothing of the face: neither the old patch nor, most likely, the new one.
         func inside(_ p: Point) -> Bool {
             let q = guess(p)
             return min(p.x, p.y) >= 0 && min(q.x, q.y) >= 0 && max(p.x, q.x) <= limit.x && max(p.y, q.y) <= limit.y
@@ -118,7 +119,7 @@ struct PatchTracker: ~Copyable {
             visible: visible, from: start, rounds: rounds, enough: enough)
     }
 
-    /// Keeps this frame's patch as the slot's, for the next frame.
+    /// Stores this frame's patch in a slot, for the next frame.
     mutating func storePatch(slot: Int) {
         keptMaps[slot] = map
         let first = slot * Self.size

@@ -1,22 +1,22 @@
 import Frames
 
-/// A small upright picture cut from the frame: where it lies, how far it is shrunk and turned.
+/// The position, scale and rotation of a small upright patch cut from the frame.
 public struct PatchTransform: Equatable, Sendable {
-    /// The middle, pixels of the frame.
+    /// The centre, pixels of the frame.
     public var center: Point
-    /// Frame pixels for one pixel of the patch.
+    /// Frame pixels per pixel of the patch.
     public var scale: Float
-    /// Degrees; the patch's down is the frame's down turned by this.
+    /// Degrees; the patch's down is the frame's down rotated by this.
     public var roll: Float
 
-    /// An upright rectangle of the patch's size about its middle, pixels of the frame: not larger for a turned patch,
-    /// whose corners say little.
+    /// An upright square of the patch's size around its centre, pixels of the frame. It is not enlarged for a rotated
+    /// patch, whose corners matter little.
     func bounds(side: Int) -> Rect {
         let size = Float(side) * scale
         return Rect(x: center.x - size / 2, y: center.y - size / 2, width: size, height: size)
     }
 
-    /// From a square patch's pixels to the frame's.
+    /// The map from a square patch's pixels to the frame's.
     public func map(side: Int) -> Affine {
         let turn = Affine(scale: scale, angle: radians(roll), origin: .zero)
         let middle = Float(side - 1) / 2
@@ -25,41 +25,42 @@ public struct PatchTransform: Equatable, Sendable {
     }
 }
 
-/// A search of the whole frame in slices, so that no frame is held up: patches of one size that cover the frame at
-/// every face size and tilt.
+/// A schedule that searches the whole frame in tiles, so that no frame is delayed: patches of one size that cover the
+/// frame at every face size and tilt.
 ///
-/// The first time round the largest faces come first, since they are the cheapest to look for and the likeliest. Then
-/// the slice comes next that has waited longest, what moved counting for more and tilted heads for less. All of that
-/// depends on the frames alone, so a clip gives the same faces on every run and machine.
+/// In the first pass the largest faces come first, since they are the cheapest to search for and the likeliest. After
+/// that the tile that has waited longest is next, weighted up if it moved and down for tilted heads. All of this
+/// depends only on the frames, so a clip gives the same faces on every run and machine.
 struct ScanScheduler: Sendable {
-    /// A patch's side, pixels. Large enough that its margin (half a face) is little of it, small enough for a slice.
+    /// Side of a patch, pixels: large enough that its margin (half a face) is a small part of it, small enough for one
+    /// frame's search.
     static let side = 160
-    /// Window sizes looked for in one patch, pixels: three steps of 1.2 from the cascade's own window.
+    /// Window sizes searched in one patch, pixels: three steps of 1.2 from the cascade's own window.
     static let sizes = 20...29
     static let step: Float = 1.2
-    /// From one level of face sizes to the next: the steps that one patch covers.
+    /// The ratio between levels of face sizes: the steps that one patch covers.
     static let levelFactor: Float = 1.728
 
-    /// How much longer a slice seems to have waited where all of it moved, and where heads are tilted.
+    /// Weights of a tile's waiting time, if all of it moved and for tilted heads.
     private static let motionWeight: Float = 16
     private static let tiltWeight: Float = 0.4
-    /// The same where a known face lies in the slice and is of about the size that is looked for there, the width of its
-    /// box being so many pixels of the patch: people stand beside people, equally far away.
+    /// The weight of a tile that contains a known face of about the size searched there, and the range of that face's
+    /// box width in pixels of the patch: people stand beside people, equally far away.
     private static let companyWeight: Float = 4
     private static let company: Range<Float> = 14..<36
-    /// A slice that known faces cover by this much holds no other.
+    /// The share of a tile that known faces must cover for it to be skipped.
     private static let covered: Float = 0.7
 
     let tiles: [PatchTransform]
-    /// What a slice's waiting counts for.
+    /// The weight of each tile's waiting time.
     private let weights: [Float]
-    /// When each was searched last, in slices; long ago: not yet, the largest first.
+    /// When each tile was last searched, as a count of scanned tiles. Initially 0 or negative: the largest faces first.
     private var searched: [Int]
     private var tilesScanned = 0
 
     /// - Parameters:
-    ///   - smallest: side of the smallest window to look for, pixels of the frame.
-    ///   - rolls: head tilts to look for, degrees, in order.
+    ///   - smallest: side of the smallest window to search for, pixels of the frame.
+    ///   - rolls: head tilts to search for, degrees, in order.
     init(width: Int, height: Int, smallest: Float, rolls: [Float]) {
         let largest = Float(min(width, height))
         var scales: [Float] = []
@@ -72,25 +73,27 @@ struct ScanScheduler: Sendable {
         var weights: [Float] = []
         for roll in rolls {
             for (level, scale) in scales.enumerated().reversed() {
-                // The smallest faces are looked for upright alone: most slices are theirs, and few of them are tilted.
+                // The smallest faces are searched upright only: most tiles are theirs, and few of these faces are
+                // tilted.
                 if roll != 0 && level == 0 && scales.count > 2 { continue }
                 let first = tiles.count
                 Self.cover(width, height, scale: scale, roll: roll, into: &tiles)
-                // Between one share for each slice and one for each size.
+                // A compromise between equal shares for all tiles and equal shares for all sizes.
                 let weight = 1 / Float(max(1, tiles.count - first)).squareRoot()
                 for _ in first..<tiles.count { weights.append(roll == 0 ? weight : weight * Self.tiltWeight) }
             }
         }
         self.tiles = tiles
         self.weights = weights
-        // The largest faces come first, all of them upright before any is tilted.
+        // The largest faces come first, and all upright tiles before any tilted one.
         searched = tiles.indices.map { tiles[$0].roll == 0 ? -10 * (tiles.count - $0) : 0 }
     }
 
     private static func cover(
         _ width: Int, _ height: Int, scale: Float, roll: Float, into tiles: inout [PatchTransform]
     ) {
-        // The frame's extent in the turned patch's own axes, and a stride that lets every window lie whole in a patch.
+        // The frame's extent in the rotated patch's axes, and a stride at which every window is entirely inside some
+        // patch.
         let angle = radians(roll)
         let (c, s) = (abs(cos(angle)), abs(sin(angle)))
         let (w, h) = (Float(width) / scale, Float(height) / scale)
@@ -105,7 +108,7 @@ struct ScanScheduler: Sendable {
                 let offset = Point(Float(column) - Float(columns - 1) / 2, Float(row) - Float(rows - 1) / 2) * stride
                 let center = turn(offset)
                 let reach = Float(side) / 2 * scale
-                // Patches that a turned grid puts beside the frame.
+                // Skip patches that a rotated grid places outside the frame.
                 if center.x < -reach * 0.7 || center.y < -reach * 0.7 { continue }
                 if center.x > Float(width) + reach * 0.7 || center.y > Float(height) + reach * 0.7 { continue }
                 tiles.append(PatchTransform(center: center, scale: scale, roll: roll))
@@ -113,19 +116,19 @@ struct ScanScheduler: Sendable {
         }
     }
 
-    /// Whether every place and size was searched, upright at least, since the start and since `prioritize` asked for it.
+    /// Whether all upright tiles were searched since the start, and since `prioritize` last asked for them.
     var isComplete: Bool { zip(searched, tiles).allSatisfy { $0 > 0 || $1.roll != 0 } }
 
-    /// The most urgent slice.
-    /// - Parameter known: boxes of the faces that are known, pixels.
-    /// - Returns: nil where known faces cover everything.
+    /// The most urgent tile, which is then marked as searched.
+    /// - Parameter known: boxes of the known faces, pixels.
+    /// - Returns: nil if known faces cover everything.
     mutating func advance(_ motion: borrowing FrameMotion, known: Span<Rect>) -> PatchTransform? {
         var (best, urgency) = (-1, Float(0))
         tilesScanned += 1
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)
             let waited = Float(tilesScanned - searched[i]) * weights[i]
-            // The share of what moved is at most 1.
+            // The share of moved cells is at most 1.
             guard waited * Self.companyWeight * (1 + Self.motionWeight) > urgency else { continue }
             let moved = waited * (1 + Self.motionWeight * motion.share(of: rect))
             var free = rect.area
@@ -151,7 +154,7 @@ struct ScanScheduler: Sendable {
         return tiles[best]
     }
 
-    /// Makes urgent what shows a place where a face was lost, pixels: it may come back at any size and tilt.
+    /// Makes the tiles around a lost face's position, in pixels, urgent: it may come back at any size and tilt.
     mutating func prioritize(around place: Point) {
         for i in tiles.indices {
             let rect = tiles[i].bounds(side: Self.side)

@@ -1,18 +1,18 @@
 import Frames
 
-/// Notices in which frame another scene begins: a cut in a clip, another camera, a lid that is opened.
+/// A detector of scene changes: a cut in a clip, another camera, a lid that is opened.
 ///
-/// Two frames in a row look alike however people move and whatever the light does; of two scenes that is not so. Each frame
-/// is reduced to a coarse grid of means, and compared with the one before by correlation, which does not see brightness
+/// Two consecutive frames look alike however people move and the light changes; frames of two scenes do not. Each frame
+/// is reduced to a coarse grid of means and compared with the previous one by correlation, which ignores brightness
 /// and contrast.
 struct SceneCut: ~Copyable {
     private static let columns = 24
     private static let rows = 14
-    /// Samples of a cell, across and down.
+    /// Samples per cell, across and down.
     private static let samples = 3
-    /// Frames in a row correlate by more than this, cuts by less.
+    /// The correlation above which consecutive frames show the same scene; across cuts it is lower.
     private static let alike: Float = 0.6
-    /// Levels of the grid's standard deviation below which there is nothing to compare: a dark or plain picture.
+    /// The standard deviation of the grid, in grey levels, below which a picture is too dark or plain to compare.
     private static let plain: Float = 2
 
     private var last = [Float](repeating: 0, count: columns * rows)
@@ -21,8 +21,8 @@ struct SceneCut: ~Copyable {
 
     init() {}
 
-    /// Takes the next frame.
-    /// - Returns: whether it shows another scene than the one before; false for the first frame of a size.
+    /// Compares the next frame with the previous one.
+    /// - Returns: whether it shows another scene; false for the first frame of a size.
     mutating func update(_ luma: borrowing LumaView) -> Bool {
         guard luma.width >= Self.columns * Self.samples, luma.height >= Self.rows * Self.samples else { return false }
         swap(&last, &fresh)
@@ -39,7 +39,7 @@ struct SceneCut: ~Copyable {
             let (x, y) = (last[i] - meanBefore, fresh[i] - mean)
             (before, now, both) = (before + x * x, now + y * y, both + x * y)
         }
-        // Where one of them is plain, it is a cut if the other is not.
+        // If either frame is plain, it is a cut if the other is not.
         let plain = Self.plain * Self.plain * count
         guard before > plain, now > plain else { return (before > plain) != (now > plain) }
         return both < Self.alike * (before * now).squareRoot()

@@ -1,19 +1,20 @@
 import Frames
 
-/// The One-Euro filter (Casiez, Roussel and Vogel, "1€ Filter", CHI 2012) over a face's landmarks: a low pass whose
-/// cut-off rises with speed, so that what rests is still and what moves does not lag. It works on elapsed time, so
-/// frame rates may vary; lengths are in eye distances, so faces of all sizes are alike.
+/// The One-Euro filter (Casiez, Roussel and Vogel, "1€ Filter", CHI 2012) over a face's landmarks: a low-pass filter
+/// whose cut-off rises with speed, so that landmarks are steady at rest and do not lag in motion. It uses elapsed time,
+/// so frame rates may vary; lengths are in eye distances, so faces of all sizes are treated alike.
 struct Smoothing: Sendable {
-    /// Cut-off at rest, hertz. Lower: stiller.
+    /// Cut-off frequency at rest, hertz. Lower: steadier.
     static let restCutoff: Float = 0.4
-    /// Hertz gained per eye distance a second. Higher: less lag. The second where the face's motion is known by its
-    /// look, so that what is left is expression and the fits' own shake.
+    /// Cut-off gained per unit of speed, hertz per eye distance per second. Higher: less lag. The second value is for a
+    /// face whose motion is known from its patch, so that only expressions and the fits' own jitter remain.
     static let speedGain: Float = 30
     static let restGain: Float = 100
-    /// Cut-off of the speed's own low pass, hertz (the paper's default is 1).
+    /// Cut-off of the speed's own low-pass filter, hertz (the paper's default is 1).
     static let speedCutoff: Float = 1.5
 
-    /// A mean way of so many eye distances from where the points should be is no shake: they were wrong.
+    /// The mean deviation from the predicted landmarks, in eye distances, above which the filter restarts: that is no
+    /// jitter, the landmarks were wrong.
     static let jump: Float = 0.15
 
     private(set) var landmarks: Face.Landmarks
@@ -26,13 +27,13 @@ struct Smoothing: Sendable {
         time = seconds
     }
 
-    /// Moves the points as the face moved, in a frame without others.
+    /// Moves the landmarks with the face's motion, in a frame without a fit.
     mutating func move(to base: borrowing Face.Landmarks) { landmarks = copy base }
 
-    /// Takes the next frame's points.
+    /// Filters the next frame's landmarks.
     /// - Parameters:
-    ///   - base: where the last ones are now, if the face's own motion is known; else as they were.
-    ///   - isMoved: whether it is.
+    ///   - base: the last landmarks moved by the face's own motion, if that is known; otherwise unmoved.
+    ///   - isMoved: whether the motion is known.
     ///   - eyeDistance: pixels.
     mutating func update(
         _ next: borrowing Face.Landmarks, from base: borrowing Face.Landmarks, isMoved: Bool, eyeDistance: Float,

@@ -1,59 +1,59 @@
 import Frames
 
-/// One face that is followed, with what the next frame's search needs.
+/// One tracked face, with the state that the next frame's search needs.
 struct Track: Sendable {
-    /// Frames for which good landmarks alone keep a face that the cascade no longer sees (profiles, strong tilts).
+    /// Frames for which good landmarks alone keep a face that the cascade does not detect (profiles, strong tilts).
     static let maxUnverifiedFrames = 45
-    /// Frames in a row that may go without a fit while nothing of the face's look changes, and frames from one look of
-    /// the cascade at a face that is followed steadily to the next.
+    /// The maximum number of consecutive frames without a fit while the patch does not change, and the number of frames
+    /// between two verifications of a steadily tracked face by the cascade.
     static let maxSkippedFits = 2
     static let verifyInterval = 5
-    /// Frames that must agree before a find is shown, and the mean certainty that they must reach.
+    /// Frames that must agree before a detection is shown, and the mean log-odds that they must reach.
     static let needed: Float = 2
     static let neededTiny: Float = 3
     static let confirmLogOdds: Float = 0.35
     static let confirmTinyLogOdds: Float = 0.8
-    /// The certainty from which on one frame will do: the surest find in pictures without faces and cats has 0.11.
+    /// Log-odds at which one frame is enough: the highest in pictures without faces and cats is 0.11.
     static let confirmAtOnceLogOdds: Float = 2
-    /// No single frame may speak against it as clearly as this.
+    /// The minimum log-odds of the last frame for a face to be confirmed.
     static let vetoLogOdds: Float = -0.5
-    /// Frames in which a find must become a face.
+    /// The number of frames within which a detection must be confirmed.
     static let maxTentativeFrames = 10
-    /// A shown face whose mean falls below this is dropped; one whose mean rises above the other is judged no more.
+    /// The mean log-odds below which even a shown face is dropped, and above which a face is no longer scored.
     static let refuteLogOdds: Float = -0.4
     static let trustLogOdds: Float = 3
-    /// Seconds in which a lost face's motion falls to a third.
+    /// The time constant of a lost face's velocity, seconds: in that time it falls to 1/e.
     static let velocityDecay: Float = 0.2
-    /// Judgements that the mean remembers, and frames from one to the next.
+    /// The number of scores that the running mean covers, and the frames from one score to the next.
     static let memory: Float = 4
     static let scoringInterval = 3
 
     var id: Int
-    /// Where the eye keeps its look.
+    /// The patch tracker's slot that stores the face's patch.
     var slot: Int
-    /// As fitted to the last frame that showed it, unsmoothed.
+    /// The unsmoothed landmarks in the last frame that showed the face.
     private(set) var fit: Face.Landmarks
     private(set) var head: HeadPlacement
     /// Pixels per second.
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
-    /// The mean over the frames that were judged, the last ones counting most, and their number.
+    /// The mean log-odds over the scored frames, weighted towards recent ones, and the number of frames in it.
     private(set) var logOdds: Float
     private var scoredFrames: Float = 1
-    /// Sure enough to be given out.
+    /// Whether the face is certain enough to be published.
     var isConfirmed = false
-    /// Beyond doubt: no longer judged, for a face that turns away is still one.
+    /// Whether the face is beyond doubt and no longer scored, since a face that turns away is still one.
     private var isTrusted = false
     private var frames = 0
     private var unverifiedFrames = 0
     private var framesSinceVerified = 0
     /// Frames since the last fit.
     private var skippedFits = 0
-    /// Followed by its look into the last frame.
+    /// Whether patch alignment succeeded in the last frame.
     private var isMoved = false
     private(set) var fitResidual: Float
     private var smooth: Smoothing
-    /// In this frame.
+    /// Whether the last frame showed the face.
     var seen = true
 
     init(id: Int, slot: Int, _ fit: Fit, logOdds: Float, at seconds: Double) {
@@ -69,18 +69,19 @@ struct Track: Sendable {
 
     var mayGoUnverified: Bool { unverifiedFrames < Self.maxUnverifiedFrames }
 
-    /// True for a face that is to be judged in this frame: a new one always, one that was never quite sure at times.
+    /// Whether to score the face in this frame: a tentative one always, a confirmed but untrusted one at intervals.
     var isDueForScoring: Bool { !isConfirmed || (!isTrusted && frames % Self.scoringInterval == 0) }
 
-    /// True where a find that was taken for a face turned out to be none.
+    /// Whether the track has turned out not to be a face.
     var isRefuted: Bool {
         !isTrusted && (logOdds < Self.refuteLogOdds || (!isConfirmed && frames > Self.maxTentativeFrames))
     }
 
-    /// Of two finds on one face the one with more of this is better placed: how well the fits agree counts twice.
+    /// A measure of placement for two detections on one face: log-odds, plus how well the fits agree, which
+    /// thus counts twice.
     var placementQuality: Float { logOdds - log(max(fitResidual, 0.002)) }
 
-    /// Another frame's certainty that this is a face.
+    /// Adds another frame's log-odds that this is a face.
     mutating func updateLogOdds(_ next: Float) {
         scoredFrames = min(scoredFrames + 1, Self.memory)
         logOdds += (next - logOdds) / scoredFrames
@@ -90,7 +91,7 @@ struct Track: Sendable {
         if scoredFrames >= Self.memory && logOdds > Self.trustLogOdds { isTrusted = true }
     }
 
-    /// Smoothed; pixels of the last frame that showed it.
+    /// The smoothed landmarks, pixels of the last frame that showed the face.
     var landmarks: Face.Landmarks { smooth.landmarks }
     /// Whether one fit a frame will do.
     var isSteady: Bool { isMoved && isConfirmed && isTrusted && fitResidual < Thresholds.steadyResidual }
@@ -98,21 +99,21 @@ struct Track: Sendable {
     private(set) var isEven = false
     /// Whether this frame may go without a fit.
     var maySkipFit: Bool { isSteady && skippedFits < Self.maxSkippedFits }
-    /// Whether the cascade need not be asked again yet.
+    /// Whether the cascade need not verify the face yet.
     var isRecentlyVerified: Bool { isSteady && framesSinceVerified < Self.verifyInterval }
 
-    /// How far the face should have gone since, if it went on as it moved, pixels.
+    /// The predicted translation since the last frame that showed the face, pixels.
     func predictedShift(at seconds: Double) -> Affine {
-        // A face that was lost comes to rest.
+        // The velocity decays, so that a lost face comes to rest.
         let elapsed = max(0, Float(seconds - lastSeen))
         let way = velocity * Self.velocityDecay * (1 - exp(-elapsed / Self.velocityDecay))
         return Affine(a: 1, b: 0, c: 0, d: 1, tx: way.x, ty: way.y)
     }
 
-    /// Where the landmarks should be now.
+    /// The predicted landmarks, pixels.
     func predictedLandmarks(at seconds: Double) -> Face.Landmarks { predictedShift(at: seconds)(landmarks) }
 
-    /// Goes on with the face's look alone.
+    /// Advances to the next frame by patch motion alone.
     mutating func advanceWithoutFit(_ update: TrackUpdate, at seconds: Double) {
         skippedFits += 1
         smooth.move(to: update.base)
@@ -129,7 +130,8 @@ struct Track: Sendable {
         framesSinceVerified += 1
     }
 
-    /// - Parameter update: nil where the face was found anew.
+    /// Updates the track with a new fit.
+    /// - Parameter update: nil if the cascade detected the face anew.
     mutating func update(_ fit: Fit, _ update: TrackUpdate?, at seconds: Double, verified: Bool) {
         isMoved = update?.correlation != nil
         smooth.update(
@@ -144,36 +146,36 @@ struct Track: Sendable {
         moveHead(at: seconds)
     }
 
-    /// True where a sighting lies on this very face.
+    /// Whether a detection is on this face.
     func covers(_ detection: Detection) -> Bool {
         (detection.eyes - head.origin).length < max(head.scale, detection.eyeDistance)
     }
 
-    /// True where a place between two eyes is between this face's, or nearly so.
+    /// Whether the midpoint between two eyes is at or near that of this face.
     func isAt(_ eyes: Point) -> Bool { (eyes - head.origin).length < head.scale / 2 }
 
-    /// True where both are one face: no two faces share a quarter of the smaller one's box.
+    /// Whether two tracks are one face: they share more than a quarter of the smaller one's box.
     func covers(_ other: Track) -> Bool {
         box.overlap(other.box) > 0.25 * min(box.area, other.box.area)
     }
 
-    /// True where another track may be this face, come back: near, and of about its size.
+    /// Whether another track may be this face, come back: near, and of similar size.
     func mayBe(_ other: Track) -> Bool {
         (other.head.origin - head.origin).length < 4 * head.scale && EyePair.areAlike(head.scale, other.head.scale)
     }
 
-    /// Takes the name of a shown track on the same face, and what is known of it.
+    /// Adopts the id and confirmation of a confirmed track on the same face.
     mutating func adoptIdentity(_ older: Track) {
         (id, isConfirmed, isTrusted) = (older.id, true, isTrusted || older.isTrusted)
     }
 
-    /// Where it is, as the cascade would tell it.
+    /// The face's place in the form of a detection, upright.
     var detection: Detection { Detection(eyes: head.origin, eyeDistance: head.scale, roll: 0, votes: 0) }
 
-    /// Round the landmarks.
+    /// The bounding box of the landmarks.
     var box: Rect { Rect(around: landmarks) }
 
-    /// As given out; a face that was not seen is where it should be by now.
+    /// The face as it is published; if the last frame did not show it, at its predicted position.
     func face(at seconds: Double) -> Face {
         guard !seen else {
             return Face(

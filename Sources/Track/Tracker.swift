@@ -1,106 +1,106 @@
 import Frames
 
-/// Finds faces and follows them, frame by frame.
+/// A face tracker: detects faces and follows them from frame to frame.
 ///
-/// A known face is sought only round its last place, at its last size and tilt. The whole frame is searched in slices
-/// (`ScanScheduler`), a few in each frame while no face is known, fewer once one is. A find becomes a face only when the
-/// landmarks fit it; a face that is lost is carried on for `Settings.hold` and then forgotten.
+/// A known face is searched for only around its last position, at its last size and tilt. The whole frame is searched
+/// in tiles (`ScanScheduler`): a few per frame while no face is known, fewer once one is. A detection becomes a face
+/// only if the landmarks fit it. A lost face is predicted for `Settings.hold` seconds and then dropped.
 ///
-/// Work is counted in slices and never in time: the same frames give the same faces on every run and machine.
+/// Work is counted in tiles, never in time: the same frames give the same faces on every run and machine.
 public struct Tracker: ~Copyable {
-    /// What a user may choose.
+    /// The tracker's settings.
     public struct Settings: Equatable, Sendable {
-        /// Faces followed at once.
+        /// The maximum number of faces tracked at once.
         public var most = Settings.allowed.upperBound
-        /// What `most` may be.
+        /// The allowed values of `most`.
         public static let allowed = 1...8
-        /// The smallest face that is looked for: a window's side as a fraction of the frame's shorter side.
+        /// The smallest face to search for: a window's side as a fraction of the frame's shorter side.
         public var smallest: Float = 0.05
-        /// Slices of the sweep in one second until everything was searched once, and while a face that was there up to
-        /// `alert` seconds ago is lost.
+        /// Tiles scanned per second until everything was searched once, and while no face is present but one was within
+        /// the last `alert` seconds.
         public var tilesAlert = 60.0
-        /// Seconds.
+        /// How long the search stays at `tilesAlert` after the last face is lost, seconds.
         public var alert = 3.0
-        /// Slices in one second once nobody has been there for longer.
+        /// Tiles scanned per second once no face has been present for longer than `alert`.
         public var tilesAlone = 20.0
-        /// Slices in one second beside a known face: fewer than half as many as frames, so that most frames carry none.
+        /// Tiles scanned per second beside a known face: fewer than half the frame rate, so that most frames scan none.
         public var tilesBeside = 4.0
-        /// Slices in one second in a crowd: more are likely to come, and they cost less than the faces.
+        /// Tiles scanned per second in a crowd: more faces are likely to appear, and tiles cost less than the faces.
         public var tilesCrowd = 30.0
-        /// The same for a second after something moved that is no known face nor below one.
+        /// Tiles scanned per second beside a known face for a second after something else moved.
         public var tilesEntered = 10.0
-        /// Seconds for which a lost face is carried on.
+        /// How long a lost face is predicted, seconds.
         public var hold = 0.4
 
-        /// The defaults.
+        /// The default settings.
         public init() {}
     }
 
-    /// As given, or changed since.
+    /// The settings in effect.
     public private(set) var settings: Settings
     /// The faces of the last frame, oldest first.
     public private(set) var faces: [Face] = []
 
-    /// What is lost on this machine and how to get it; nil: nothing.
+    /// What does not work without missing data and how to install it; nil if nothing is missing.
     public var warning: String? { detector.warning }
-    /// CPU time that the last frame spent on landmarks, nanoseconds.
+    /// CPU time spent on landmarks in the last frame, nanoseconds.
     public var landmarkTime: UInt64 { detector.landmarkTime }
 
     private var detector: FaceDetector
     private var tracks: [Track] = []
     private var scheduler: ScanScheduler?
     private var motion: FrameMotion?
-    /// What may be a face, the next to be looked at first.
+    /// Detections to examine, the next one first.
     private var pendingCandidates: [Candidate] = []
     private var isCandidatesTurn = false
-    /// Boxes of the faces that are shown, pixels.
+    /// Boxes of the confirmed faces, pixels.
     private var known: [Rect] = []
     private var frameSize = (width: 0, height: 0)
     private var nextID = 1
-    /// Of the last frame, seconds.
+    /// The time of the last searched frame, seconds.
     private var lastTime: Double?
-    /// Of a frame whose search was put off, seconds.
+    /// The time of the frame whose search was deferred, seconds.
     private var deferredSearchTime: Double?
-    /// Slices that are due, the broken part of one included.
+    /// The number of tiles due, including the fraction.
     private var due = 0.0
-    /// When a face was last there, seconds.
+    /// When a confirmed face was last present, seconds.
     private var lastPresence = 0.0
-    /// When something moved last that was no known face, seconds.
+    /// When something other than a known face last moved, seconds.
     private var lastEntrance = -10.0
-    /// When something that may be a face was looked at last, seconds.
+    /// When a candidate was last examined, seconds.
     private var lastExamination = -10.0
-    /// Faces that were lost of late, to be known again.
+    /// Recently lost faces, to be recognised if they come back.
     private var lost: [Track] = []
-    /// nil: cats are not looked for.
+    /// The cat detector; nil: cats are not searched for.
     private var cats: CatDetector?
-    /// Slices of the sweep since cats were last looked for.
+    /// Tiles scanned for human faces since the last tile for cats.
     private var tilesSinceCats = 0
 
-    /// Slices of the sweep for each that is searched for cats.
+    /// The number of tiles scanned for human faces per tile for cats.
     private static let tilesPerCats = 5
-    /// A frame carries so many looks a second, at least one: slices of the sweep, or closer looks at what may be a face,
-    /// which cost about as much. The first frame alone may carry more.
+    /// The budget of detector runs per second, with at least one per frame: scans of a tile, or examinations of a
+    /// candidate, which cost about as much. `mostLooks` is the maximum per frame, except for the first.
     private static let looksPerSecond = 30.0
     private static let mostLooks = 3
     private static let firstLooks = 24
-    /// Photos are searched three times, each time at sizes between those of the others (thirds of `ScanScheduler.step`), and at
-    /// these head tilts, degrees.
+    /// Photos are searched three times, each time at sizes between those of the others (thirds of
+    /// `ScanScheduler.step`), and at these head tilts, degrees.
     private static let photoSizes: [Float] = [1, 1.063, 1.129]
     private static let photoRolls: [Float] = [0, 10, -10, 20, -20, 30, -30, 40, -40, 50, -50]
-    /// For so many seconds after something moved, someone may come.
+    /// Seconds after motion during which a new face is expected.
     private static let unrest = 1.0
-    /// Faces that are a crowd.
+    /// The number of faces that count as a crowd.
     private static let crowd = 3
-    /// Beside a known face, while nobody enters, what may be another is looked at again after so many seconds.
+    /// The interval between examinations of candidates beside a known face while nothing else moves, seconds.
     private static let calmInterval = 0.2
-    /// The part of the frame that must move for someone to have entered.
+    /// The share of the frame that must move to count as someone entering.
     private static let entrance: Float = 0.005
-    /// How far a lost face, and one that is looked at again, may be from its place, in twentieths of the window.
+    /// The search range around a lost face and around a candidate, in twentieths of the window.
     private static let lostReach = 14
     private static let candidateReach = 6
     private static let maxCandidates = 6
-    /// While `isThorough`: what may be faces at once, the looks at them in one frame, and the least slices of the sweep in
-    /// one second.
+    /// While `isThorough`: the maximum number of candidates, their examinations per frame, and the minimum number of
+    /// tiles scanned per second.
     private static let maxThoroughCandidates = 32
     private static let thoroughLooks = 6
     private static let tilesThorough = 20.0
@@ -112,13 +112,13 @@ public struct Tracker: ~Copyable {
     private static let tilesThoroughAlert = 90.0
     /// What was refuted may not be a face again, at the same place and size, for so many seconds.
     private static let refutedDuration = 10.0
-    /// A face that is found again near where it was lost, within so many seconds, gets its name back.
+    /// Seconds within which a face detected near where one was lost gets its id back.
     private static let recall = 3.0
 
-    /// More are never in `faces`: people, and cats beside them.
+    /// The maximum number of `faces`: people, and cats beside them.
     public static let mostFaces = Settings.allowed.upperBound + CatDetector.most
 
-    /// Takes other settings from the next frame on; who is followed stays so, as far as there is room.
+    /// Applies other settings from the next frame on. Tracked faces are kept as far as there is room.
     public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
         if new.smallest != settings.smallest { scheduler = nil }
@@ -129,25 +129,25 @@ public struct Tracker: ~Copyable {
         settings = new
     }
 
-    /// What may be a face is looked at in each frame until it is known to be one or none, and its place is given out
-    /// until then: for masks that hide faces.
+    /// Whether to examine candidates in every frame until they are confirmed or refuted, and to publish their heads
+    /// until then in `candidateHeads`. For masks that hide faces.
     public var isThorough = false
-    /// Heads of what may be faces and is neither known nor refuted, pixels; empty unless `isThorough`.
+    /// Heads of candidates that are neither confirmed nor refuted, pixels; empty unless `isThorough`.
     public private(set) var candidateHeads: [Rect] = []
-    /// Numbers of faces that were shown until this frame and turned out to be none.
+    /// Ids of faces that were shown until this frame and turned out not to be faces.
     public private(set) var refuted: [Int] = []
-    /// Places of candidates that were refuted.
+    /// The places of refuted candidates.
     private var refutedPlaces: [RefutedPlace] = []
 
     private var cut = SceneCut()
-    /// The last frame shows another scene than the one before it: nobody is where they were.
+    /// Whether the last frame shows another scene than the one before it, so that all tracks were dropped.
     public private(set) var isCut = false
 
-    /// Forgets all faces and where was looked: the next frame shows everything elsewhere.
+    /// Drops all faces and the search's progress before the next frame, which shows another scene.
     public mutating func restart() { (scheduler, lastTime, deferredSearchTime) = (nil, nil, nil) }
 
-    /// Begins without any face.
-    /// - Parameter cats: finds cats' faces; nil: they are not looked for.
+    /// Creates a tracker without any face.
+    /// - Parameter cats: the cat detector; nil: cats are not searched for.
     public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings())
     {
         self.detector = detector
@@ -164,10 +164,11 @@ public struct Tracker: ~Copyable {
         tracks.reserveCapacity(settings.most + 1)
     }
 
-    /// Finds the faces of the next frame of a clip or camera; they are in `faces` then.
+    /// Tracks and detects the faces of the next frame of a clip or camera; the results are in `faces`.
     /// - Parameters:
-    ///   - seconds: the frame's time; must grow from frame to frame.
-    ///   - defersSearch: the search for more faces beside known ones is put off, for `searchDeferred`: known ones need not wait for it.
+    ///   - seconds: the frame's time; must increase from frame to frame.
+    ///   - defersSearch: whether to leave the search for more faces beside known ones to `searchDeferred`, so that the
+    ///     known ones need not wait for it.
     public mutating func update(_ luma: borrowing LumaView, at seconds: Double, defersSearch: Bool = false) {
         isCut = cut.update(luma)
         if isCut { restart() }
@@ -185,20 +186,20 @@ public struct Tracker: ~Copyable {
         publishFaces(at: seconds)
     }
 
-    /// Searches the frame of the last `update` for more faces, where that was put off; they are in `faces` with the next.
+    /// Searches the frame of the last `update` for more faces, if that was deferred. The next `update` publishes them.
     public mutating func searchDeferred(_ luma: borrowing LumaView) {
         guard let seconds = deferredSearchTime else { return }
         deferredSearchTime = nil
         search(luma, at: seconds)
     }
 
-    /// Searches one picture whole, at several tilts: for photos. No frame waits for this.
-    /// - Parameter smallest: side of the smallest face to look for, in pixels; `faces.smallest` of the settings is the
-    ///   lower limit. Most of the time goes into the smallest sizes.
+    /// Searches a whole picture at several tilts, for photos. Slow: not limited by any frame's budget.
+    /// - Parameter smallest: side of the smallest face to search for, pixels; `settings.smallest` is a lower limit.
+    ///   Most of the time goes into the smallest sizes.
     public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float = 0) {
         prepare(luma)
         removeAllTracks()
-        // A size that the full search looks for too, so that larger faces are found alike.
+        // A size that the full search uses too, so that larger faces are detected the same way.
         var first = self.smallest(luma)
         while first * ScanScheduler.levelFactor <= smallest { first *= ScanScheduler.levelFactor }
         for size in Self.photoSizes {
@@ -221,7 +222,7 @@ public struct Tracker: ~Copyable {
         publishFaces(at: 0)
     }
 
-    /// Drops what was lost for too long, and what turned out to be no face.
+    /// Drops tracks that were lost for too long or refuted.
     private mutating func dropExpired(at seconds: Double) {
         refuted.removeAll(keepingCapacity: true)
         var i = 0
@@ -236,23 +237,23 @@ public struct Tracker: ~Copyable {
             tracks.remove(at: i)
             guard isThorough, !isGone else { continue }
             if track.isConfirmed { refuted.append(track.id) }
-            // A track that is gone covers no sighting, so it can be a suspect again.
+            // A dropped track covers no detection, so it can become a candidate again.
             if track.isRefuted { markRefuted(track.detection, at: seconds) } else { addCandidate(track.detection) }
         }
         lost.removeAll { seconds - $0.lastSeen > Self.recall }
     }
 
-    /// Remembers a face that is gone, which may come back.
+    /// Remembers a lost face, which may come back.
     private mutating func rememberLost(_ track: Track) {
         if lost.count == settings.most { lost.removeFirst() }
         lost.append(track)
         scheduler?.prioritize(around: track.head.origin)
     }
 
-    /// Seconds since the frame before; nil for the first.
+    /// Seconds since the last searched frame; nil for the first.
     private func elapsed(at seconds: Double) -> Double? { lastTime.map { max(0, seconds - $0) } }
 
-    /// Looks that this frame may spend beside its known faces.
+    /// The number of detector runs that this frame may spend beside tracking known faces.
     private func detectionBudget(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
         let (perSecond, most) =
@@ -261,19 +262,20 @@ public struct Tracker: ~Copyable {
         return isUrgent ? 2 * looks : looks
     }
 
-    /// With nobody to follow there is time for more. At the start, and in a crowd, more faces are sure to be there.
+    /// Whether to search with twice the budget: without faces to track there is time for more, and at the start and in
+    /// a crowd more faces are likely.
     private var isUrgent: Bool {
         let shown = tracks.count { $0.isConfirmed }
         return shown == 0 || shown >= Self.crowd || isFirstPass
     }
 
-    /// Whether every place of the frame was searched once.
+    /// Whether every place in the frame was searched once.
     public var hasSearchedAll: Bool { scheduler?.isComplete == true }
 
-    /// Whether some place has not been searched since the start.
+    /// Whether some place in the frame has not been searched since the start.
     private var isFirstPass: Bool { scheduler?.isComplete == false }
 
-    /// Slices that are due by this frame: as many a second whatever the frame rate.
+    /// The number of tiles due by this frame; per second it is the same at every frame rate.
     private mutating func tilesDue(at seconds: Double) -> Int {
         let shown = tracks.count { $0.isConfirmed }
         if shown > 0 { lastPresence = seconds }
@@ -319,7 +321,7 @@ public struct Tracker: ~Copyable {
         removeAllTracks()
     }
 
-    /// Drops all that places in other frames say.
+    /// Drops all state that refers to places in other frames.
     private mutating func removeAllTracks() {
         refutedPlaces.removeAll(keepingCapacity: true)
         tracks.removeAll(keepingCapacity: true)
@@ -327,12 +329,12 @@ public struct Tracker: ~Copyable {
         lost.removeAll(keepingCapacity: true)
     }
 
-    /// Looks for a known face where it should be now: first by its landmarks, then round about by the cascade.
+    /// Searches for a known face at its predicted position: first by its landmarks, then around it by the cascade.
     private mutating func follow(_ track: inout Track, _ luma: borrowing LumaView, _ seconds: Double) {
         track.seen = false
         let update = detector.follow(luma, track, at: seconds)
         var near = update?.fit
-        // Where its look broke off, landmarks may slide, and the cascade look, to whoever passes before it.
+        // After a failed alignment, landmarks and cascade may slide to someone who passes in front of the face.
         if update?.correlation == nil, let fit = near, isOthers(fit, than: track) { near = nil }
         if let update, update.isCut, let near {
             track.update(near, update, at: seconds, verified: true)
@@ -344,7 +346,7 @@ public struct Tracker: ~Copyable {
             detector.storePatch(slot: track.slot, isNew: false)
             return
         }
-        // A look that broke off says nothing of this frame, however fresh the cascade's word is.
+        // After a failed alignment, an earlier verification says nothing about this frame.
         let isFresh = update?.correlation != nil && track.isRecentlyVerified
         let isVerified = isFresh || near.map { detector.verifies(luma, $0.landmarks) } ?? false
         if let update, let near, isVerified, near.fitResidual < Thresholds.doubtfulResidual {
@@ -373,20 +375,20 @@ public struct Tracker: ~Copyable {
         rescore(&track, luma)
     }
 
-    /// True where a fit lies on the face of another shown track.
+    /// Whether a fit is on the face of another confirmed track.
     private func isOthers(_ fit: Fit, than track: borrowing Track) -> Bool {
         let (slot, eyes) = (track.slot, EyePair(fit.landmarks).middle)
         return tracks.contains { $0.slot != slot && $0.isConfirmed && $0.seen && $0.isAt(eyes) }
     }
 
-    /// A face that is not beyond doubt is asked about from time to time.
+    /// Rescores a face that is not beyond doubt, at intervals.
     private mutating func rescore(_ track: inout Track, _ luma: borrowing LumaView) {
         if track.isDueForScoring {
             track.updateLogOdds(detector.logOdds(luma, Fit(landmarks: track.fit, fitResidual: track.fitResidual)))
         }
     }
 
-    /// Two tracks on one face: the one that is shown stays, of two alike the older.
+    /// Merges two tracks on one face. The confirmed one is kept; if both are alike, the older.
     private mutating func mergeDuplicates() {
         var i = 0
         while i < tracks.count {
@@ -394,14 +396,14 @@ public struct Tracker: ~Copyable {
             while j < tracks.count {
                 if tracks[i].covers(tracks[j]) {
                     if !tracks[i].isConfirmed && tracks[j].isConfirmed { tracks.swapAt(i, j) }
-                    // One that is only predicted gives way to one that is seen, and hands it its name: that is the same
-                    // face, found again. What was never shown has no name to hand on.
+                    // A predicted track yields to one that is seen and passes its id on: it is the same face, detected
+                    // again. A track that was never confirmed has no id to pass on.
                     if !tracks[i].seen && tracks[j].seen {
                         if tracks[i].isConfirmed && !tracks[j].isConfirmed { tracks[j].adoptIdentity(tracks[i]) }
                         tracks.swapAt(i, j)
                     }
                     let double = tracks.remove(at: j)
-                    // One that has a name of its own is somebody else, who passes before it.
+                    // A confirmed track with another id is somebody else, who passes in front of the face.
                     if double.isConfirmed && !double.seen && double.id != tracks[i].id { rememberLost(double) }
                 } else {
                     j += 1
@@ -411,8 +413,8 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Spends a frame's looks: on slices of the sweep, and on what may be a face, in turn. A find is not looked into in
-    /// the look that had the slice, for that would cost a frame twice as much.
+    /// Spends a frame's detector runs on tiles and on candidates in turn. A detection is not examined in the run that
+    /// scanned the tile, since that would double the run's cost.
     private mutating func search(_ luma: borrowing LumaView, at seconds: Double) {
         var left = detectionBudget(at: seconds)
         var tiles = min(tilesDue(at: seconds), left)
@@ -425,7 +427,7 @@ public struct Tracker: ~Copyable {
         while left > 0 {
             left -= 1
             isCandidatesTurn.toggle()
-            // Until everything was searched once, what was looked at in vain can wait.
+            // Until everything was searched once, candidates that were examined before can wait.
             let (isFirstPass, isNew) = (isFirstPass, pendingCandidates.first?.examinations == 0)
             let isItsTurn = isCandidatesTurn && (isNew || !isFirstPass)
             if mayExamineCandidate(at: seconds), isItsTurn || tiles == 0 {
@@ -447,7 +449,7 @@ public struct Tracker: ~Copyable {
         lastTime = seconds
     }
 
-    /// True where something may be a face, and it is time to look at that again.
+    /// Whether there is a candidate and it is time to examine it.
     private func mayExamineCandidate(at seconds: Double) -> Bool {
         if pendingCandidates.isEmpty || isFirstPass || seconds - lastEntrance < Self.unrest {
             return !pendingCandidates.isEmpty
@@ -455,13 +457,13 @@ public struct Tracker: ~Copyable {
         return seconds - lastExamination >= Self.calmInterval || !tracks.contains { $0.isConfirmed }
     }
 
-    /// Notes a sighting where nothing is known yet.
+    /// Adds a detection as a candidate, unless a track or candidate covers it.
     private mutating func addCandidate(_ detection: Detection) {
         let isKnown =
             tracks.contains { $0.covers(detection) } || pendingCandidates.contains { $0.covers(detection) }
         if isKnown { return }
         if pendingCandidates.count >= (isThorough ? Self.maxThoroughCandidates : Self.maxCandidates) {
-            // The one that disappointed most often makes room.
+            // The candidate that was examined most often makes room.
             let oldest = pendingCandidates.indices.max {
                 pendingCandidates[$0].examinations < pendingCandidates[$1].examinations
             }
@@ -497,12 +499,12 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Looks into what may be a face; if it is not sure enough yet, again in frames to come, which may show it better.
+    /// Examines the next candidate. If it is not certain enough yet, later frames may show it better.
     private mutating func examineNextCandidate(_ luma: borrowing LumaView, _ seconds: Double) {
         if !pendingCandidates.isEmpty { examine(pendingCandidates.removeFirst(), luma, seconds) }
     }
 
-    /// Looks at each candidate that this frame has not looked at yet.
+    /// Examines candidates that were not examined in this frame yet, up to `thoroughLooks`.
     private mutating func examineCandidates(_ luma: borrowing LumaView, _ seconds: Double) {
         var (next, left) = (0, Self.thoroughLooks)
         while left > 0, next < pendingCandidates.count {
@@ -517,6 +519,7 @@ public struct Tracker: ~Copyable {
         }
     }
 
+    /// Examines one candidate: it becomes a track, stays a candidate, or is dropped.
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var candidate = candidate
         candidate.lastExamined = seconds
@@ -544,7 +547,7 @@ public struct Tracker: ~Copyable {
         }
     }
 
-    /// Notes that what may have been a face is none.
+    /// Records that a candidate is not a face.
     private mutating func markRefuted(_ detection: Detection, at seconds: Double) {
         refutedPlaces.removeAll { seconds - $0.time > Self.refutedDuration || $0.isAt(detection) }
         if refutedPlaces.count == Self.maxThoroughCandidates { refutedPlaces.removeFirst() }
@@ -555,8 +558,10 @@ public struct Tracker: ~Copyable {
         refutedPlaces.contains { seconds - $0.time <= Self.refutedDuration && $0.isAt(detection) }
     }
 
-    /// Takes a sighting for a face where it is sure enough. Of two finds on one new face the surer one stays.
-    /// - Returns: its certainty where it was too low; nil where it is a face, or lies on one.
+    /// Turns a detection into a track if its log-odds are high enough. Of two detections on one new face, keeps the
+    /// better placed one.
+    /// - Returns: the log-odds if they were too low (-infinity if no landmarks fit), or if there is no room for a new
+    ///   track while `isThorough`; otherwise nil.
     private mutating func evaluate(
         _ luma: borrowing LumaView, _ detection: Detection, atLeast needed: Float, _ seconds: Double
     ) -> Float? {
@@ -587,7 +592,7 @@ public struct Tracker: ~Copyable {
         return nil
     }
 
-    /// The first slot that no track has.
+    /// The first free slot.
     private var freeSlot: Int {
         var slot = 0
         while tracks.contains(where: { $0.slot == slot }) { slot += 1 }
@@ -607,26 +612,26 @@ public struct Tracker: ~Copyable {
     }
 }
 
-/// The place of a candidate that was refuted.
+/// The place of a refuted candidate.
 private struct RefutedPlace {
     let detection: Detection
-    /// Seconds.
+    /// The time of the refutation, seconds.
     let time: Double
 
     func isAt(_ other: Detection) -> Bool { detection.mayBe(other) }
 }
 
-/// What may be a face.
+/// A detection that may be a face.
 private struct Candidate {
-    /// Looks after which it is none; one that sees nothing counts twice.
+    /// Examinations after which a candidate is refuted; one that detects nothing counts twice.
     static let maxExaminations = 14
-    /// Frames that must show that it is no face.
+    /// While `isThorough`, rejections after which a candidate is refuted.
     static let maxRejections = 2
 
     var detection: Detection
     var examinations = 0
     var rejections = 0
-    /// Seconds.
+    /// The time of the last examination, seconds.
     var lastExamined = -Double.infinity
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }

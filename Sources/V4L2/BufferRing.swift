@@ -1,38 +1,39 @@
-// The one file of this module that handles mapped memory. A mapping lives as long as its ring, and is lent only as a
-// span that cannot outlive the ring; its index and length are the driver's and are checked here.
+// The only file of this module that handles mapped memory. A mapping lives as long as its ring, and is only lent as a
+// span that cannot outlive the ring. Index and length come from the driver and are checked here.
 import CLinux
 import Frames
 import Glibc
 
-/// The frames that a capture device fills: mapped buffers that go round between the driver and us.
+/// The memory-mapped buffers of a capture device, which circulate between the driver and the program.
 ///
-/// Unmapped, stopped and closed with the value. May change threads: it has one owner at a time.
+/// When the ring is destroyed, the stream is stopped, and the buffers are unmapped and the device closed. A ring may
+/// move between threads: it has one owner at a time.
 @safe public struct BufferRing: ~Copyable, @unchecked Sendable {
-    /// A buffer that the driver has filled. Give it back as soon as it was read.
+    /// A buffer filled by the driver. Requeue it as soon as it was read.
     public struct DequeuedBuffer: Equatable, Sendable {
-        /// The driver's number of the buffer.
+        /// The driver's index of the buffer.
         public let index: Int
-        /// Bytes that the driver wrote.
+        /// The number of bytes that the driver wrote.
         public let count: Int
-        /// Seconds on the monotonic clock; nil where the driver keeps another one.
+        /// The frame's timestamp in seconds on the monotonic clock; nil if the driver uses another clock.
         public let time: Double?
-        /// The driver knows that the frame is broken.
+        /// Whether the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
         public let isDamaged: Bool
     }
 
-    /// Streams for as long as the ring lives.
+    /// The capture device, which streams for as long as the ring exists.
     public let device: Device
-    /// Frames that were dropped because they were broken or short.
+    /// The number of frames dropped because they were damaged or short.
     public private(set) var damaged = 0
     private let buffers: [UnsafeMutableRawBufferPointer]
     private let shortest: Int
 
-    /// Fewer, and a frame that is being read leaves the driver with too little to fill.
+    /// The number of buffers requested; with fewer, the driver has too few to fill while a frame is being read.
     static let wanted: UInt32 = 4
 
     /// Maps the device's buffers and starts the stream.
-    /// - Parameter shortest: bytes below which a frame is dropped as short.
-    /// - Throws: `Problem`; the device is closed then.
+    /// - Parameter shortest: bytes below which a frame is dropped as too short.
+    /// - Throws: `Problem`; the device is then closed.
     public init(_ device: consuming Device, shortest: Int) throws(Problem) {
         var request = v4l2_requestbuffers()
         request.count = Self.wanted
@@ -47,7 +48,7 @@ import Glibc
             var buffer = unsafe Self.buffer(index)
             code = unsafe device.control(clinux_querybuf, &buffer)
             guard code == 0 else { break }
-            // libv4lconvert asks for writable sources.
+            // Mapped for writing, since libv4lconvert takes a writable source.
             let address = unsafe mmap(
                 nil, Int(buffer.length), PROT_READ | PROT_WRITE, MAP_SHARED, device.descriptor, Int(buffer.m.offset))
             guard let address = unsafe address, unsafe address != MAP_FAILED else {
@@ -72,11 +73,11 @@ import Glibc
         unsafe Self.unmap(buffers)
     }
 
-    /// Buffers that the driver granted.
+    /// The number of buffers that the driver granted.
     public var count: Int { unsafe buffers.count }
 
-    /// The newest filled buffer; older ones go back to the driver unread. Nil where none is ready. Never blocks.
-    /// - Throws: `Problem` of kind `gone` when the device was unplugged or its stream has ended.
+    /// Dequeues the newest filled buffer, and requeues older ones unread; nil if none is ready. Never blocks.
+    /// - Throws: `Problem` of kind `gone` if the device was unplugged or its stream has ended.
     public mutating func dequeueNewest() throws(Problem) -> DequeuedBuffer? {
         let device = handle
         let known = count
@@ -87,8 +88,8 @@ import Glibc
         }
     }
 
-    /// The rule by which a buffer is chosen, apart from the device.
-    /// - Parameter limit: buffers that are looked at in one call, so that a fast camera cannot hold the caller up.
+    /// Selects the newest usable buffer, independent of the device.
+    /// - Parameter limit: the most buffers per call, so that a fast camera cannot block the caller.
     static func newest(
         of limit: Int, shortest: Int, damaged: inout Int, dequeue: () throws(Problem) -> DequeuedBuffer?,
         requeue: (DequeuedBuffer) -> Void
@@ -107,7 +108,7 @@ import Glibc
         return newest
     }
 
-    /// The bytes of a filled buffer; not to be read once it was given back.
+    /// The bytes of a filled buffer; not to be read once the buffer was requeued.
     @_lifetime(borrow self)
     public func bytes(of filled: DequeuedBuffer) -> Span<UInt8> {
         let map = unsafe UnsafeRawBufferPointer(rebasing: buffers[filled.index].prefix(filled.count))
@@ -115,7 +116,7 @@ import Glibc
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// Hands a buffer to the driver again. Should that fail, the next `dequeueNewest` says why.
+    /// Returns a buffer to the driver (VIDIOC_QBUF). If that fails, the next `dequeueNewest` reports why.
     public func requeue(_ filled: DequeuedBuffer) { Self.queue(device.descriptor, filled) }
 }
 
@@ -142,7 +143,7 @@ extension BufferRing {
         let what = "lost the camera \(device.path)"
         return switch code {
         case 0: Problem(.gone, "\(what): its driver named a buffer that is not there")
-        // The driver reset itself, or a loopback's writer took the format along.
+        // The driver reset itself, or the writer of a loopback closed it, which removes its format.
         case EINVAL: Problem(.gone, "\(what): its stream has ended", fix: "start whatever feeds it again")
         default: Device.problem(code, what, path: device.path)
         }

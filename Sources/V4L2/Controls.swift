@@ -1,13 +1,13 @@
 import CLinux
 import Frames
 
-/// How one of a camera's controls is set: brightness and the like.
+/// The setting of a camera control such as brightness.
 public struct ControlSetting: Equatable, Sendable {
-    /// V4L2's number of the control.
+    /// The control's V4L2 id.
     public var id: UInt32
-    /// In the driver's own unit.
+    /// The value, in the driver's own unit.
     public var value: Int32
-    /// What the driver begins with.
+    /// The driver's default.
     public var standard: Int32
 
     /// A setting by its parts.
@@ -15,7 +15,7 @@ public struct ControlSetting: Equatable, Sendable {
         (self.id, self.value, self.standard) = (id, value, standard)
     }
 
-    /// Those that somebody had set, and that stand at the driver's own again.
+    /// The settings that differed from the default before and are at the default now.
     public static func lost(of before: [ControlSetting], now: [ControlSetting]) -> [ControlSetting] {
         before.filter { old in
             old.value != old.standard && now.contains { $0.id == old.id && $0.value == $0.standard }
@@ -24,11 +24,11 @@ public struct ControlSetting: Equatable, Sendable {
 }
 
 extension Device {
-    /// No camera has so many controls: a driver that names one again and again is not asked for ever.
+    /// The most controls that are enumerated, so that a driver that repeats one forever causes no endless loop.
     private static let mostSettings = 200
 
-    /// The controls that can be set now, and how they are: whole numbers, switches and choices (VIDIOC_QUERYCTRL,
-    /// VIDIOC_G_CTRL). What an automatic control rules is not among them.
+    /// The settings of all integer, Boolean and menu controls that can currently be set (VIDIOC_QUERYCTRL,
+    /// VIDIOC_G_CTRL). Controls that are inactive because an automatic control governs them are not included.
     public var settings: [ControlSetting] {
         let barred = UInt32(
             V4L2_CTRL_FLAG_DISABLED | V4L2_CTRL_FLAG_GRABBED | V4L2_CTRL_FLAG_READ_ONLY | V4L2_CTRL_FLAG_INACTIVE
@@ -49,9 +49,9 @@ extension Device {
         return settings
     }
 
-    /// Sets controls as they were (VIDIOC_S_CTRL). One that is not there any more, or refuses, stays as it is.
+    /// Restores settings (VIDIOC_S_CTRL). A control that no longer exists, or rejects its value, is skipped.
     public func set(_ settings: [ControlSetting]) {
-        // Twice: what an automatic control rules can be set once that one is off.
+        // Twice: some controls can only be set after their automatic control was switched off.
         for _ in 0..<2 {
             for setting in settings {
                 var value = v4l2_control()

@@ -2,7 +2,7 @@ import CLinux
 import Frames
 import Glibc
 
-/// The direction of a stream, seen from the program.
+/// The direction of a stream, as seen from the program.
 public enum Direction: Sendable {
     case capture
     case output
@@ -15,28 +15,28 @@ public enum Direction: Sendable {
     }
 }
 
-/// What a node says of itself (VIDIOC_QUERYCAP), by its own capabilities and not those of the whole card.
+/// A node's capabilities (VIDIOC_QUERYCAP): its own, not those of the whole device.
 public struct Capabilities: Equatable, Sendable {
-    /// The kernel module: "uvcvideo".
+    /// The driver: "uvcvideo".
     public var driver: String
-    /// What the user reads: "Integrated Camera".
+    /// The name for users: "Integrated Camera".
     public var card: String
-    /// Where it is plugged in: "usb-0000:00:14.0-6".
+    /// The bus address: "usb-0000:00:14.0-6".
     public var bus: String
-    /// It gives pictures.
+    /// Whether the node captures video (V4L2_CAP_VIDEO_CAPTURE).
     public var isCapture: Bool
-    /// It takes pictures.
+    /// Whether the node accepts video (V4L2_CAP_VIDEO_OUTPUT).
     public var isOutput: Bool
-    /// It maps buffers (V4L2_CAP_STREAMING).
+    /// Whether the node supports mapped buffers (V4L2_CAP_STREAMING).
     public var canStream: Bool
 
-    /// Capabilities that are made up, for tests.
+    /// Capabilities by their parts, for tests.
     public init(driver: String, card: String, bus: String, isCapture: Bool, isOutput: Bool, canStream: Bool = true) {
         (self.driver, self.card, self.bus) = (driver, card, bus)
         (self.isCapture, self.isOutput, self.canStream) = (isCapture, isOutput, canStream)
     }
 
-    /// The driver's name is the one sure sign: its capabilities come and go with its writer.
+    /// Whether the driver is v4l2loopback. Only its name is reliable: its capabilities change with its writer.
     public var isLoopback: Bool { driver == "v4l2 loopback" }
 
     init(_ raw: v4l2_capability) {
@@ -50,16 +50,17 @@ public struct Capabilities: Equatable, Sendable {
     }
 }
 
-/// An open video node; closed with the value. All requests to the kernel's V4L2 go through `control`.
+/// An open video node, closed when it is destroyed. All V4L2 ioctls go through `control`.
 public struct Device: ~Copyable {
-    /// "/dev/video0".
+    /// The path of the node: "/dev/video0".
     public let path: String
-    /// Readable when a captured frame is there.
+    /// The descriptor; readable when a captured frame is ready.
     public let descriptor: CInt
-    /// As they were when it was opened.
+    /// The capabilities at the time of opening.
     public let capabilities: Capabilities
 
-    /// Opens a node without taking anything from others: only a format, buffers or a stream do that.
+    /// Opens a node without disturbing other programs: only setting a format, requesting buffers or streaming does
+    /// that.
     /// - Throws: `Problem` of kind `missing`, `forbidden`, `busy` or `unusable`.
     public init(path: String) throws(Problem) {
         let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
@@ -77,7 +78,7 @@ public struct Device: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// One request, repeated where a signal interrupted it. Returns 0 or the error's number.
+    /// Makes an ioctl, and repeats it if a signal interrupts it. Returns 0 or the `errno`.
     static func control<T>(_ descriptor: CInt, _ request: UInt, _ argument: inout T) -> CInt {
         while true {
             let result = unsafe withUnsafeMutablePointer(to: &argument) { unsafe ioctl(descriptor, request, $0) }
@@ -89,7 +90,8 @@ public struct Device: ~Copyable {
 
     func control<T>(_ request: UInt, _ argument: inout T) -> CInt { Self.control(descriptor, request, &argument) }
 
-    /// Asks for a format. The driver may grant another: obey what it returns (VIDIOC_S_FMT).
+    /// Sets a format (VIDIOC_S_FMT). The driver may choose another one: the returned format applies.
+    /// - Throws: `Problem`, of kind `busy` if another program uses the device.
     public func setFormat(_ fourCC: FourCC, width: Int, height: Int, for direction: Direction) throws(Problem)
         -> StreamFormat
     {
@@ -100,7 +102,7 @@ public struct Device: ~Copyable {
         unsafe format.fmt.pix.pixelformat = fourCC.rawValue
         unsafe format.fmt.pix.field = V4L2_FIELD_ANY.rawValue
         let code = unsafe control(clinux_s_fmt, &format)
-        // A loopback of 0.14 and later takes back its output side while somebody writes.
+        // A loopback of version 0.14 and later removes its output capability while somebody writes.
         let isTaken = code == EINVAL && direction == .output && capabilities.isLoopback
         guard code == 0 else {
             throw problem(isTaken ? EBUSY : code, "could not set \(path) to \(fourCC) \(width)x\(height)")
@@ -108,14 +110,14 @@ public struct Device: ~Copyable {
         return unsafe StreamFormat(format.fmt.pix)
     }
 
-    /// The format that is set (VIDIOC_G_FMT); nil where there is none.
+    /// The current format (VIDIOC_G_FMT); nil if there is none.
     public func format(for direction: Direction) -> StreamFormat? {
         var format = unsafe v4l2_format()
         unsafe format.type = direction.bufferType
         return unsafe control(clinux_g_fmt, &format) == 0 ? StreamFormat(format.fmt.pix) : nil
     }
 
-    /// Asks for a rate in frames per second and returns what was granted; nil where the device has none to set.
+    /// Sets the frame rate in frames per second (VIDIOC_S_PARM), and returns the granted one; nil if it cannot be set.
     @discardableResult
     public func setRate(_ rate: Double, for direction: Direction) -> Double? {
         let whole = rate == rate.rounded()
@@ -137,19 +139,19 @@ public struct Device: ~Copyable {
         return granted.rate
     }
 
-    /// Starts the stream (VIDIOC_STREAMON). Returns 0 or the error's number, whose meaning depends on the driver.
+    /// Starts the stream (VIDIOC_STREAMON). Returns 0 or the `errno`, whose meaning depends on the driver.
     public func start(_ direction: Direction) -> CInt {
         var type = direction.bufferType
         return control(clinux_streamon, &type)
     }
 
-    /// Stops the stream (VIDIOC_STREAMOFF). A device that has gone has stopped, so that errors say nothing.
+    /// Stops the stream (VIDIOC_STREAMOFF). Errors are ignored: a device that was unplugged has stopped anyway.
     public func stop(_ direction: Direction) {
         var type = direction.bufferType
         _ = control(clinux_streamoff, &type)
     }
 
-    /// One write(2) of all of `bytes`. Returns the count that was taken, or the error's number as a negative.
+    /// Writes `bytes` with one write(2). Returns the number of bytes written, or the negative `errno`.
     public func write(_ bytes: Span<UInt8>) -> Int {
         unsafe bytes.withUnsafeBufferPointer { buffer in
             while true {
@@ -163,11 +165,11 @@ public struct Device: ~Copyable {
 }
 
 extension v4l2_fract {
-    /// The rate of a frame interval in frames per second; nil for nonsense.
+    /// The frame rate of a frame interval, in frames per second; nil if it is invalid.
     var rate: Double? { numerator > 0 && denominator > 0 ? Double(denominator) / Double(numerator) : nil }
 }
 
-/// The text in one of C's arrays of characters, up to its zero.
+/// The string in a C array of characters, up to the first zero.
 func text<Characters>(_ characters: Characters) -> String {
     unsafe withUnsafeBytes(of: characters) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

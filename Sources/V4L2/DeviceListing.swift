@@ -2,22 +2,22 @@ import CLinux
 import FoundationEssentials
 import Frames
 
-/// One video node as `guise devices` shows it. A node that cannot be opened is listed with the reason.
+/// A video node as `guise devices` lists it. A node that cannot be opened is listed with the reason.
 public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
-    /// "/dev/video0".
+    /// The path of the node: "/dev/video0".
     public var path: String
-    /// Nil where the node could not be opened.
+    /// The capabilities; nil if the node could not be opened.
     public var capabilities: Capabilities?
-    /// What it captures; empty where it could not be asked.
+    /// The offered capture formats; empty if they could not be queried.
     public var offers: [Offer]
-    /// Why the node could not be opened, or who holds it.
+    /// The reason why the node could not be opened, or the program that is using it.
     public var problem: Problem?
-    /// What sysfs calls the node, readable by everybody.
+    /// The node's name in sysfs, which every user can read.
     public var name: String?
-    /// v4l2loopback alone has these files, so that it is known even where the node may not be opened.
+    /// Whether the node is a v4l2loopback, which is known from sysfs even if the node cannot be opened.
     public var isLoopback: Bool
 
-    /// A node with what is known of it.
+    /// A listing by its parts.
     public init(
         path: String, capabilities: Capabilities? = nil, offers: [Offer] = [], problem: Problem? = nil,
         name: String? = nil, isLoopback: Bool = false
@@ -26,17 +26,17 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
         (self.problem, self.name, self.isLoopback) = (problem, name, isLoopback)
     }
 
-    /// True for a node that gives pictures and is no loopback; metadata nodes and decoders are none.
+    /// Whether the node is a capture device with a usable format, but not a loopback, metadata node or codec.
     public var isCamera: Bool {
         guard let capabilities else { return false }
         return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isLoopback
             && offers.contains { Mode.cost(of: $0.fourCC) != nil }
     }
 
-    /// False for infrared cameras, which offer grey alone.
+    /// Whether a usable format has colour; false for infrared cameras, which only offer grey.
     public var hasColor: Bool { offers.contains { $0.fourCC != "GREY" && Mode.cost(of: $0.fourCC) != nil } }
 
-    /// What the user reads, one or more lines.
+    /// The text for users, one or more lines.
     public var description: String {
         let title = "\(path)  \(capabilities?.card ?? name ?? "unknown")"
         guard let capabilities else { return "\(title)\n    \(problem?.description ?? "")" }
@@ -49,13 +49,13 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
             case (false, false, false): "no pictures (metadata or a codec)"
             }
         var lines = ["\(title)  (\(capabilities.driver), \(capabilities.bus))", "    \(role)"]
-        // A free loopback takes any format, and lists them all.
+        // A free loopback accepts every format, and lists them all.
         if !isLoopback || capabilities.isCapture && !capabilities.isOutput { lines += offerLines }
         if let problem { lines.append("    \(problem)") }
         return lines.joined(separator: "\n")
     }
 
-    /// One line for formats of the same sizes and rates; those that nobody can decode are only named.
+    /// One line per group of formats with equal sizes and rates; formats that cannot be decoded are only named.
     private var offerLines: [String] {
         var groups: [(formats: [String], sizes: String)] = []
         var useless: [String] = []
@@ -77,7 +77,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// All video nodes, by number. Opening them disturbs nobody.
+/// Lists all video nodes, sorted by number. Opening them doesn't disturb other programs.
 public func listDevices() -> [DeviceListing] {
     let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/dev")) ?? []
     let numbers = nodes.compactMap { $0.hasPrefix("video") ? Int($0.dropFirst(5)) : nil }
@@ -85,7 +85,7 @@ public func listDevices() -> [DeviceListing] {
 }
 
 extension DeviceListing {
-    /// Asks one node, "video0", what it is.
+    /// Queries a node such as "video0".
     init(node: String) {
         self.init(
             path: "/dev/\(node)", name: firstLine(ofFile: "/sys/class/video4linux/\(node)/name"),
@@ -102,10 +102,12 @@ extension DeviceListing {
 }
 
 extension Device {
-    /// A loopback of before 0.14, which lets two writers mix their frames (`/sys/module/v4l2loopback/version`).
+    /// Whether the v4l2loopback driver is older than 0.14, which lets two writers mix their frames
+    /// (`/sys/module/v4l2loopback/version`).
     public var mixesWriters: Bool { Self.isDriver(before: [0, 14]) }
 
-    /// A loopback of 0.13, whose write(2) without a stream refuses a second writer, though its stream takes it in.
+    /// Whether the v4l2loopback driver is 0.13: without a stream, its write(2) rejects a second writer, but its
+    /// streaming interface accepts one.
     public var refusesSecondWrite: Bool { mixesWriters && !Self.isDriver(before: [0, 13]) }
 
     private static func isDriver(before limit: [Int]) -> Bool {
@@ -113,22 +115,22 @@ extension Device {
         return version.split(separator: ".").map { Int($0) ?? 0 }.lexicographicallyPrecedes(limit)
     }
 
-    /// True while a loopback of 0.13 or later has a stream, or keeps its format (sysfs `state`).
+    /// Whether a loopback of version 0.13 or later has a stream, or keeps its format (sysfs `state`).
     public var hasStream: Bool { firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/state") == "capture" }
 
-    /// Whether another process has a loopback open: that of `path` where the kernel tells of this user's processes, and
-    /// any of them where it does not, which is in a user namespace as the service's.
+    /// Whether another process has a loopback open: the one at `path` if the kernel shows this user's processes, or any
+    /// loopback if it doesn't, as in a user namespace such as that of the service.
     public static func isOpenElsewhere(_ path: String) -> Bool {
         if !holders(of: path).isEmpty { return true }
-        // All users are mapped outside of namespaces alone (user_namespaces(7)).
+        // Only outside of user namespaces, all users are mapped (user_namespaces(7)).
         guard let users = firstLine(ofFile: "/proc/self/uid_map"), !users.contains("\(UInt32.max)") else {
             return false
         }
         return loopbackOpeningsElsewhere > 0
     }
 
-    /// How often other processes have this node open, as far as that can be known. Sandboxed browsers hide what they have
-    /// open; where there is no other loopback, the module's own count tells.
+    /// The number of times other processes have this node open, as far as that is known. Sandboxed browsers hide their
+    /// open files; if there is no other loopback, the use count of the module is used instead.
     static func openingsElsewhere(of path: String) -> Int {
         let known = holders(of: path).count
         if known > 0 { return known }
@@ -136,9 +138,9 @@ extension Device {
         return nodes.count(where: isLoopback) == 1 ? loopbackOpeningsElsewhere : 0
     }
 
-    /// How often other processes have any loopback open.
+    /// The number of times other processes have any loopback open.
     static var loopbackOpeningsElsewhere: Int {
-        // The module is held once for each opening, ours included.
+        // Every open file, ours included, holds a reference to the module.
         let openings = firstLine(ofFile: "/sys/module/v4l2loopback/refcnt").flatMap { Int($0) } ?? 0
         let own = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         let loopbacks = own.count { descriptor in
@@ -149,17 +151,18 @@ extension Device {
         return max(0, openings - loopbacks)
     }
 
-    /// v4l2loopback alone has this file.
+    /// Whether the driver is v4l2loopback, which alone has this file.
     static func isLoopback(node: String) -> Bool {
         FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(node)/max_openers")
     }
 
-    /// The buffers that a loopback keeps; nil for other devices.
+    /// The number of buffers of a loopback; nil for other devices.
     public var bufferCount: Int? {
         firstLine(ofFile: "/sys/class/video4linux/\(Self.node(of: path))/buffers").flatMap { Int($0) }
     }
 
-    /// What the node offers (VIDIOC_ENUM_FMT and below). Where it names no sizes, none is offered.
+    /// The offered formats, sizes and rates (VIDIOC_ENUM_FMT, VIDIOC_ENUM_FRAMESIZES, VIDIOC_ENUM_FRAMEINTERVALS). A
+    /// format for which the driver names no sizes is left out.
     public func offers(for direction: Direction) -> [Offer] {
         formats(for: direction).flatMap { format in
             sizes(of: format).map { size in
@@ -170,7 +173,7 @@ extension Device {
         }
     }
 
-    // Drivers that never say "no more" are cut off here.
+    // The most items enumerated, for drivers that never end a list.
     private static let mostItems: UInt32 = 256
 
     /// Pixel formats in the driver's order (VIDIOC_ENUM_FMT).

@@ -3,21 +3,23 @@ import FoundationEssentials
 import Frames
 import Glibc
 
-/// Keeps this user's other processes from writing to the same loopback: old drivers let two writers mix their frames.
+/// A lock that keeps this user's other processes from writing to the same loopback: old drivers let two writers mix
+/// their frames.
 ///
-/// The kernel releases it when the process and its guard end, however they end.
+/// The kernel releases the lock when the process and its guard have ended, whatever ended them.
 public struct DeviceLock: ~Copyable {
     private let lock: FileLock
 
-    /// For the guard, which holds it a moment longer.
+    /// The lock file's descriptor, for the guard, which holds the lock a moment longer.
     public var descriptor: CInt { lock.descriptor }
 
-    /// Milliseconds in which the guard of a writer that crashed is done with the device.
+    /// Milliseconds within which the guard of a crashed writer is done with the device.
     private static let patience = 1500
 
+    /// Locks a device.
     /// - Parameters:
-    ///   - device: the node; its last component names the lock.
-    ///   - folder: where lock files lie, see `runtimeFolder`.
+    ///   - device: the path of the node; its last component names the lock.
+    ///   - folder: the folder of the lock files, see `runtimeFolder`.
     /// - Throws: `Problem` of kind `busy` that names the holder, or `system`.
     public init(device: String, folder: String) throws(Problem) {
         let path = "\(folder)/\(Device.node(of: device)).lock"
@@ -37,9 +39,9 @@ public struct DeviceLock: ~Copyable {
         }
     }
 
-    /// The folder for locks and sockets, made where it is missing: `$XDG_RUNTIME_DIR/guise`, `/run/user/UID/guise` or
+    /// The folder for locks and sockets, created if missing: `$XDG_RUNTIME_DIR/guise`, `/run/user/UID/guise` or
     /// `/tmp/guise-UID`.
-    /// - Throws: `Problem` of kind `system` where none can be made that belongs to this user alone.
+    /// - Throws: `Problem` of kind `system` if there is no such folder of this user and none can be created.
     public static func runtimeFolder(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(Problem) -> String {

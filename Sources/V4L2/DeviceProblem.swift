@@ -3,10 +3,10 @@ import Frames
 import Glibc
 
 extension Device {
-    /// What an error's number means on this device, in words with the fix.
+    /// The `Problem` for an `errno` on this device, with its fix.
     public func problem(_ code: CInt, _ what: String) -> Problem { Self.problem(code, what, path: path) }
 
-    /// - Parameter opening: the node has not been open yet, so that "no such device" means that none is there.
+    /// - Parameter opening: whether the node was being opened: "no such device" then means that there never was one.
     static func problem(_ code: CInt, _ what: String, path: String, opening: Bool = false) -> Problem {
         switch code {
         case EBUSY:
@@ -30,7 +30,7 @@ extension Device {
     }
 
     /// The other programs that have a node open, as far as this user may see: "firefox (1234)".
-    /// - Parameter processes: where the kernel shows them.
+    /// - Parameter processes: the mount point of procfs.
     public static func holders(of path: String, processes: String = "/proc") -> [String] {
         let files = FileManager.default
         let node = node(of: path)
@@ -48,7 +48,7 @@ extension Device {
 }
 
 extension Device {
-    /// The kernel's name of a node, "video0", also where `path` is a link such as those in /dev/v4l/by-id.
+    /// The kernel's name of a node, such as "video0". `path` may be a link such as those in /dev/v4l/by-id.
     public static func node(of path: String) -> String {
         let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) ?? path
         return target.split(separator: "/").last.map(String.init) ?? target

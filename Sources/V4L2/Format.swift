@@ -1,15 +1,15 @@
 import CLinux
 import Frames
 
-/// A pixel format's name in V4L2: four characters, the first in the lowest byte.
+/// A V4L2 pixel format code: four characters, the first in the lowest byte.
 public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// V4L2_PIX_FMT_...
+    /// The value of V4L2_PIX_FMT_...
     public let rawValue: UInt32
 
-    /// V4L2's number of a format.
+    /// A code by its value.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Missing characters are blanks, further ones are left out.
+    /// A code by its name; missing characters become spaces, additional ones are ignored.
     public init(_ name: String) {
         var value: UInt32 = 0
         let codes = Array(name.utf8.prefix(4))
@@ -17,10 +17,10 @@ public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringL
         rawValue = value
     }
 
-    /// "YUYV".
+    /// A code by its name: "YUYV".
     public init(stringLiteral name: String) { self.init(name) }
 
-    /// "YUYV"; bytes that do not print are shown as dots.
+    /// The name: "YUYV"; unprintable bytes are shown as dots.
     public var description: String {
         // The highest bit marks big-endian variants.
         let codes = (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (8 * UInt32($0))) & 0x7f }
@@ -30,7 +30,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringL
 }
 
 extension FourCC {
-    /// The frame format whose samples lie just so; nil where there is none.
+    /// The frame format with the same memory layout; nil if there is none.
     public var pixelFormat: PixelFormat? {
         switch self {
         case "YUYV": .yuyv
@@ -43,10 +43,10 @@ extension FourCC {
         }
     }
 
-    /// True for frames that are JPEG pictures.
+    /// Whether frames are JPEG pictures.
     public var isJPEG: Bool { self == "MJPG" || self == "JPEG" }
 
-    /// V4L2's name of a frame format; nil where it has none.
+    /// The V4L2 code of a frame format; nil if it has none.
     public init?(_ format: PixelFormat) {
         switch format {
         case .yuyv: self = "YUYV"
@@ -60,20 +60,20 @@ extension FourCC {
     }
 }
 
-/// What a stream was set to: the driver's answer to VIDIOC_S_FMT.
+/// The format of a stream: the driver's answer to VIDIOC_S_FMT.
 public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
-    /// The format of its frames.
+    /// The pixel format.
     public var fourCC: FourCC
-    /// Pixels.
+    /// The width in pixels.
     public var width: Int
-    /// Pixels.
+    /// The height in pixels.
     public var height: Int
     /// Bytes from one row of the first plane to the next; 0 in compressed formats.
     public var bytesPerLine: Int
-    /// What its sample values mean.
+    /// The range of the sample values.
     public var range: ColorRange
 
-    /// A format as a driver would grant it.
+    /// A format as a driver could grant it.
     public init(fourCC: FourCC, width: Int, height: Int, bytesPerLine: Int = 0, range: ColorRange = .limited) {
         (self.fourCC, self.width, self.height) = (fourCC, width, height)
         (self.bytesPerLine, self.range) = (bytesPerLine, range)
@@ -90,13 +90,14 @@ public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
             range: full || (unsaid && jpeg) || fourCC.isJPEG ? .full : .limited)
     }
 
-    /// Where the samples lie; nil where the format is not one of ours, or cannot be what the driver says it is.
+    /// The layout of the frames; nil if the pixel format is not supported directly, or the driver's numbers are
+    /// inconsistent.
     public var layout: FrameLayout? {
         let limit = 16384
         guard let format = fourCC.pixelFormat, (1...limit).contains(width), (1...limit).contains(height),
             (0...8 * limit).contains(bytesPerLine)
         else { return nil }
-        // Drivers disagree on where the planes of odd sizes begin.
+        // Drivers disagree about the position of the planes for odd sizes.
         let shift = format.chromaShift
         guard shift.x == 0 || width % 2 == 0, shift.y == 0 || height % 2 == 0 else { return nil }
         let layout = FrameLayout(
@@ -105,6 +106,6 @@ public struct StreamFormat: Equatable, Sendable, CustomStringConvertible {
         return bytesPerLine == 0 || layout.planes[0].stride == bytesPerLine ? layout : nil
     }
 
-    /// "YUYV 1280x720".
+    /// The pixel format and size: "YUYV 1280x720".
     public var description: String { "\(fourCC) \(width)x\(height)" }
 }

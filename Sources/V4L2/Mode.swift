@@ -1,20 +1,20 @@
 import Frames
 
-/// What a device offers in one format: one size or a range of sizes, and the rates there.
+/// A device's offer in one pixel format: one size or a range of sizes, and the frame rates there.
 public struct Offer: Equatable, Sendable, CustomStringConvertible {
-    /// Pixels, from `least` to `most` in steps.
+    /// A width or height in pixels, from `least` to `most` in steps.
     public struct Extent: Equatable, Sendable {
-        /// Pixels.
+        /// The smallest value, pixels.
         public var least: Int
-        /// Pixels.
+        /// The largest value, pixels.
         public var most: Int
-        /// Pixels from one size to the next.
+        /// The step from one value to the next, pixels.
         public var step: Int
 
-        /// One size alone.
+        /// A single value.
         public init(_ value: Int) { self.init(least: value, most: value) }
 
-        /// A range of sizes; a range that ends before it begins is one size.
+        /// A range of values. If `most` is less than `least`, it is the single value `least`.
         public init(least: Int, most: Int, step: Int = 1) {
             (self.least, self.most, self.step) = (least, max(least, most), max(1, step))
         }
@@ -26,10 +26,13 @@ public struct Offer: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Frames per second.
+    /// Frame rates, in frames per second.
     public enum Rates: Equatable, Sendable {
+        /// Single rates.
         case listed([Double])
+        /// All rates from the first to the second one.
         case between(Double, Double)
+        /// The driver names no rates.
         case unknown
 
         func nearest(to wanted: Double) -> Double? {
@@ -41,21 +44,21 @@ public struct Offer: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// V4L2's name of the format.
+    /// The pixel format.
     public var fourCC: FourCC
-    /// Pixels.
+    /// The offered widths, pixels.
     public var width: Extent
-    /// Pixels.
+    /// The offered heights, pixels.
     public var height: Extent
-    /// What is offered at the largest size.
+    /// The frame rates at the largest size.
     public var rates: Rates
 
-    /// An offer as the driver names it.
+    /// An offer by its parts.
     public init(fourCC: FourCC, width: Extent, height: Extent, rates: Rates) {
         (self.fourCC, self.width, self.height, self.rates) = (fourCC, width, height, rates)
     }
 
-    /// "640x480 at 30, 15 fps"; the format's name is left to the list that this stands in.
+    /// The size and rates: "640x480 at 30, 15 fps", without the pixel format.
     public var description: String {
         let least = "\(width.least)x\(height.least)"
         let most = "\(width.most)x\(height.most)"
@@ -68,32 +71,32 @@ public struct Offer: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// "30" or "12.5".
+/// A frame rate with at most one decimal: "30" or "12.5".
 public func rateText(_ rate: Double) -> String {
     let tenths = (rate * 10).rounded() / 10
     return tenths == tenths.rounded() && abs(tenths) < 1e9 ? "\(Int(tenths))" : "\(tenths)"
 }
 
-/// A format, a size and a rate to ask a camera for.
+/// A pixel format, size and frame rate to request from a camera.
 public struct Mode: Equatable, Sendable {
-    /// V4L2's name of the format.
+    /// The pixel format.
     public var fourCC: FourCC
-    /// Pixels.
+    /// The width in pixels.
     public var width: Int
-    /// Pixels.
+    /// The height in pixels.
     public var height: Int
-    /// Frames per second; nil where the device does not say.
+    /// Frames per second; nil if the driver names no rates.
     public var rate: Double?
 
-    /// A mode; `rate` is nil where the driver names none.
+    /// A mode by its parts.
     public init(fourCC: FourCC, width: Int, height: Int, rate: Double?) {
         (self.fourCC, self.width, self.height, self.rate) = (fourCC, width, height, rate)
     }
 
-    /// The offer nearest to the wanted size and rate; among equals the cheapest to process. Nil where none is usable.
+    /// The mode nearest to the given size and rate; among equals the cheapest to process. Nil if no offer is usable.
     ///
-    /// Size and rate weigh alike, each as a share of what is wanted; too little of either is worse than too much,
-    /// which costs only work.
+    /// Size and rate have equal weight, each relative to what is wanted. Too little of either is worse than too much,
+    /// which only costs work.
     public static func nearest(in offers: [Offer], width: Int, height: Int, rate: Double) -> Mode? {
         var best: (mode: Mode, distance: Double, cost: Int)?
         for offer in offers {
@@ -101,12 +104,12 @@ public struct Mode: Equatable, Sendable {
             let mode = Mode(
                 fourCC: offer.fourCC, width: offer.width.nearest(to: width), height: offer.height.nearest(to: height),
                 rate: offer.rates.nearest(to: rate))
-            // Packed and subsampled formats of odd size have no agreed layout.
+            // There is no agreed memory layout for packed and subsampled formats of odd size.
             guard mode.width > 0, mode.height > 0, mode.width % 2 == 0, mode.height % 2 == 0 else { continue }
             var distance = distance(Double(mode.width), from: Double(width))
             distance += Self.distance(Double(mode.height), from: Double(height))
             distance += mode.rate.map { Self.distance($0, from: rate) } ?? 0
-            // Infrared cameras send grey; they are taken only where nothing else is there.
+            // Infrared cameras only offer grey; they are a last resort.
             distance += mode.fourCC == "GREY" ? 100 : 0
             if let best, (best.distance, best.cost) <= (distance, cost) { continue }
             best = (mode, distance, cost)
@@ -114,21 +117,22 @@ public struct Mode: Equatable, Sendable {
         return best?.mode
     }
 
-    /// How far a value is from the wanted one, as a share of it; 29.97 is as good as 30.
+    /// The relative distance of a value from the wanted one. A difference below 1 % counts as 0 (29.97 is as good as
+    /// 30), and too large values count half.
     static func distance(_ value: Double, from wanted: Double) -> Double {
         let share = (value - wanted) / max(wanted, 1)
         return abs(share) < 0.01 ? 0 : share < 0 ? -share : share / 2
     }
 
-    /// Work per frame: 0 used as it is, 1 decoded, 2 converted; nil: not usable.
+    /// The work per frame: 0 used directly, 1 decoded, 2 converted; nil if the format is not usable.
     public static func cost(of fourCC: FourCC) -> Int? {
         if fourCC.pixelFormat != nil { return 0 }
         if fourCC.isJPEG { return 1 }
         return convertible[fourCC] != nil ? 2 : nil
     }
 
-    /// What libv4lconvert 1.22 turns into planar 4:2:0 (its `supported_src_pixfmts`), and the bytes that a pixel takes
-    /// in a row of the first plane; 0 for what is compressed.
+    /// The formats that libv4lconvert 1.22 converts to planar 4:2:0 (its `supported_src_pixfmts`), with the bytes per
+    /// pixel in a row of the first plane; 0 for compressed formats.
     public static let convertible: [FourCC: Int] = [
         "RGB3": 3, "BGR3": 3, "RGB4": 4, "BGR4": 4, "BX24": 4, "BA24": 4, "XR24": 4, "AR24": 4, "RGBP": 2,
         "YV12": 1, "YVYU": 2, "NV16": 1, "NV61": 1, "BA81": 1, "GBRG": 1, "GRBG": 1, "RGGB": 1, "Y16": 2,

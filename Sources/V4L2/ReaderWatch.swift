@@ -2,36 +2,38 @@ import CLinux
 import Frames
 import Glibc
 
-/// Where to hear that a loopback's readers came or went.
+/// A descriptor to poll for changes of a loopback's readers.
 public struct ReaderEvents: Sendable {
-    /// To be polled for `events`.
+    /// The descriptor to poll for `events`.
     public let descriptor: CInt
+    /// The events of poll(2).
     public let events: Int16
-    /// Somebody may have come: worth asking again in a twentieth of a second.
+    /// Whether there may be a new reader, so that the state should be checked again in a twentieth of a second.
     public let isUnsure: Bool
 }
 
-/// Knows whether somebody reads a loopback, so that the camera need not be on while nobody does.
+/// Detects whether anybody reads a loopback, so that the camera can be off while nobody does.
 ///
-/// From 0.13 the driver tells its writer: V4L2_EVENT_PRI_CLIENT_USAGE, when a reader starts or ends its stream, and not
-/// when it merely lists cameras. Patched 0.12 have the same under an older number. Others are watched from outside:
-/// who opens and closes the node (inotify), which needs patience, for programs open it only to look.
+/// From version 0.13 the driver notifies its writer (V4L2_EVENT_PRI_CLIENT_USAGE) when a reader starts or stops
+/// streaming, but not when a program only lists cameras. Patched 0.12 drivers have the same event with an older number.
+/// With other drivers, inotify reports who opens and closes the node; that takes patience, since programs also open it
+/// only to query it.
 public struct ReaderWatch: ~Copyable {
     private enum Mechanism {
-        /// The event's number.
+        /// The number of the driver's event.
         case event(UInt32)
         /// The inotify descriptor.
         case opens(CInt)
-        /// The system refused both.
+        /// Neither is available.
         case none
     }
 
     private let mechanism: Mechanism
-    /// The writer's own.
+    /// The writer's descriptor of the loopback.
     private let device: CInt
-    /// Openings of the node by others.
+    /// The number of times others have the node open.
     private var count = 0
-    /// Nanoseconds: since when the node has been open, or not, as far as is known.
+    /// The time of the last change between open and not open, as far as is known; nanoseconds.
     private var changed: UInt64 = 0
     private var asked: UInt64 = 0
     private var isRead = false
@@ -40,12 +42,13 @@ public struct ReaderWatch: ~Copyable {
     private static let usage: UInt32 = 0x10E0_0001
     /// v4l2-relayd's patch for 0.12: V4L2_EVENT_PRIVATE_START.
     private static let oldUsage: UInt32 = 0x0800_0000
-    /// Milliseconds that a node must stay open before that counts: some programs open it four times in three seconds, only
-    /// to ask what it is. A camera has half a second to open.
+    /// Milliseconds that a node must stay open before that counts as reading: some programs open it four times in three
+    /// seconds, only to query it. It is part of the half second within which the camera should be open.
     private static let patience: UInt64 = 200
-    /// Events get lost: the state is asked for anew so often, milliseconds.
+    /// Milliseconds between queries of the state, since events get lost.
     private static let renewal: UInt64 = 5000
 
+    /// Starts to watch a loopback.
     /// - Parameter device: the loopback that is written to; must outlive the watch.
     public init(_ device: borrowing Device) {
         self.device = device.descriptor
@@ -57,7 +60,7 @@ public struct ReaderWatch: ~Copyable {
         let events = UInt32(IN_OPEN) | UInt32(IN_CLOSE_WRITE) | UInt32(IN_CLOSE_NOWRITE)
         if unsafe inotify >= 0 && inotify_add_watch(inotify, device.path, events) >= 0 {
             mechanism = .opens(inotify)
-            // Whoever read from the daemon before this one still does.
+            // A reader may have the node open since a previous run of the daemon.
             count = Device.openingsElsewhere(of: device.path)
         } else {
             close(inotify)
@@ -67,10 +70,10 @@ public struct ReaderWatch: ~Copyable {
 
     deinit { if case .opens(let inotify) = mechanism { close(inotify) } }
 
-    /// What to poll for, so that news is heard at once.
+    /// The descriptor and events to poll, so that changes are noticed at once; nil if changes cannot be detected.
     public var events: ReaderEvents? {
         switch mechanism {
-        // An event makes the writer's descriptor "exceptional".
+        // An event is reported as an exceptional condition (POLLPRI) of the writer's descriptor.
         case .event: ReaderEvents(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
         case .opens(let inotify):
             ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
@@ -78,13 +81,13 @@ public struct ReaderWatch: ~Copyable {
         }
     }
 
-    /// Whether somebody reads; nil where that cannot be known.
-    /// - Parameter now: nanoseconds of the monotonic clock.
+    /// Whether anybody reads; nil if that cannot be detected.
+    /// - Parameter now: the time on the monotonic clock, nanoseconds.
     public mutating func isRead(at now: UInt64) -> Bool? {
         switch mechanism {
         case .event(let number):
             if isDue(at: now) {
-                // Subscribed anew it tells the state: on the same descriptor only after it was given up.
+                // A new subscription reports the state, but only after the old one was cancelled.
                 _ = Self.unsubscribe(device, number)
                 _ = Self.subscribe(device, number)
             }
@@ -94,14 +97,14 @@ public struct ReaderWatch: ~Copyable {
             count = max(0, count + Self.opened(inotify))
             if count > 0, isDue(at: now), Device.loopbackOpeningsElsewhere == 0 { count = 0 }
             if (count > 0) != (before > 0) { changed = now }
-            // Who goes away is gone; who comes must stay.
+            // Closing counts at once; opening counts only after a while.
             if count == 0 { isRead = false } else if now - changed > Self.patience * 1_000_000 { isRead = true }
         case .none: return nil
         }
         return isRead
     }
 
-    /// Whether the state is to be asked for anew: once each time it is.
+    /// Whether the state is due to be queried again; true once per period.
     private mutating func isDue(at now: UInt64) -> Bool {
         guard now - asked > Self.renewal * 1_000_000 else { return false }
         asked = now
@@ -120,7 +123,7 @@ public struct ReaderWatch: ~Copyable {
         return Device.control(device, clinux_unsubscribe_event, &subscription) == 0
     }
 
-    /// The number of readers that the next event tells; nil where there is none.
+    /// The number of readers in the next pending event; nil if there is none.
     private static func next(_ device: CInt, _ number: UInt32) -> UInt32? {
         while true {
             var event = v4l2_event()
@@ -131,10 +134,10 @@ public struct ReaderWatch: ~Copyable {
         }
     }
 
-    /// Openings less closings since the last call.
+    /// The number of openings minus closings since the last call.
     private static func opened(_ inotify: CInt) -> Int {
         var balance = 0
-        // struct inotify_event: a watch of a file itself names none, so that each is four words: watch, mask, cookie, 0.
+        // struct inotify_event without a name, since the watch is on a file: four words (watch, mask, cookie, 0).
         var words = [256 of UInt32](repeating: 0)
         var span = words.mutableSpan
         while true {

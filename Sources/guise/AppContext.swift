@@ -3,14 +3,18 @@ import Foundation
 import Frames
 import Track
 
-/// What every command that looks at faces needs: the files, the tracker, the masks.
+/// The shared setup of all commands that process faces: paths, configuration, tracker and masks.
 struct AppContext {
     let paths: Paths
-    /// With the text that it was read from.
+    /// The configuration, with the text that it was read from.
     let read: ConfigurationText
     var configuration: Configuration { read.value }
 
-    /// - Parameter paths: nil: this user's.
+    /// Loads the configuration.
+    /// - Parameters:
+    ///   - configuration: the configuration file; nil for the default one.
+    ///   - paths: the folders; nil for this user's.
+    /// - Throws: `Problem` if the configuration is invalid or Guise's own files are missing.
     init(configuration path: String? = nil, paths: Paths? = nil) throws {
         let paths = try paths ?? Paths()
         self.paths = paths
@@ -19,7 +23,8 @@ struct AppContext {
 
     var library: MaskLibrary { MaskLibrary(searchPaths: paths.masks) }
 
-    /// - Throws: `Problem` where cascades are missing or damaged.
+    /// Creates a tracker with the configured settings.
+    /// - Throws: `Problem` if cascades are missing or damaged.
     func tracker() throws -> Tracker {
         let catalog = try CascadeCatalog(folder: paths.cascades)
         let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
@@ -29,15 +34,14 @@ struct AppContext {
             detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: configuration.faces)
     }
 
-    /// The masks in the given order, loaded. One that is broken is told on standard error and left out, unless none is
-    /// left.
+    /// Loads masks in the given order. A broken mask is reported on standard error and skipped, unless no mask is left.
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
             searchPaths: paths.masks, target: ArtTarget(layout), selections: selections,
             log: { log("guise: \($0)", .warning) })
     }
 
-    /// The same for commands that need no more than the masks.
+    /// Loads masks for commands that do not reload them later.
     func masks(_ selections: [MaskSelection], for layout: FrameLayout) throws -> [Mask] {
         try maskLoader(selections, for: layout).masks
     }

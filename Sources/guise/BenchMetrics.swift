@@ -1,18 +1,18 @@
 import Foundation
 
-/// What frames cost. All room is taken at the start: measuring allocates nothing.
+/// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.
 struct BenchMetrics {
     private static let stages = ["luma, search", "landmarks", "fit to output", "compose", "copy to output"]
-    /// Summed frame by frame: a percentile of sums is no sum of percentiles.
+    /// Stages that are summed for each frame, because the percentile of a sum is not the sum of percentiles.
     private static let sums = ["tracking", "whole frame"]
 
-    /// Frames measured so far.
+    /// The number of frames measured so far.
     private(set) var count = 0
-    /// One row a stage, then those of `sums`; milliseconds.
+    /// The CPU times in milliseconds: one row for each stage, followed by those of `sums`.
     private var samples: [[Double]]
-    /// As `PrivacyGate.coveredShare`.
+    /// The covered share of each frame, from `PrivacyGate.coveredShare`.
     private var covered: [Float] = []
-    /// Of the warm frames.
+    /// The number of allocations of each frame after the warm-up.
     private var allocations: [UInt64] = []
 
     init(frames: Int) {
@@ -21,10 +21,12 @@ struct BenchMetrics {
         allocations.reserveCapacity(frames)
     }
 
+    /// Adds a frame.
     /// - Parameters:
-    ///   - copy: nanoseconds.
-    ///   - covered: as `PrivacyGate.coveredShare`.
-    ///   - allocations: of the frame; nil while it is not warm.
+    ///   - cost: the CPU times of the pipeline's stages.
+    ///   - copy: the CPU time of the copy to the output, in nanoseconds.
+    ///   - covered: the frame's `PrivacyGate.coveredShare`.
+    ///   - allocations: the frame's number of allocations; nil during the warm-up.
     mutating func add(_ cost: Pipeline.Cost, copy: UInt64, covered: Float, allocations: UInt64?) {
         self.covered.append(covered)
         var whole = 0.0
@@ -44,8 +46,8 @@ struct BenchMetrics {
         if let allocations { self.allocations.append(allocations) }
     }
 
-    /// One JSON object on one line: `frames`, by the names of the table `milliseconds`, and of each frame the part that is
-    /// `covered` beside what masks cover: 1 where it must not be shown.
+    /// The results as one line of JSON: the number of `frames`, the table `milliseconds`, and for each frame the share
+    /// `covered` in addition to the masks, which is 1 for a frame that must not be shown.
     func json() -> String {
         let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
         return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}, "
@@ -59,15 +61,15 @@ struct BenchMetrics {
             print(String(format: "compose / copy to output: %.2f (medians)", compose / copy))
         }
         guard !allocations.isEmpty else {
-            print("allocations per frame: not known, the frames were too few to be warm")
+            print("allocations per frame: unknown, too few frames for the warm-up")
             return
         }
         let busy = allocations.count { $0 > 0 }
         let total = allocations.reduce(0, +)
         print(
             String(format: "allocations per frame: %.2f", Double(total) / Double(allocations.count))
-                + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); every call of "
-                + "malloc and its kin by the frame loop's thread is counted, see Sources/CAllocations)")
+                + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); calls of "
+                + "malloc and related functions by the frame loop's thread are counted, see Sources/CAllocations)")
     }
 
     private static func line(_ name: String, _ row: [Double]) -> String {
@@ -75,7 +77,7 @@ struct BenchMetrics {
         return name.padding(toLength: 20, withPad: " ", startingAt: 0) + columns.joined(separator: " ")
     }
 
-    /// A row's percentiles, and `each` frame's figure in the order of frames.
+    /// A row's percentiles, and the value of `each` frame in order.
     private static func json(_ row: [Double]) -> String {
         let named = zip(["median", "p95", "p99", "worst"], percentiles(row)).map { "\"\($0)\": \(number($1))" }
         let each = row.map(number).joined(separator: ", ")
@@ -84,7 +86,7 @@ struct BenchMetrics {
 
     private static func number(_ milliseconds: Double) -> String { String(format: "%.4f", milliseconds) }
 
-    /// Median, 95th, 99th, worst.
+    /// The median, 95th and 99th percentile, and the maximum.
     private static func percentiles(_ row: [Double]) -> [Double] {
         let sorted = row.sorted()
         return [0.5, 0.95, 0.99, 1].map { rank(sorted, $0) ?? .nan }

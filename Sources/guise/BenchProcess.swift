@@ -2,15 +2,15 @@ import Foundation
 import Frames
 import Glibc
 
-/// How long the process took to its first masked frame, and on what.
+/// The time from the start of the process to the first masked frame, with the steps on the way.
 struct BenchStart {
-    /// When the process began, nanoseconds of the clock that runs since the machine's start; nil: unknown.
+    /// The start of the process, in nanoseconds of the boot-time clock; nil if unknown.
     private let began: UInt64?
     private var notes: [(what: String, at: UInt64)] = []
     private var isOver = false
 
     init() {
-        // Field 22 of /proc/self/stat (proc(5)), in ticks; the second field, in brackets, may hold blanks.
+        // Field 22 of /proc/self/stat (proc(5)), in ticks. The second field, in parentheses, may contain spaces.
         let fields = procText("stat").split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = fields.count > 19 ? UInt64(fields[19]) : nil
         began = ticks.map { $0 * (1_000_000_000 / UInt64(max(1, sysconf(CInt(_SC_CLK_TCK))))) }
@@ -22,7 +22,7 @@ struct BenchStart {
         notes.append((what, UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)))
     }
 
-    /// Notes the first time; the rest is passed over.
+    /// Notes a step the first time that it is called; later calls are ignored.
     mutating func end(_ what: String) {
         guard !isOver else { return }
         isOver = true
@@ -32,18 +32,18 @@ struct BenchStart {
     func report() {
         guard let began else { return }
         let words = notes.map { $0.what + String(format: " %.2f s", Double($0.at &- began) / 1e9) }
-        print("since the process began: " + words.joined(separator: ", ") + (isOver ? "" : ", no face at all"))
+        print("since the start of the process: " + words.joined(separator: ", ") + (isOver ? "" : ", no face found"))
     }
 }
 
-/// Resident memory now, in bytes.
+/// The current resident memory in bytes.
 func residentBytes() -> Int {
     // Field 2 of /proc/self/statm (proc(5)), in pages.
     let pages = procText("statm").split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     return pages * sysconf(CInt(_SC_PAGESIZE))
 }
 
-/// Resident memory now and at its most, in MB (10^6 bytes).
+/// The current and peak resident memory, in MB (10^6 bytes).
 func residentMemory() -> String {
     let lines = procText("status").split(separator: "\n")
     func megabytes(_ key: String) -> String {
@@ -54,14 +54,14 @@ func residentMemory() -> String {
     return "\(megabytes("VmRSS:")) resident (VmRSS), at most \(megabytes("VmHWM:")) (VmHWM)"
 }
 
-/// Sleeps until a source may have something; one without a descriptor always has.
+/// Waits until a source may have a frame, at most 100 ms. A source without a descriptor always may.
 func waitUntilReadable(_ descriptor: CInt?) {
     guard let descriptor else { return }
     var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     _ = unsafe poll(&polled, 1, 100)
 }
 
-/// What the system says of this process; empty where it says nothing.
+/// The text of a file in /proc/self; empty if it cannot be read.
 private func procText(_ name: String) -> String {
     String(decoding: (try? contents(of: "/proc/self/\(name)")) ?? [], as: UTF8.self)
 }

@@ -3,28 +3,29 @@ import Foundation
 import Frames
 import Synchronization
 
-/// Opens and closes cameras on a thread of its own, for either may take long, and tries again where it fails: after half
-/// a second at first, then less and less often.
+/// Opens and closes cameras on its own thread, because either can take long. It retries after a failure: after half a
+/// second at first, then less often.
 final class CameraController: Sendable {
-    /// What is to be open.
+    /// The source that is to be open.
     struct CameraRequest: Equatable, Sendable {
-        /// What `--source` takes.
+        /// The source, as `--source` takes it.
         var source: String
         var camera: Configuration.Picture
     }
 
     private struct State: ~Copyable {
-        /// Nil: nothing is to be open.
+        /// The requested source; nil if none is to be open.
         var wanted: CameraRequest?
         var ready: (any FrameSource & ~Copyable)?
         var spent: (any FrameSource & ~Copyable)?
-        /// Why the last source ended, or could not be opened.
+        /// The reason that the last source ended, or could not be opened.
         var problem: Problem?
-        /// The same, to be told by the thread: cards are drawn with it, which takes longer than a frame.
+        /// The reason that the last source ended, not yet reported. The thread reports it, because that renders
+        /// placeholders, which takes longer than a frame.
         var unreported: Problem?
-        /// Counts what was wanted.
+        /// The number of requests so far.
         var selection = 0
-        /// The loop has a source, or it waits on the desk.
+        /// True if the frame loop has a source, or one is ready for it.
         var isServed = false
         var isOpen = true
     }
@@ -33,22 +34,27 @@ final class CameraController: Sendable {
     private let wakeEvent: WakeEvent
     private let wake: WakeEvent
     private let state = Mutex(State())
-    /// Whether something is ready, for the loop to know without the desk; set and cleared with it.
+    /// Whether a source is ready. The frame loop reads it without taking the lock; it is set and cleared with `state`
+    /// locked.
     private let isReady = Atomic<Bool>(false)
     private let open: @Sendable (CameraRequest) throws -> any FrameSource & ~Copyable
     private let closing: @Sendable () -> Void
     private let failed: @Sendable (Problem) -> Void
 
-    /// Seconds between tries; the last goes on.
+    /// Seconds between attempts; the last value repeats.
     private static let pauses = [0.5, 0.5, 1, 2, 4]
-    /// A source that lasted so long was no failure of the opening, seconds.
+    /// A source that ended after this many seconds had been opened successfully, so the pauses start from the
+    /// beginning.
     private static let lasting: UInt64 = 10
 
+    /// Starts the thread.
     /// - Parameters:
-    ///   - wake: rung when a source is ready.
-    ///   - clock: by which it waits between tries.
-    ///   - closing: called before a source is closed, on the thread.
-    ///   - failed: is told each new reason, on the thread.
+    ///   - wake: signalled when a source is ready or could not be opened.
+    ///   - clock: the clock for the pauses between attempts.
+    ///   - open: opens a source, on the thread.
+    ///   - closing: called on the thread before a source is closed.
+    ///   - failed: called on the thread with each new reason for a failure.
+    /// - Throws: an error if the wake event cannot be created.
     init(
         wake: WakeEvent, clock: PollClock = .system,
         open: @escaping @Sendable (CameraRequest) throws -> any FrameSource & ~Copyable,
@@ -61,9 +67,9 @@ final class CameraController: Sendable {
         thread.start()
     }
 
-    // MARK: - for the loop
+    // MARK: - for the frame loop
 
-    /// Changes what is to be open. What the loop has it gives back itself.
+    /// Changes the source that is to be open; nil closes it. The frame loop returns the source that it has.
     func request(_ wanted: CameraRequest?) {
         state.withLock { state in
             state.wanted = wanted
@@ -76,14 +82,16 @@ final class CameraController: Sendable {
         wakeEvent.signal()
     }
 
-    /// The source that was opened, once.
+    /// Takes the source that is ready, if there is one.
     func takeSource() -> (any FrameSource & ~Copyable)? {
         guard isReady.exchange(false, ordering: .acquiring) else { return nil }
         return state.withLock { $0.ready.take() }
     }
 
-    /// Takes a source that is done with, to close it beside the loop.
-    /// - Parameter problem: why it ended; it is opened again then. Nil: it is no longer wanted.
+    /// Takes back a source, to close it on the thread.
+    /// - Parameters:
+    ///   - source: the source.
+    ///   - problem: the reason that it ended, after which it is opened again. Nil if it is no longer wanted.
     func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
         var giving: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
@@ -97,7 +105,7 @@ final class CameraController: Sendable {
         wakeEvent.signal()
     }
 
-    /// Why there is no source; nil: it is being opened, or none is wanted.
+    /// The reason that there is no source; nil if one is being opened, or none is wanted.
     var problem: Problem? { state.withLockIfAvailable { $0.problem } ?? nil }
 
     func close() {
@@ -118,19 +126,19 @@ final class CameraController: Sendable {
                 defer { state.unreported = nil }
                 return (state.isServed ? nil : state.wanted, state.isOpen, state.selection, state.unreported)
             }
-            // Outside of the lock.
+            // Outside the lock.
             if spent != nil { closing() }
             Self.close(spent.take())
             if let unreported { failed(unreported) }
             guard isOpen else { return }
-            // What was closed because nobody wanted it is no failure.
+            // A source that was closed on request is not a failure.
             if current != selection { (selection, tries, lastReported, opened) = (current, 0, nil, 0) }
             guard let wanted else {
                 wait(milliseconds: -1)
                 continue
             }
             if opened > 0 {
-                // The one before ended.
+                // The previous source ended.
                 if clock.now() - opened > Self.lasting * 1_000_000_000 { tries = 0 }
                 opened = 0
                 wait(milliseconds: Int(Self.pauses[min(tries, Self.pauses.count - 1)] * 1000))
@@ -146,7 +154,7 @@ final class CameraController: Sendable {
                     state.problem = nil
                     isReady.store(true, ordering: .releasing)
                 }
-                // Somebody wants another by now: this one is closed.
+                // The request has changed meanwhile, so this source is closed.
                 guard fresh == nil else { continue }
                 (opened, lastReported) = (clock.now(), nil)
                 wake.signal()

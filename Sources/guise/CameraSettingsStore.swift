@@ -3,23 +3,25 @@ import Frames
 import Synchronization
 import V4L2
 
-/// Finds a camera again that was unplugged: by its name and place, not by its number, which may be another one's by then.
-/// Its brightness and the like are then what the user had set before; otherwise nobody here touches them.
+/// The identities and control settings of opened cameras. A camera that was unplugged is found again by its name and
+/// location, because its number may belong to another camera by then. Its controls, such as brightness, are restored to
+/// their last values; otherwise Guise does not change them.
 final class CameraSettingsStore: Sendable {
     private struct Known {
         let identity: Camera.Identity
-        /// Where it was last.
+        /// The camera's last device node.
         let path: String
-        /// Another one after it was unplugged: its node was made anew.
+        /// The version of the device node. It differs after the camera was unplugged, because the node is created anew.
         let nodeVersion: FileVersion?
-        /// As they were last seen.
+        /// The control settings when they were last read.
         var settings: [ControlSetting]
     }
 
-    /// By what was asked for.
+    /// The known cameras, by requested source.
     private let known = Mutex<[String: Known]>([:])
 
-    /// - Throws: `missing` where the camera is not there, and what `openSource` throws.
+    /// Opens a source. A camera that was unplugged meanwhile gets its settings back.
+    /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
     func open(_ wanted: CameraController.CameraRequest, _ context: AppContext) throws -> any FrameSource & ~Copyable {
         guard wanted.source == "camera" || wanted.source.hasPrefix("/dev/video") else {
             return try context.openSource(wanted.source, loop: true)
@@ -27,11 +29,11 @@ final class CameraSettingsStore: Sendable {
         var path: String? = wanted.source == "camera" ? nil : wanted.source
         let before = known.withLock { $0[wanted.source] }
         if let identity = before?.identity {
-            // Who wants any camera is given another one; who wants this one waits for it.
+            // A request for any camera may get another one; a request for this camera waits for it.
             guard identity.path != nil || path == nil else {
                 throw Problem(
-                    .missing, "\(identity.card) is not there any more",
-                    fix: "plug it in; it is taken back by itself")
+                    .missing, "\(identity.card) is no longer connected",
+                    fix: "plug it in; it is opened again automatically")
             }
             path = identity.path ?? path
         }
@@ -47,10 +49,11 @@ final class CameraSettingsStore: Sendable {
         return camera
     }
 
-    /// A camera is about to be closed: how it is set may have been changed since it was opened.
+    /// Stores the settings of the known cameras. Called before a camera is closed, because programs may have changed
+    /// its settings.
     func saveSettings() {
         for (source, camera) in known.withLock({ $0 }) where camera.nodeVersion == FileVersion(camera.path) {
-            // One that is gone for good, with its node still there, keeps what was seen before.
+            // If the camera is unplugged but its node still exists, the settings stored before are kept.
             guard let device = try? Device(path: camera.path) else { continue }
             let settings = device.settings
             if !settings.isEmpty { known.withLock { $0[source]?.settings = settings } }

@@ -5,20 +5,21 @@ import Privacy
 import Publish
 import Synchronization
 
-/// Pictures and recordings that were asked for, written beside the frame loop; and where they lie, for the page.
+/// The photos and videos saved on request. Photos are written by threads beside the frame loop. The page finds the
+/// files by name.
 final class CaptureStore: Sendable {
-    /// By name, in the order in which they were made.
+    /// The saved files, oldest first.
     private let made = Mutex<[(name: String, path: String)]>([])
 
-    /// So many are kept in mind.
+    /// The number of files that are remembered.
     private static let most = 200
 
-    // MARK: - what was made
+    // MARK: - saved files
 
-    /// Where that picture or recording lies; nil for what this daemon did not make.
+    /// The path of a photo or video; nil if this daemon did not save one of that name.
     func path(of name: String) -> String? { made.withLock { $0.last { $0.name == name }?.path } }
 
-    /// Keeps a file in mind.
+    /// Remembers a file.
     /// - Returns: the name by which the page finds it.
     func add(_ path: String) -> String {
         let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
@@ -30,19 +31,19 @@ final class CaptureStore: Sendable {
         return name
     }
 
-    // MARK: - snapshots
+    // MARK: - photos
 
-    /// A picture that somebody wants.
+    /// A request for a photo.
     struct CaptureRequest: Sendable {
         let path: String
-        /// What a PNG says of itself.
+        /// Texts to embed in a PNG.
         let texts: [(keyword: String, text: String)]
-        /// Becomes a file of its own beside the picture.
+        /// The text of a note file beside the photo; nil for none.
         let note: String?
         let reply: @Sendable (Result<JSON, any Error>) -> Void
     }
 
-    /// Copies a frame for all who want it. The copy is the one thing that the loop does for a snapshot.
+    /// Copies a frame for all requests. The copy is the only work that the frame loop does for a photo.
     func capture(_ captureRequests: [CaptureRequest], _ frame: borrowing PublishableFrame) {
         for request in captureRequests {
             var copy = PublishableCopy(frame.layout)
@@ -66,7 +67,7 @@ final class CaptureStore: Sendable {
         }
     }
 
-    /// One frame on its way to a thread.
+    /// A frame on its way to a thread.
     private final class Picture: Sendable {
         private let copy: PublishableCopy
 
@@ -81,7 +82,7 @@ final class CaptureStore: Sendable {
         }
     }
 
-    /// Nothing for what is no PNG.
+    /// Embeds texts in a PNG. Does nothing for other files.
     private static func add(_ texts: [(keyword: String, text: String)], to path: String) throws {
         guard path.lowercased().hasSuffix(".png"), !texts.isEmpty, let png = try? contents(of: path),
             let more = PNGText.adding(texts, to: png)
@@ -89,23 +90,23 @@ final class CaptureStore: Sendable {
         try writeOwnFile(more, to: path, overwrites: true)
     }
 
-    /// "a.txt" for "a.png".
+    /// The path of the note file: "a.txt" for "a.png".
     private static func notePath(of path: String) -> String {
         (path.lastIndex(of: ".").map { String(path[..<$0]) } ?? path) + ".txt"
     }
 
-    /// The last name that was given, and how often: its file may not be there yet.
+    /// The last name that was returned, and how often, because its file may not exist yet.
     private static let given = Mutex<(name: String, times: Int)>(("", 0))
 
-    /// A new name in the user's pictures or videos: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
-    /// - Throws: `system` where the folder cannot be made.
+    /// A new path in the user's pictures or videos folder: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
+    /// - Throws: `Problem` of kind `system` if the folder cannot be created.
     static func newPath(in kind: String, _ ending: String) throws -> String {
         let home = ProcessInfo.processInfo.environment["HOME"] ?? "/"
         let folder = "\(home)/\(kind)/Guise"
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw Problem(.system, "could not make the folder \(folder)", fix: "name a file in another place")
+            throw Problem(.system, "could not create the folder \(folder)", fix: "name a file in another folder")
         }
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")

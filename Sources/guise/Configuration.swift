@@ -3,53 +3,58 @@ import Frames
 import JSON
 import Track
 
-/// `privacy.onLostFace`.
+/// The values of `privacy.onLostFace`.
 private enum LostFaceSetting: String, CaseIterable {
     case mask, show, cover
 
-    /// Nil: as each mask says.
+    /// The policy for all masks; nil for `mask`: each mask's own policy.
     var value: LostFacePolicy? { LostFacePolicy(rawValue: rawValue) }
 }
 
-/// `config.json`: what `guise run` does where its options say nothing. Every key has a default; a test keeps the file at
-/// the top level, which holds them all, and these in step.
+/// `config.json`: the settings of `guise run` that its options do not override. Every key has a default. A test checks
+/// that the file at the top level of the repository contains all keys with these defaults.
 struct Configuration: Equatable {
+    /// The size and rate of a picture.
     struct Picture: Equatable {
-        /// Pixels.
+        /// The width in pixels.
         var width = 1280
-        /// Pixels.
+        /// The height in pixels.
         var height = 720
-        /// Frames per second.
+        /// The rate in frames per second.
         var rate = 30.0
     }
 
-    /// `auto`, or what `--source` takes.
+    /// The source: `auto`, or a value of `--source`.
     var source = "auto"
-    /// `auto`, or what `--sink` takes.
+    /// The sinks: `auto`, or values of `--sink`.
     var sinks = ["auto"]
+    /// The active masks, the bottom one first.
     var masks = [MaskSelection("santa")]
-    /// What the camera is asked for.
+    /// The requested camera mode.
     var camera = Picture()
-    /// When the camera is open.
+    /// The condition for opening the camera.
     var when = CameraUse.watched
-    /// How the picture is shown.
+    /// The mirroring, rotation, crop and zoom of the picture.
     var view = ViewTransform()
-    /// What every output gets, whatever the camera gives.
+    /// The size and rate of every output, independent of the camera.
     var output = Picture()
+    /// The tracker's settings.
     var faces = Tracker.Settings()
-    /// What is done about a face that is lost; nil: as each mask says.
+    /// The policy for a face that is lost; nil for each mask's own.
     var onLostFace: LostFacePolicy?
-    /// Whether cats' faces are looked for.
+    /// Whether cat faces are detected.
     var cats = true
-    /// Port of the page on 127.0.0.1; 0: any free one.
+    /// The port of the page on 127.0.0.1; 0 for any free one.
     var port = 8787
 
     init() {}
 
-    /// - Throws: `Problem` that names the file, line and key, and what is allowed.
+    /// Parses a configuration file.
+    /// - Throws: `Problem` that names the file, line and key, and the allowed values.
     init(text: [UInt8], file: String) throws { try self.init(JSON(text, file: file), file: file) }
 
-    /// The same for a text that was parsed.
+    /// Reads the configuration from parsed JSON.
+    /// - Throws: `Problem` that names the file, line and key, and the allowed values.
     init(_ json: JSON, file: String) throws {
         var fields = try Fields(json, file: file)
         let standard = Configuration()
@@ -104,7 +109,8 @@ struct Configuration: Equatable {
         return viewTransform
     }
 
-    /// - Parameter step: sizes must be multiples of it; loopbacks take even sizes only.
+    /// Reads a picture's size and rate.
+    /// - Parameter step: the size must be a multiple of it. Loopback devices accept even sizes only.
     private static func picture(_ object: inout Fields, step: Int) throws -> Picture {
         var picture = Picture()
         picture.width = try object.integer("width", in: 64...4096, default: picture.width)
@@ -118,7 +124,7 @@ struct Configuration: Equatable {
 
     // MARK: - writing
 
-    /// All keys with what holds, as a file would have them.
+    /// The configuration with all keys, in the format of the file.
     var json: JSON {
         JSON([
             "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
@@ -130,7 +136,7 @@ struct Configuration: Equatable {
             ]),
             "output": Self.json(output),
             "faces": JSON([
-                // As it was written: a Float has no more than seven digits.
+                // Rounded, because a Float has about seven significant digits.
                 "max": JSON(faces.most), "minSize": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
                 "hold": JSON(faces.hold), "cats": JSON(cats),
             ]),
@@ -145,7 +151,7 @@ struct Configuration: Equatable {
 }
 
 extension MaskSelection {
-    /// A mask as a configuration names it: by its name alone, or with how it is worn.
+    /// Reads a mask from a configuration: its name, opacity and choices.
     init(_ fields: Fields) throws {
         var fields = fields
         self.init(try fields.string("name"))
@@ -154,7 +160,7 @@ extension MaskSelection {
         try fields.finish()
     }
 
-    /// How it is worn. Whose turn it is does not last, and is left out.
+    /// The mask with its opacity and choices. The person slot is temporary and left out.
     var json: JSON {
         let chosen = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
         return JSON([
@@ -162,6 +168,6 @@ extension MaskSelection {
         ])
     }
 
-    /// As a configuration has it: the name alone where it is worn as its author made it.
+    /// The mask for a configuration file: the name alone if nothing differs from the mask's defaults.
     var setting: JSON { opacity == 1 && choices.isEmpty ? JSON(mask) : json }
 }

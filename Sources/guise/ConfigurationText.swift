@@ -2,13 +2,15 @@ import Control
 import Frames
 import JSON
 
-/// A configuration with the text that it was read from, so that one key can be set and all the rest be checked as ever.
+/// A configuration together with the JSON that it was read from, so that a single key can be set and the whole
+/// validated again.
 struct ConfigurationText: Sendable {
-    /// Nil: no file, the defaults.
+    /// The file; nil if there is none, and the defaults apply.
     let file: String?
     private let json: JSON
     let value: Configuration
 
+    /// Parses a configuration.
     /// - Throws: `Problem` that names the file, line and key.
     init(text: [UInt8], file: String) throws {
         try self.init(JSON(text, file: file), file: file)
@@ -19,8 +21,9 @@ struct ConfigurationText: Sendable {
         value = try Configuration(json, file: file ?? "the configuration")
     }
 
-    /// Loads this session's configuration: the named file, else the user's, else the installed one, else the defaults.
-    /// - Throws: `Problem` if the first that exists can't be read: the defaults might show a face that it hides.
+    /// Loads this session's configuration from the named file, or else the user's, the installed one, or the defaults.
+    /// - Throws: `Problem` if the first file that exists cannot be read: falling back to the defaults might show a face
+    ///   that the file hides.
     static func load(named path: String?, paths: Paths) throws -> ConfigurationText {
         guard let file = path ?? paths.configurations.first(where: mayExist) else {
             return try ConfigurationText(JSON([:]), file: nil)
@@ -28,28 +31,30 @@ struct ConfigurationText: Sendable {
         return try ConfigurationText(text: try contents(of: file), file: file)
     }
 
-    /// The text as it is written to a file: the keys that were given or set, no others.
+    /// The text for a file: only the keys that were given or set.
     var text: String { json.pages + "\n" }
 
-    /// The same as if it had been read from another file.
+    /// A copy that belongs to another file.
     func moved(to file: String) -> ConfigurationText { ConfigurationText(json, value, file: file) }
 
     private init(_ json: JSON, _ value: Configuration, file: String) {
         (self.json, self.value, self.file) = (json, value, file)
     }
 
-    /// The same with one key set, and nothing written anywhere.
-    /// - Parameter key: with its path: "faces.max".
-    /// - Throws: `RequestError` that names what is allowed.
+    /// A copy with one key set. Writes no file.
+    /// - Parameters:
+    ///   - key: the key with its path: "faces.max".
+    ///   - new: the value.
+    /// - Throws: `RequestError` that names the allowed values.
     func setting(_ key: String, _ new: JSON) throws -> ConfigurationText {
         let names = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard !names.contains(""), names.count <= 4 else {
-            throw RequestError(.badValue, "'\(brief(key))' is no key; they look like \"faces.max\"")
+            throw RequestError(.badValue, "'\(brief(key))' is not a configuration key; keys look like \"faces.max\"")
         }
         do {
             return try ConfigurationText(json.setting(names[...], new), file: file)
         } catch {
-            // The place in the file is not what was wrong.
+            // Remove the file and line from the message, because the value was not read from the file.
             let words = "\(error)".split(separator: ": ", maxSplits: 1, omittingEmptySubsequences: false)
             throw RequestError(.badValue, words.count > 1 ? String(words[1]) : "\(error)")
         }
@@ -57,7 +62,7 @@ struct ConfigurationText: Sendable {
 }
 
 extension JSON {
-    /// The object with the value at the end of a path of keys.
+    /// A copy with the value at the end of a path of keys replaced. Missing objects are created.
     fileprivate func setting(_ path: ArraySlice<String>, _ new: JSON) -> JSON {
         guard let key = path.first else { return new }
         let inner = (self[key] ?? JSON([:])).setting(path.dropFirst(), new)

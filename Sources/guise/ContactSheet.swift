@@ -4,36 +4,36 @@ import Foundation
 import Frames
 import Track
 
-/// Masks on faces, as one picture: for each mask a row of poses of one face, or of frames of a clip; with one pose, a
-/// grid of masks.
+/// A picture of masks on faces. Each mask has a row with several poses of one face, or several frames of a clip. With
+/// one pose, the sheet is a grid of masks.
 final class ContactSheet {
     private static let views = [
         Pose.View(), Pose.View(roll: -25), Pose.View(roll: 25), Pose.View(isMirrored: true),
         Pose.View(roll: 8, isMirrored: true, width: 18),
     ]
-    /// Poses that a sheet may have at most.
+    /// The maximum number of poses.
     static let mostPoses = 12
-    /// Pixels; cairo writes no taller pictures.
+    /// The maximum height in pixels, given by cairo.
     private static let tallest = 32767
-    /// Pixels below each cell for the name.
+    /// The height in pixels of the name below each cell.
     private static let label = 24
-    /// Masks in a row where each has one pose.
+    /// The number of masks in a row of the grid.
     private static let columns = 6
-    /// Cells are drawn so many times larger and brought down, as a screen does with a video.
+    /// The supersampling factor: cells are drawn this many times larger and scaled down, as a screen does with a video.
     private static let fine = 2
 
     private let context: AppContext
     private let poses: Poses
-    /// Pixels.
+    /// The side of a cell in pixels.
     private let cell: Int
     private let file: String
-    /// What masks are to be loaded for.
+    /// The render target that masks must be loaded for.
     let target: ArtTarget
     private var sheet: RGBAImage
     private let columns: Int
     private var count = 0
 
-    /// A list, for arrays hold no frames.
+    /// A list of poses. Arrays cannot contain noncopyable values.
     private final class Poses {
         private var poses: [Int: Slot] = [:]
         private final class Slot {
@@ -47,12 +47,13 @@ final class ContactSheet {
         }
     }
 
-    /// Finds the faces.
+    /// Finds the faces and creates an empty sheet.
     /// - Parameters:
+    ///   - context: the configuration and the paths.
     ///   - file: a photo or clip.
-    ///   - most: poses for each mask, at most.
-    ///   - masks: how many there will be.
-    /// - Throws: `Problem` where no face is found in it.
+    ///   - most: the maximum number of poses for each mask.
+    ///   - masks: the number of masks.
+    /// - Throws: `Problem` if no face is found in the file, or the sheet would be too tall.
     init(_ context: AppContext, on file: String, poses most: Int, masks: Int) throws {
         (self.context, self.file) = (context, file)
         cell = most == 1 ? 220 : 280
@@ -84,7 +85,7 @@ final class ContactSheet {
         sheet = RGBAImage(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
     }
 
-    /// Adds a mask's row, or its cell where it has one pose.
+    /// Adds a mask: a row, or a cell of the grid.
     func add(_ mask: Mask) throws {
         let first = count
         for pose in 0..<poses.count {
@@ -96,10 +97,11 @@ final class ContactSheet {
         count += 1
     }
 
-    /// - Throws: `system` where the file cannot be written.
+    /// Writes the sheet as a PNG.
+    /// - Throws: `Problem` of kind `system` if the file cannot be written.
     func write(to path: String) throws { try sheet.write(png: path) }
 
-    /// A name below a cell.
+    /// Draws a name below a cell.
     private func write(_ name: String, at x: Int, _ y: Int) {
         var strip = RGBAImage(
             width: cell, height: Self.label, bytes: [UInt8](repeating: 255, count: cell * Self.label * 4))
@@ -127,13 +129,16 @@ final class ContactSheet {
 
     // MARK: - pictures
 
-    /// Lends the pictures of a file, in full range.
-    /// - Parameter choosing: of a number of frames, those to lend.
+    /// Passes pictures of a file to `body`, converted to full range.
+    /// - Parameters:
+    ///   - path: a photo or clip.
+    ///   - body: receives the picture, its time in seconds, and whether the file is a photo.
+    ///   - choosing: chooses the indices of the frames, given the number of frames.
     private static func read(
         _ path: String, _ body: (borrowing FrameView, Double, Bool) throws -> Void, choosing: (Int) -> Set<Int>
     ) throws {
         let isPhoto = try Clip(path: path).isPhoto
-        // Once to count, for few files say how many frames they have.
+        // The frames are counted first, because few files contain their number.
         let all = isPhoto ? 1 : try count(path)
         let chosen = choosing(all)
         var clip = try Clip(path: path)
@@ -165,13 +170,13 @@ final class ContactSheet {
         }
     }
 
-    /// Frames that are spread over a clip. One that shows no face is passed over.
+    /// The indices of frames spread evenly over a clip.
     private static func evenly(of all: Int, at wanted: Int) -> Set<Int> {
         guard all > wanted else { return Set(0..<all) }
         return Set((0..<wanted).map { (2 * $0 + 1) * all / (2 * wanted) })
     }
 
-    /// The mean of four pixels, by JFIF's formulas.
+    /// The mean of four pixels, converted to RGB with the formulas of JFIF.
     private static func color(_ view: borrowing FrameView, _ x: Int, _ y: Int) -> SIMD4<UInt8> {
         var sums = SIMD4<Float>.zero
         for (index, plane) in view.layout.planes.enumerated() {

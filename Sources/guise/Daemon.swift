@@ -11,8 +11,8 @@ import Synchronization
 import Track
 import V4L2
 
-/// Does what clients ask for: the one set of rules for the socket, the command line and the page. The frame loop hears of
-/// it through the board, the masks through the dressing room.
+/// Executes the commands of clients, with the same rules for the socket, the command line and the page. Changes reach
+/// the frame loop through `mailbox`, and masks through `loader`.
 final class Daemon: RequestResponder {
     private let context: AppContext
     private let mailbox: Mailbox
@@ -23,11 +23,11 @@ final class Daemon: RequestResponder {
     private let began = Date()
     private let configuration: Mutex<ConfigurationText>
     private let camera = Mutex<String>("")
-    /// What subscribers were told last.
+    /// The state that was last reported to subscribers.
     private let reported = Mutex(ReportedState())
     private let lines = Mutex<[String]>([])
 
-    /// What was said, so that only what changed is said again.
+    /// The reported state, used to report only changes.
     private struct ReportedState {
         var selections: [MaskSelection] = []
         var loopStatus = LoopStatus()
@@ -47,10 +47,10 @@ final class Daemon: RequestResponder {
         reported.withLock { $0.selections = loader.selections }
     }
 
-    /// What the camera calls itself, or why there is none; told by the keeper's thread.
+    /// Sets the description of the camera, or the reason that there is none. Called from several threads.
     func setCamera(_ description: String) { camera.withLock { $0 = description } }
 
-    /// The same for one that was opened; told to the log where it is another than before.
+    /// Sets the description of a camera that was opened, and logs it if it differs from the last one.
     func cameraOpened(_ description: String) {
         setCamera(description)
         let isNew = lastOpened.withLock { last in
@@ -62,7 +62,7 @@ final class Daemon: RequestResponder {
 
     private let lastOpened = Mutex("")
 
-    /// Tells the log, and those who listen.
+    /// Logs a warning and reports it to subscribers.
     func report(_ line: String) {
         log("guise: \(line)", .warning)
         lines.withLock { if $0.count < 100 { $0.append(line) } }
@@ -75,7 +75,7 @@ final class Daemon: RequestResponder {
         case .snapshot(let path, let hasNote):
             do {
                 guard !mailbox.now.isPaused else {
-                    throw RequestError(.notNow, "there is no picture while it is paused; `guise resume` first")
+                    throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
                 }
                 mailbox.requestCapture(
                     CaptureStore.CaptureRequest(
@@ -85,13 +85,14 @@ final class Daemon: RequestResponder {
             } catch { reply(.failure(error)) }
         case .stopRecording:
             guard let recorder = takeRecorder() else {
-                return reply(.failure(RequestError(.notNow, "nothing is being recorded; `guise record start` begins")))
+                return reply(
+                    .failure(RequestError(.notNow, "no recording is running; start one with `guise record start`")))
             }
-            // The encoder may take its time.
+            // The encoder may take a while to finish.
             Thread.detachNewThread { [self] in
                 reply(
                     Result {
-                        // Where the encoder failed, what was written until then is there.
+                        // If the encoder failed, the file with the frames before the failure may still exist.
                         do { try recorder.finish() } catch  where !isReadable(recorder.path) { throw error } catch {}
                         return Self.json(recorder).with("album", JSON(pageService.captures.add(recorder.path)))
                     })
@@ -108,13 +109,14 @@ final class Daemon: RequestResponder {
         }
     }
 
-    /// Answers on a thread of its own, for what asks devices or other programs. Clients cannot start more than a few.
+    /// Answers on its own thread, for requests that access devices or other programs. The number of such threads is
+    /// limited.
     private func handleInBackground(
         _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void, _ body: @escaping @Sendable () throws -> JSON
     ) {
         guard backgroundRequests.add(1, ordering: .relaxed).newValue <= Self.maxBackgroundRequests else {
             backgroundRequests.subtract(1, ordering: .relaxed)
-            return reply(.failure(RequestError(.notNow, "too many requests are being answered; ask again in a moment")))
+            return reply(.failure(RequestError(.notNow, "too many requests at once; try again in a moment")))
         }
         Thread.detachNewThread { [self] in
             let result = Result { try body() }
@@ -153,9 +155,9 @@ final class Daemon: RequestResponder {
         case .resume: return change { ($0.isPaused, $0.isFrozen) = (false, false) }
         case .freeze: return change { $0.isFrozen = true }
         case .startRecording(let path):
-            // One that has failed is over.
+            // A recording that has failed counts as ended.
             guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
-                throw RequestError(.notNow, "a recording is running already; `guise record stop` ends it")
+                throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
             }
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
             let rate = configuration.withLock { $0.value.output.rate }
@@ -207,14 +209,14 @@ final class Daemon: RequestResponder {
         return RequestError(.unknownMask, "no mask '\(brief(name))'; \(hint)")
     }
 
-    /// Checks that masks can be put on: those that are worn already, and those whose description can be read.
-    /// - Throws: `RequestError` for the first that does not exist or cannot be read.
+    /// Checks that masks can be selected: they are active already, or their description can be read.
+    /// - Throws: `RequestError` for the first mask that does not exist or cannot be read.
     private func check(_ selections: [MaskSelection]) throws {
         let wearable = Set(loader.selections.map(\.mask) + summaries.map(\.name))
         for selection in selections where !wearable.contains(selection.mask) {
             guard context.library.names.contains(selection.mask) else { throw unknown(selection.mask) }
             throw RequestError(
-                .failed, "the mask '\(selection.mask)' cannot be read; `guise masks` says what is wrong with it")
+                .failed, "the mask '\(selection.mask)' cannot be read; run `guise masks` for the reason")
         }
     }
 
@@ -224,8 +226,9 @@ final class Daemon: RequestResponder {
         return JSON(["masks": JSON(selections.map(Self.json))])
     }
 
-    /// Wears others. A mask that hides faces stays on until a request names it: nobody's face is to be shown by mistake.
-    /// - Returns: what is worn, and the masks that were `kept`, if any.
+    /// Replaces the active masks. A mask that hides faces stays active until a request names it, so that no face is
+    /// shown by mistake.
+    /// - Returns: the active masks, and the masks that were `kept`, if any.
     private func replaceSelection(with selections: [MaskSelection]) throws -> JSON {
         let hiding = Set(summaries.filter(\.isHiding).map(\.name))
         let kept = loader.selections.filter { worn in
@@ -239,7 +242,7 @@ final class Daemon: RequestResponder {
         let worn = loader.selections
         var selections: [MaskSelection] = []
         for name in names where !selections.contains(where: { $0.mask == name }) {
-            // Those who are worn by name are everybody's.
+            // A mask selected by name applies to everybody.
             var shared = worn.first { $0.mask == name } ?? MaskSelection(name)
             shared.personSlot = nil
             selections.append(shared)
@@ -250,19 +253,19 @@ final class Daemon: RequestResponder {
     private func selectRandom() throws -> JSON {
         let worn = Set(loader.selections.map(\.mask))
         guard let name = summaries.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name else {
-            throw RequestError(.notNow, "there is no other mask; `guise masks` says where they would be")
+            throw RequestError(.notNow, "there is no other mask; see `guise masks`")
         }
         return try replaceSelection(with: [MaskSelection(name)])
     }
 
-    /// People who come one after the other wear different masks; the next round begins with the first again.
+    /// Gives successive people different masks; the sequence repeats after the last mask.
     private func assignRandom() throws -> JSON {
         let worn = Set(loader.selections.map(\.mask))
         let personal = summaries.filter(\.isPersonal).map(\.name)
-        // What is worn is no surprise; but few masks are better than none.
+        // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
-        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that one may wear alone") }
+        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that a single person can wear") }
         return try replaceSelection(
             with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)
@@ -271,14 +274,16 @@ final class Daemon: RequestResponder {
             })
     }
 
-    /// As many faces as are often before one camera; each mask takes its memory and time to load.
+    /// The number of masks, as many as there are often faces in front of a camera. Each mask takes memory and time to
+    /// load.
     private static let rounds = 4
 
-    /// Wears the mask beside the one that is worn; in the order of names, round and round. Masks that hide faces are put on
-    /// and taken off by name alone.
+    /// Selects the next or previous mask in the order of names, cyclically. Masks that hide faces are selected and
+    /// removed only by name.
+    /// - Parameter way: 1 for the next mask, -1 for the previous one.
     private func selectNeighbor(_ way: Int) throws -> JSON {
         let names = summaries.filter { !$0.isHiding }.map(\.name)
-        guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks at all; `guise masks` says where") }
+        guard !names.isEmpty else { throw RequestError(.notNow, "there are no masks; see `guise masks`") }
         let last = loader.selections.compactMap { names.firstIndex(of: $0.mask) }.last
         let next = last.map { ($0 + way + names.count) % names.count } ?? (way > 0 ? 0 : names.count - 1)
         return try replaceSelection(with: [MaskSelection(names[next])])
@@ -288,7 +293,7 @@ final class Daemon: RequestResponder {
         var selections = loader.selections
         guard let place = selections.firstIndex(where: { $0.mask == mask }) else {
             guard context.library.names.contains(mask) else { throw unknown(mask) }
-            throw RequestError(.notNow, "'\(mask)' is not worn; `guise show \(mask)` puts it on")
+            throw RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`")
         }
         if key == "opacity" {
             guard let number = value.number, (0...1).contains(number) else {
@@ -303,7 +308,7 @@ final class Daemon: RequestResponder {
             let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
             throw RequestError(
                 .badValue,
-                "'\(mask)' has no '\(brief(key))'; \(hint)it lets you set: \((["opacity"] + known).joined(separator: ", "))"
+                "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
             )
         }
         guard let text = value.string, choice.allows(text) else {
@@ -313,7 +318,7 @@ final class Daemon: RequestResponder {
         return try select(selections)
     }
 
-    /// Of all masks. Read again where one of their files is another: clients may ask often.
+    /// The summaries of all masks. They are read again only if a mask file has changed, because clients may ask often.
     private var summaries: [MaskSummary] {
         let library = context.library
         let fileVersions = library.folders.map { FileVersion("\($0.path)/mask.json") }
@@ -326,7 +331,7 @@ final class Daemon: RequestResponder {
     private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
 
     private static func json(_ selection: MaskSelection) -> JSON {
-        // Whose it is after `assignRandom`: counted from 1.
+        // The person that the mask was assigned to by `assignRandom`, counted from 1.
         return selection.personSlot.map { selection.json.with("person", JSON($0.number + 1)) } ?? selection.json
     }
 
@@ -358,7 +363,7 @@ final class Daemon: RequestResponder {
 
     // MARK: - pictures
 
-    /// What a snapshot says of itself, in PNG's own words.
+    /// The texts that are embedded in a photo as PNG text chunks.
     private var pictureTexts: [(keyword: String, text: String)] {
         [
             ("Software", "Guise \(guiseVersion)"), ("Creation Time", Date().formatted(.iso8601)),
@@ -366,7 +371,7 @@ final class Daemon: RequestResponder {
         ]
     }
 
-    /// The same for people.
+    /// The text of the note file beside a photo.
     private var note: String {
         let worn = loader.selections.map { selection in
             let choices = selection.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
@@ -378,19 +383,19 @@ final class Daemon: RequestResponder {
 
     // MARK: - configuration and camera
 
-    /// SIGHUP came: the watch looks.
+    /// Requests a reload of the configuration, after SIGHUP. The watching thread performs it.
     func requestReload() { reloadEvent.signal() }
 
     private let reloadEvent: WakeEvent
 
-    /// Reads the configuration again whenever its file changes, on a thread of its own. A broken one is told, and the last
-    /// good one holds.
+    /// Starts a thread that reloads the configuration whenever its file changes. An invalid file is reported, and the
+    /// last valid configuration stays active.
     func watchConfiguration() {
         let thread = Thread { [self] in
             var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
             var version = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
-                // `save` may have made one where there was none.
+                // `save` may have created a file if there was none.
                 let file = configuration.withLock { $0.file }
                 let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
                 watch.set(files: folders, names: [])
@@ -401,20 +406,21 @@ final class Daemon: RequestResponder {
                 do {
                     let before = configuration.withLock { $0.value }
                     let notes = try reload()
-                    // What `save` wrote holds already.
+                    // The configuration that `save` wrote is active already.
                     let isNew = configuration.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
-                        report((["the configuration was read again"] + notes).joined(separator: "; "))
+                        report((["the configuration was reloaded"] + notes).joined(separator: "; "))
                     }
-                } catch { report("the configuration stays as it was: \(error)") }
+                } catch { report("the configuration is unchanged: \(error)") }
             }
         }
         thread.name = "configuration"
         thread.start()
     }
 
-    /// Reads the configuration anew. What is broken changes nothing.
-    /// - Returns: what the user should know.
+    /// Reads the configuration file again. An invalid file changes nothing.
+    /// - Returns: notes for the user.
+    /// - Throws: `Problem` if the file is invalid.
     @discardableResult
     func reload() throws -> [String] {
         let path = configuration.withLock { $0.file }
@@ -423,9 +429,9 @@ final class Daemon: RequestResponder {
         return try applyConfiguration { _ in fresh }
     }
 
-    /// Makes a configuration hold, as far as that can be while frames flow.
-    /// - Returns: what the user should know.
-    /// - Throws: what `change` throws, and what `check` does for its masks; nothing has changed then.
+    /// Applies a configuration, as far as that is possible while frames flow.
+    /// - Returns: notes for the user.
+    /// - Throws: the errors of `change`, and of `check` for its masks. In this case nothing has changed.
     private func applyConfiguration(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
         let (old, new) = try configuration.withLock { text in
             let (old, fresh) = (text.value, try change(text))
@@ -450,22 +456,24 @@ final class Daemon: RequestResponder {
         return later.map { "'\($0)' takes effect at the next start" }
     }
 
-    /// What holds now, whatever the file says.
+    /// The current configuration, which may differ from the file.
     private var configurationNow: JSON {
         var (file, value) = configuration.withLock { ($0.file, $0.value) }
         value.masks = loader.selections
         return JSON(["file": JSON(file), "values": value.json])
     }
 
-    /// Writes what holds to the file that it came from; where that is the installed one, or none, to the user's own.
+    /// Writes the current configuration to its file. If that is the installed file, or there is none, writes the user's
+    /// own file.
     private func save() throws -> JSON {
         let masks = JSON(loader.selections.map(\.setting))
         let (text, path) = try configuration.withLock { text -> (String, String) in
             let own = context.paths.user.map { "\($0)/config.json" }
             guard let path = text.file.flatMap({ context.paths.isShared($0) ? nil : $0 }) ?? own else {
-                throw RequestError(.notNow, "there is no place for it: neither HOME nor XDG_CONFIG_HOME is set")
+                throw RequestError(
+                    .notNow, "there is no folder for config.json: neither HOME nor XDG_CONFIG_HOME is set")
             }
-            // Before it is written, so that the watch finds nothing new.
+            // The configuration is updated before the file, so that the watching thread finds no change.
             text = try text.setting("masks", masks).moved(to: path)
             return (text.text, path)
         }
@@ -477,9 +485,9 @@ final class Daemon: RequestResponder {
         } catch {
             throw Problem(
                 .system, "could not write \(path): \(error.localizedDescription)",
-                fix: "look at that folder's owner, and at the room on its disk")
+                fix: "check the owner of its folder, and the free space")
         }
-        // It may be the first time that there is one to watch.
+        // There may be a file to watch for the first time.
         reloadEvent.signal()
         return JSON(["path": JSON(path)])
     }
@@ -508,13 +516,13 @@ final class Daemon: RequestResponder {
             )
         }
         guard mailbox.now.isSourceKept else {
-            throw RequestError(.notNow, "the source is a file, which stays; start again with another --source")
+            throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
         }
-        // What is neither a camera nor named is a picture or a clip, and nothing else.
+        // Another path must be a photo or clip.
         if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
         let source = name == "auto" ? "camera" : found?.path ?? name
         mailbox.change { $0.source = source }
-        // So that `save` keeps it.
+        // `save` writes the source too.
         let chosen = JSON(name == "auto" ? name : source)
         try configuration.withLock { $0 = try $0.setting("source", chosen) }
         return JSON(["source": JSON(source)])
@@ -534,7 +542,7 @@ final class Daemon: RequestResponder {
         ])
     }
 
-    /// One size of a camera that it can be asked for; where sizes are a range, the largest stands for all.
+    /// A size that a camera offers. A range of sizes is represented by the largest.
     private static func modes(_ offer: Offer) -> JSON? {
         guard Mode.cost(of: offer.fourCC) != nil else { return nil }
         let rates: [Double] =
@@ -549,7 +557,7 @@ final class Daemon: RequestResponder {
         ])
     }
 
-    // MARK: - status and news
+    // MARK: - status and events
 
     private static func json(_ recorder: Recorder) -> JSON {
         let progress = recorder.progress
@@ -574,7 +582,7 @@ final class Daemon: RequestResponder {
         ]).joined(metrics)
     }
 
-    /// What changes by the second, rates and costs; times in milliseconds.
+    /// The part of the status that changes every second: rates, timings and counts. Times are in milliseconds.
     private var metrics: JSON {
         let (now, loopStatus, metrics) = (mailbox.now, mailbox.lastStatus, mailbox.lastMetrics)
         func row(_ histogram: Histogram) -> JSON {
@@ -652,12 +660,12 @@ final class Daemon: RequestResponder {
 }
 
 extension JSON {
-    /// An object with another's members behind its own.
+    /// The object, extended by the members of another one.
     func joined(_ other: JSON) -> JSON {
         guard case .object(let members) = other.value else { return self }
         return members.reduce(self) { $0.with($1.key, $1.value) }
     }
 }
 
-/// To one place in so many.
+/// Rounds to a multiple of 1/`parts`.
 private func rounded(_ value: Double, _ parts: Double) -> Double { (value * parts).rounded() / parts }

@@ -8,9 +8,9 @@ import Page
 import Privacy
 import Publish
 
-/// SIGINT, SIGTERM and SIGHUP as a descriptor, so that the frame loop hears them where it waits anyway.
+/// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
 ///
-/// Made before any other thread is started, for the others inherit that these signals wait.
+/// It must be created before any other thread starts, because threads inherit the blocked signals.
 struct Signals: ~Copyable {
     let descriptor: CInt
 
@@ -25,7 +25,7 @@ struct Signals: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// The next one that came; nil: none.
+    /// The next pending signal; nil if there is none.
     func next() -> CInt? {
         var info = signalfd_siginfo()
         let size = MemoryLayout<signalfd_siginfo>.size
@@ -33,25 +33,25 @@ struct Signals: ~Copyable {
     }
 }
 
-/// The main thread: waits for a frame, has it dressed, publishes it; shows a card where there is none to show. Once warm it
-/// allocates nothing and never logs.
+/// The loop of the main thread. It waits for a frame, has it masked, and publishes it; without a frame to show, it
+/// publishes a placeholder. After the warm-up it neither allocates nor logs.
 struct FrameLoop: ~Copyable {
-    /// What the loop needs of the world round it.
+    /// The interfaces of the frame loop to the rest of the program.
     struct Dependencies {
-        /// The time, and waiting.
+        /// The clock, for the time and for waiting.
         let clock: PollClock
         let mailbox: Mailbox
         let cameraController: CameraController
         let placeholders: Placeholders
         let captures: CaptureStore
         let preview: Preview
-        /// SIGHUP came.
+        /// Reloads the configuration, after SIGHUP.
         let requestReload: () -> Void
-        /// Frames flow.
+        /// Reports to the service manager that frames flow.
         let ready: () -> Void
-        /// Tells the service manager that the loop is alive; called often.
+        /// Reports to the service manager that the loop is alive. Called in each iteration.
         let pingWatchdog: () -> Void
-        /// Another state than before.
+        /// Reports a changed state to the service manager.
         let setStatus: (String) -> Void
     }
 
@@ -59,31 +59,32 @@ struct FrameLoop: ~Copyable {
     private let outputs: [Output]
     private let dependencies: Dependencies
     private var settings: Settings
-    /// Of the board's changes.
+    /// The generation of `settings`, from the mailbox.
     private var seen = 0
-    /// Nanoseconds from one frame to the next.
+    /// The nominal frame interval in nanoseconds.
     private let interval: UInt64
-    /// A file's frames are held back to its own times.
+    /// True if the frames of a file are delayed to the file's own times.
     private var isPaced: Bool
 
     private var source: (any FrameSource & ~Copyable)?
-    /// Opened by the keeper, and again when it is lost.
+    /// True if the source is managed by `cameraController`, which opens it again when it is lost.
     private let isKept: Bool
     private var wanted: CameraController.CameraRequest?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
-    /// The pipeline's picture is this source's, or frozen: it may be shown again.
+    /// True if the pipeline's picture is of the current source, or frozen, so that it may be published again.
     private var hasPicture = false
-    /// Of the cards, as the guards have them.
+    /// The edition of the placeholders that the outputs have for a crash.
     private var placeholderEdition = -1
 
-    // Nanoseconds of the monotonic clock.
+    // Times in nanoseconds of the monotonic clock.
     private var started: UInt64 = 0
     private var published: UInt64 = 0
-    /// When the last frame of the source was: cards in between keep none from being seen.
+    /// The time of the last frame of the source. Placeholders do not change it, so that they do not make frames count
+    /// as early.
     private var lastComposed: UInt64 = 0
     private var arrived: UInt64 = 0
-    /// Of a source that is held back to its own times: when its next frame is due.
+    /// The time that the next frame of a paced source is due.
     private var next: UInt64 = 0
     private var lastWatched: UInt64 = 0
     private var lastSecond: UInt64 = 0
@@ -91,28 +92,36 @@ struct FrameLoop: ~Copyable {
     private var lastState: State?
     private var loadThen: UInt64 = 0
 
-    /// A camera that gives nothing for so long is lost, seconds.
+    /// A camera without frames for this many seconds is lost.
     private static let patience: UInt64 = 10
-    /// Readers of a virtual camera give up after a second without a frame: long before, the last one is given again.
+    /// The gap after which a late frame's predecessor is published again, in nanoseconds. Readers of a virtual camera
+    /// give up after a second without a frame.
     private static let gap: UInt64 = 250_000_000
-    /// What comes sooner is worth waiting for, nanoseconds: dressing a frame takes as long.
+    /// If the next frame is due within this many nanoseconds, the last one is not composed again for changed masks:
+    /// masking a frame takes as long.
     private static let soon: UInt64 = 4_000_000
-    /// A file's frame is read so long before it is due, nanoseconds, since a decoder writes in pieces and is waited for in
-    /// between; and then decodes the next one, for which a camera would not take the processor.
+    /// A file's frame is read this many nanoseconds before it is due. A decoder writes in pieces, with waits in
+    /// between; afterwards it decodes the next frame, which takes CPU time that a camera would not take.
     private static let ahead: UInt64 = 12_000_000
-    /// A file's frame that is later than this does not make those after it hurry, nanoseconds.
+    /// A file's frame that is later than this many nanoseconds shifts the schedule, so that the frames after it are not
+    /// rushed.
     private static let behind: UInt64 = 500_000_000
-    /// Where somebody may have begun to watch it is asked again so soon, milliseconds.
+    /// The polling interval in milliseconds while an output cannot report new readers at once.
     private static let unsure = 50
-    /// From one card to the next, nanoseconds, while somebody watches: ten a second are what programs expect at least.
+    /// The interval between placeholders while there are readers, in nanoseconds: programs expect at least ten frames
+    /// per second.
     private static let placeholderGap: UInt64 = 100_000_000
-    /// The same while nobody does: browsers list a camera that is written to at all.
+    /// The interval between placeholders without readers, in nanoseconds: browsers list a camera only while it is
+    /// written to.
     private static let idleGap: UInt64 = 500_000_000
-    /// The camera is closed so long after the last reader has gone, seconds: some come back at once.
+    /// The time in seconds from the last reader's end until the camera is closed: some readers come back at once.
     private static let lingering: UInt64 = 5
 
+    /// Creates the loop.
     /// - Parameters:
-    ///   - source: given by the caller; nil: the keeper's.
+    ///   - source: a source opened by the caller; nil to use `cameraController`.
+    ///   - rate: the nominal frame rate, in frames per second.
+    ///   - isPaced: whether the frames of a file are delayed to the file's own times.
     init(
         signals: consuming Signals, outputs: [Output], source: consuming (any FrameSource & ~Copyable)?, rate: Double,
         isPaced: Bool, _ dependencies: Dependencies
@@ -128,7 +137,8 @@ struct FrameLoop: ~Copyable {
         self.source = consume source
     }
 
-    /// Runs until the source ends, a signal comes, or the board says so.
+    /// Runs until the source ends, a signal arrives, or the mailbox requests the end.
+    /// - Throws: `Problem` if waiting fails, or an error of the source, the pipeline or an output.
     @discardableResult
     mutating func run(_ pipeline: inout Pipeline) throws -> Ending {
         started = dependencies.clock.now()
@@ -154,22 +164,22 @@ struct FrameLoop: ~Copyable {
         return .asked
     }
 
-    /// Why the loop is over.
+    /// The reason that the loop ended.
     enum Ending {
-        /// A signal or a client wants it.
+        /// A signal or a client requested it.
         case asked
         /// The source has no more frames.
         case sourceEnded
     }
 
-    /// Why a source of the keeper's gives no more: that is told, and it is tried again.
+    /// The loss of a source that `cameraController` manages. It is reported, and the source is opened again.
     private struct SourceLoss: Error {
         let problem: Problem
     }
 
-    // MARK: - one turn
+    // MARK: - one iteration
 
-    /// Who watches; what the second was like.
+    /// Updates whether there are readers, and once a second the statistics.
     private mutating func pollReaders(at now: UInt64) {
         var isWatched = dependencies.preview.isWatched
         var isRead: Bool?
@@ -200,16 +210,16 @@ struct FrameLoop: ~Copyable {
         lastState = state
     }
 
-    /// In words, for `systemctl status`.
+    /// The state in words, for `systemctl status`.
     private enum State: String {
         case paused = "paused: a placeholder is shown, the camera is closed"
         case frozen = "frozen: the last picture is shown"
-        case lost = "no picture: the camera is not there, or in use; it is tried again"
+        case lost = "no picture: the camera is missing or in use; retrying"
         case open = "the camera is open, frames flow"
-        case idle = "nobody watches, the camera is closed"
+        case idle = "nobody is watching, the camera is closed"
     }
 
-    /// Opens and closes the camera.
+    /// Opens and closes the camera as needed.
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isKept else { return }
         let isNeeded =
@@ -224,7 +234,7 @@ struct FrameLoop: ~Copyable {
             loopStatus.camera = want == nil ? .closed : .opening
         }
         if source == nil, let fresh = dependencies.cameraController.takeSource() {
-            // What stands for a camera goes at a camera's pace.
+            // A file that stands in for a camera runs at its own rate, like a camera.
             (isPaced, started, next) = (!fresh.isLive, now, now)
             source = consume fresh
             pipeline.restart()
@@ -239,14 +249,14 @@ struct FrameLoop: ~Copyable {
 
     private mutating func returnSource(_ problem: Problem?) {
         guard let ending = source.take() else { return }
-        // It is of who sat there, with what was worn, before.
+        // The picture shows a previous scene with previous masks.
         if !settings.isFrozen { hasPicture = false }
         dependencies.cameraController.returnSource(ending, problem)
         loopStatus.faces = 0
         if problem != nil { loopStatus.camera = .lost }
     }
 
-    /// Shows at once what was put on or taken off, on the last frame, unless the next one is about to come anyway.
+    /// Composes the last frame again if the masks have changed, unless the next frame is due anyway.
     private mutating func recomposeLastFrame(_ pipeline: inout Pipeline) throws {
         guard isShowing, loopStatus.camera == .open, hasPicture, pipeline.hasMaskUpdate,
             dependencies.clock.now() + Self.soon < arrived + interval, var taken = source.take()
@@ -260,7 +270,7 @@ struct FrameLoop: ~Copyable {
             let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time) }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
-                // However lately they were given a picture.
+                // The preview is updated regardless of its rate.
                 if dependencies.preview.isWatched {
                     dependencies.preview.update(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
                 }
@@ -272,9 +282,9 @@ struct FrameLoop: ~Copyable {
         source = consume taken
     }
 
-    /// Waits until there may be something to do. False: a signal wants the end.
+    /// Waits until there may be work. False if a signal requests the end.
     private func wait(at now: UInt64) throws -> Bool {
-        // Some who watch are heard by asking again alone.
+        // Some readers can be detected only by polling.
         var left = Self.gap
         if fillsGaps {
             let due = published + fillGap
@@ -310,20 +320,21 @@ struct FrameLoop: ~Copyable {
         return polled[0].revents == 0 || !receiveSignals()
     }
 
-    /// True where the source's own picture is to be seen.
+    /// True if the source's current picture is shown.
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
-    /// While nothing of it is to be seen a file waits; a camera's frames go by.
+    /// True if frames are taken from the source. While they are not shown, a file waits; the frames of a camera are
+    /// discarded.
     private var mayTake: Bool { isShowing || isKept && !isPaced }
-    /// True where something is published though the source gives nothing: a file's sinks wait for it.
+    /// True if something is published when the source has no frame. Otherwise the sinks wait for the file.
     private var fillsGaps: Bool { isKept || !isShowing }
-    /// True where that is the last frame.
+    /// True if the last frame is published in this case.
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
-    /// From what was published last to that, nanoseconds.
+    /// The time in nanoseconds from the last published frame to such a frame.
     private var fillGap: UInt64 {
         isLate && isShowing ? Self.gap : loopStatus.isWatched ? Self.placeholderGap : Self.idleGap
     }
 
-    /// Hears the signals that came.
+    /// Handles the pending signals. True if one of them requests the end.
     private func receiveSignals() -> Bool {
         var ends = false
         while let signal = signals.next() {
@@ -332,10 +343,10 @@ struct FrameLoop: ~Copyable {
         return ends
     }
 
-    /// False: the source's next frame is held back for a while, in which other things may be heard.
+    /// False if the source's next frame is not due yet, so that the loop waits for other events.
     private func isDue(at now: UInt64) -> Bool { !isPaced || now + Self.ahead >= next }
 
-    /// Takes the source's next frame, dresses and publishes it.
+    /// Takes the source's next frame, masks it and publishes it.
     private mutating func dequeueFrame(_ pipeline: inout Pipeline) throws -> Arrival {
         guard mayTake, isDue(at: dependencies.clock.now()), var taken = source.take() else { return .nothing }
         var isOver = false
@@ -352,7 +363,7 @@ struct FrameLoop: ~Copyable {
         }
         if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.patience * 1_000_000_000 {
             let problem = Problem(
-                .gone, "\(taken.description) has given no frame for \(Self.patience) s", fix: "plug it in again")
+                .gone, "\(taken.description) has sent no frames for \(Self.patience) s", fix: "plug it in again")
             source = consume taken
             returnSource(problem)
             return .nothing
@@ -364,7 +375,8 @@ struct FrameLoop: ~Copyable {
     private mutating func processNext(
         _ source: inout any FrameSource & ~Copyable, _ pipeline: inout Pipeline, _ isOver: inout Bool
     ) throws -> Arrival {
-        // A camera faster than the output: what comes within three quarters of an interval is let go unseen.
+        // If the camera is faster than the output, frames that arrive within three quarters of an interval are
+        // discarded.
         let now = dependencies.clock.now()
         let isEarly = source.isLive && now < lastComposed + interval * 3 / 4
         let isInTime = source.isLive || isPaced
@@ -377,7 +389,8 @@ struct FrameLoop: ~Copyable {
             arrival = try source.withFrame { view, time in
                 guard !isEarly, isShowing else { return }
                 if isPaced {
-                    // It stands for a camera: the frame is there when it is due. What fell far behind begins anew.
+                    // The source stands in for a camera: its frame counts as arriving when it is due. If it is far
+                    // behind, the schedule is shifted.
                     came = started + UInt64(time.seconds * 1_000_000_000)
                     if now > came + Self.behind {
                         started += now - came
@@ -401,7 +414,7 @@ struct FrameLoop: ~Copyable {
         arrived = dependencies.clock.now()
         if isEarly { loopStatus.early += 1 }
         loopStatus.damaged = source.damaged
-        // Paused or frozen, it goes on as if nothing had come.
+        // While paused or frozen, the loop continues as if no frame had arrived.
         guard isComposed else { return isShowing ? .frame : .nothing }
         hasPicture = true
         let before = threadTime()
@@ -409,7 +422,7 @@ struct FrameLoop: ~Copyable {
         case .publishable(let frame): try publish(frame, overlay: pipeline.overlay)
         case .withheld: try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
         }
-        // The time of arrival, so that a frame that was long in the making does not make the next seem early.
+        // The time of arrival, so that a frame that took long does not make the next one count as early.
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
         if isInTime { _ = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
@@ -434,13 +447,14 @@ struct FrameLoop: ~Copyable {
         metrics.publish.add(nanoseconds: publish)
     }
 
-    /// - Parameter isPlaceholder: who wants a picture waits for one.
+    /// Publishes a frame.
+    /// - Parameter isPlaceholder: whether the frame is a placeholder, which capture requests are not given.
     private func publish(
         _ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
             do { try output.publish(frame) } catch  where isKept && !output.isLive {
-                // A full disk ends a file, and no call.
+                // A full disk ends a file output, but not the call.
                 output.drop()
                 log("guise: \(error)", .error)
             }
@@ -451,14 +465,14 @@ struct FrameLoop: ~Copyable {
         if !isPlaceholder {
             dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
         } else if settings.isPaused || loopStatus.camera == .lost {
-            let why = settings.isPaused ? "guise is paused" : "the camera is not there, or in use"
+            let why = settings.isPaused ? "Guise is paused" : "the camera is missing or in use"
             for request in dependencies.mailbox.takeCaptureRequests() {
                 request.reply(.failure(RequestError(.notNow, "there is no picture: \(why)")))
             }
         }
     }
 
-    /// Hands a frame over to those who look at the page. What it was before it was dressed the pipeline hands over.
+    /// Copies a frame for the viewers of the page. The pipeline copies the unmasked picture.
     private func updatePreview(
         _ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool
     ) {
@@ -467,7 +481,8 @@ struct FrameLoop: ~Copyable {
         if isPlaceholder, preview.needsFrame(.before, at: now) { preview.updatePlaceholder(frame, at: now) }
     }
 
-    /// Gives something where the source gives nothing: the last frame while it is only late, else a card.
+    /// Publishes a substitute if the source has no frame: the last frame if the next one is only late, or else a
+    /// placeholder.
     private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
@@ -492,7 +507,7 @@ struct FrameLoop: ~Copyable {
         }
     }
 
-    /// Sleeps until a moment of the monotonic clock. False: the end came first.
+    /// Sleeps until a time of the monotonic clock. False if the end was requested meanwhile.
     private func sleep(until moment: UInt64) -> Bool {
         while true {
             let now = dependencies.clock.now()

@@ -5,75 +5,75 @@ import Publish
 import Synchronization
 import Track
 
-/// What the frame loop is to do: whole values, handed over between two frames.
+/// The settings of the frame loop. They are passed as a whole, between two frames.
 struct Settings: Sendable {
-    /// When the camera is open.
+    /// The condition for opening the camera.
     var when = CameraUse.watched
-    /// The card is shown, and the camera is closed.
+    /// True if a placeholder is shown and the camera is closed.
     var isPaused = false
-    /// The last picture stays.
+    /// True if the last picture stays.
     var isFrozen = false
-    /// What `--source` takes; empty where the source was opened with the daemon, and stays.
+    /// The source, as `--source` takes it; empty if it was opened at the start and cannot be changed.
     var source = ""
-    /// True where another one may be chosen.
+    /// True if the source can be changed.
     var isSourceKept: Bool { !source.isEmpty }
-    /// What a camera is asked for.
+    /// The requested camera mode.
     var camera = Configuration.Picture()
     var faces = Tracker.Settings()
-    /// Nil: as masks say.
+    /// The policy for a face that is lost; nil for each mask's own.
     var onLostFace: LostFacePolicy?
-    /// How the picture is shown.
+    /// The mirroring, rotation, crop and zoom of the picture.
     var view = ViewTransform()
     var recorder: Recorder?
 
-    /// Takes over what a configuration says of them.
+    /// Copies the loop's settings from a configuration.
     mutating func apply(_ configuration: Configuration) {
         (when, camera, faces) = (configuration.when, configuration.camera, configuration.faces)
         (onLostFace, view) = (configuration.onLostFace, configuration.view)
     }
 }
 
-/// When the camera is open.
+/// The condition for opening the camera.
 enum CameraUse: String, CaseIterable, Sendable { case watched, always }
 
-/// What the loop is doing now.
+/// The current state of the frame loop.
 struct LoopStatus: Equatable, Sendable {
     enum Camera: String, Sendable {
-        /// Nobody watches, or it is paused.
+        /// Nobody watches, or Guise is paused.
         case closed
         case opening
         case open
-        /// It cannot be opened, or was lost; it is tried again.
+        /// The camera cannot be opened, or was lost; opening is retried.
         case lost
     }
 
     var camera = Camera.closed
-    /// Somebody watches, or nobody can know.
+    /// True if somebody watches, or that cannot be known.
     var isWatched = false
-    /// A program reads the virtual camera: a call, most likely; nil: there is none.
+    /// Whether a program reads the virtual camera, most likely for a call; nil if there is no virtual camera.
     var isRead: Bool?
-    /// Faces in the last frame, and how many of them it did not show.
+    /// The number of faces in the last frame, and how many of them are predicted.
     var faces = 0
     var predicted = 0
-    /// Frames of the source that were dressed and published.
+    /// The number of frames of the source that were masked and published.
     var frames = 0
-    /// Cards and repeated frames.
+    /// The number of placeholders and repeated frames.
     var filled = 0
-    /// Frames that were let go: they came faster than the output goes.
+    /// The number of discarded frames, which arrived faster than the output rate.
     var early = 0
-    /// Frames that were damaged or short.
+    /// The number of damaged or truncated frames.
     var damaged = 0
-    /// In the last second.
+    /// Frames per second, in the last second.
     var rate = 0.0
-    /// Of the process, in the last second: milliseconds of CPU in each second.
+    /// The CPU time of the process in the last second, in milliseconds per second.
     var load = 0.0
 }
 
-/// What each frame cost, since the start.
+/// The cost of frames since the start.
 struct Metrics: Sendable {
-    /// From the camera's time stamp to the write.
+    /// The latency from the camera's time stamp to the write.
     var latency = Histogram()
-    /// CPU time of the loop for one frame, and of its stages.
+    /// The CPU time of the loop for one frame, and of its stages.
     var frame = Histogram()
     var search = Histogram()
     var landmarks = Histogram()
@@ -82,10 +82,10 @@ struct Metrics: Sendable {
     var publish = Histogram()
 }
 
-/// Where the frame loop and those who control it leave word for each other. The loop never waits here: what it cannot
-/// have at once it takes with the next frame.
+/// The exchange between the frame loop and the threads that control it. The loop never blocks here: what is not
+/// available at once, it gets with the next frame.
 final class Mailbox: Sendable {
-    /// Wakes the loop.
+    /// The event that wakes the loop.
     let wakeEvent: WakeEvent
     private let settings: Mutex<Settings>
     private let generation = Atomic<Int>(1)
@@ -100,9 +100,9 @@ final class Mailbox: Sendable {
         self.settings = Mutex(settings)
     }
 
-    // MARK: - for those who control
+    // MARK: - for the controlling threads
 
-    /// Changes what the loop is to do, from the next frame on.
+    /// Changes the loop's settings, from the next frame on.
     func change<R: Sendable, E: Error>(_ body: (inout sending Settings) throws(E) -> sending R) throws(E) -> R {
         let result = try settings.withLock(body)
         generation.add(1, ordering: .releasing)
@@ -114,22 +114,23 @@ final class Mailbox: Sendable {
     var lastStatus: LoopStatus { loopStatus.withLock { $0 } }
     var lastMetrics: Metrics { metrics.withLock { $0 } }
 
-    /// Wants the next picture that is published.
+    /// Requests a copy of the next published picture.
     func requestCapture(_ request: CaptureStore.CaptureRequest) {
         captureRequests.withLock { $0.append(request) }
         hasPendingCaptures.store(true, ordering: .releasing)
         wakeEvent.signal()
     }
 
-    /// Ends the loop in order.
+    /// Ends the loop.
     func end() {
         wantsEnd.store(true, ordering: .releasing)
         wakeEvent.signal()
     }
 
-    // MARK: - for the loop
+    // MARK: - for the frame loop
 
-    /// - Parameter seen: the loop's count of changes; 0 at first.
+    /// Returns the settings if they have changed.
+    /// - Parameter seen: the generation that the loop has; 0 at first.
     func update(since seen: inout Int) -> Settings? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }

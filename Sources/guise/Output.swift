@@ -4,7 +4,7 @@ import Privacy
 import Publish
 import V4L2
 
-/// A sink with what brings the dressed frame into its layout.
+/// A sink, with the scaler that brings masked frames to its layout.
 final class Output {
     private var sink: (any FrameSink & ~Copyable)?
     private var scaler: Scaler?
@@ -12,10 +12,13 @@ final class Output {
     private let isDirect: Bool
     let description: String
     let layout: FrameLayout
-    /// Only the newest frame counts: one may be given in between.
+    /// True if only the newest frame matters, so that a frame may be published in between.
     let isLive: Bool
 
-    /// - Parameter canvas: the layout of the frames to come; nil: this sink's own.
+    /// Creates an output.
+    /// - Parameters:
+    ///   - sink: the sink.
+    ///   - canvas: the layout of the frames; nil for the sink's own.
     init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
         layout = sink.layout
         description = sink.description
@@ -36,7 +39,8 @@ final class Output {
     }
 
     private func publishScaled() throws {
-        // Taken out for the call: a frame of this object may not be lent to another part of it otherwise.
+        // The sink is taken out for the call, because the exclusivity rules do not allow lending `scaled` to it in
+        // place.
         guard var taken = sink.take() else { return }
         do { try taken.publish(scaled.frame) } catch {
             sink = consume taken
@@ -45,10 +49,10 @@ final class Output {
         sink = consume taken
     }
 
-    /// Writes there no more.
+    /// Closes the sink; later frames are ignored.
     func drop() { sink = nil }
 
-    /// What to poll for, so that it is heard at once when somebody begins to watch.
+    /// The events to poll for, in order to notice new readers at once.
     var readerEvents: ReaderEvents? {
         switch sink {
         case .some(let sink): sink.readerEvents
@@ -56,7 +60,8 @@ final class Output {
         }
     }
 
-    /// Whether somebody watches; nil: that cannot be known.
+    /// Whether there are readers; nil if that cannot be known.
+    /// - Parameter now: nanoseconds of the monotonic clock.
     func isWatched(at now: UInt64) -> Bool? {
         guard var taken = sink.take() else { return false }
         let answer = taken.isWatched(at: now)
@@ -64,7 +69,7 @@ final class Output {
         return answer
     }
 
-    /// What is left on a device should the program die.
+    /// Sets the picture that stays on a device if the program crashes.
     /// - Parameter placeholder: in the canvas's layout.
     func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
@@ -77,7 +82,7 @@ final class Output {
         sink = consume taken
     }
 
-    /// Ends the output; a device keeps the placeholder as its last picture, not a face.
+    /// Finishes the output. A device keeps the placeholder as its last picture, not a face.
     /// - Parameter placeholder: in the canvas's layout.
     func finish(placeholder: borrowing PublishableFrame) throws {
         guard let ending = sink.take() else { return }

@@ -5,8 +5,7 @@ import Frames
 import Page
 import Synchronization
 
-/// What the page is given beside the control protocol, and the page's server itself, which begins when somebody first
-/// asks where it is.
+/// The daemon's interface to the page, and the page's server, which starts when its address is first requested.
 final class PageService: PageHost {
     let preview: Preview
     let captures: CaptureStore
@@ -18,7 +17,7 @@ final class PageService: PageHost {
     private let control = Mutex<ControlServer?>(nil)
     private let server = Mutex<PageServer?>(nil)
 
-    /// The camera may have to be opened first.
+    /// The time to wait for a picture, because the camera may have to be opened first.
     private static let patience = Duration.seconds(5)
 
     init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore)
@@ -29,13 +28,14 @@ final class PageService: PageHost {
         photoProcessor = PhotoProcessor(context)
     }
 
-    /// Who answers what comes over the page's socket.
+    /// Sets the server that answers the requests on the page's web socket.
     func setControlServer(_ server: ControlServer) { control.withLock { $0 = server } }
 
-    /// Where the page is; begins it where it is not there yet.
-    /// - Throws: `busy` where the port is taken.
+    /// Returns the page's address. Starts the server if it is not running.
+    /// - Parameter port: the port for a new server; 0 for any free one.
+    /// - Throws: `Problem` of kind `busy` if the port is taken.
     func open(port: Int) throws(Problem) -> (link: String, place: String) {
-        // As a `Result`, for `withLock` may only throw what its closure is known to throw.
+        // A `Result`, because the error type of `withLock` is that of its closure.
         let opened = server.withLock { server in
             Result { () throws(Problem) -> PageServer in
                 if let server { return server }
@@ -50,7 +50,7 @@ final class PageService: PageHost {
         return (try server.link(), server.place)
     }
 
-    /// Ends the server.
+    /// Stops the server.
     func close() { server.withLock { $0 = nil } }
 
     // MARK: - for the page
@@ -61,7 +61,7 @@ final class PageService: PageHost {
 
     func storeFace() async throws -> Int {
         guard let portrait = try await preview.portrait(within: Self.patience) else {
-            throw RequestError(.notNow, "no face is seen now; look at the camera, and resume if it is paused")
+            throw RequestError(.notNow, "no face is visible; look at the camera, and resume Guise if it is paused")
         }
         return try await thumbnails.storeFace(portrait)
     }
@@ -73,7 +73,7 @@ final class PageService: PageHost {
     func capturePath(named name: String) -> String? { captures.path(of: name) }
 
     func connect() throws -> CInt {
-        guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "guise is just beginning") }
+        guard let control = control.withLock({ $0 }) else { throw RequestError(.notNow, "Guise is still starting") }
         return try control.connect()
     }
 }

@@ -2,18 +2,20 @@ import Foundation
 import Frames
 import Page
 
-/// Where Guise's own files are: beside the sources while it is built there, under `share/guise` once installed.
+/// The paths of Guise's files: at the top of the source tree in a build, under `share/guise` once installed.
 struct Paths {
-    /// Holds `Cascades`, `Masks`, `Page` and `config.json`.
+    /// The folder with `Cascades`, `Masks`, `Page` and `config.json`.
     let shared: String
-    /// The user's own: `$XDG_CONFIG_HOME/guise`, else `~/.config/guise`; nil without a home.
+    /// The user's configuration folder: `$XDG_CONFIG_HOME/guise`, or else `~/.config/guise`; nil without a home folder.
     let user: String?
-    /// What outlives a restart: `$XDG_STATE_HOME/guise`, else `~/.local/state/guise`; nil without a home.
+    /// The folder for state that outlives a restart: `$XDG_STATE_HOME/guise`, or else `~/.local/state/guise`; nil
+    /// without a home folder.
     let state: String?
-    /// Caches; nil without a home.
+    /// The cache folder: `$XDG_CACHE_HOME/guise`, or else `~/.cache/guise`; nil without a home folder.
     let cache: String?
 
-    /// - Throws: `Problem` where no place holds what Guise needs.
+    /// Finds the folders.
+    /// - Throws: `Problem` if no folder contains Guise's own files.
     init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
         user = Self.base("XDG_CONFIG_HOME", ".config", environment)
         state = Self.base("XDG_STATE_HOME", ".local/state", environment)
@@ -21,7 +23,7 @@ struct Paths {
         guard let program = realPath(of: "/proc/self/exe") else {
             throw Problem(.system, "/proc/self/exe cannot be read", fix: "mount /proc")
         }
-        // bin/guise and share/guise lie side by side; a build lies some folders below the package.
+        // bin/guise and share/guise have the same parent. A build is several folders below the package.
         var folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
         var candidates = ["\(folder)/../share/guise"]
         while let slash = folder.lastIndex(of: "/") {
@@ -36,11 +38,11 @@ struct Paths {
         self.shared = realPath(of: shared) ?? shared
     }
 
-    /// Whether a file came with Guise.
+    /// Whether a file was installed with Guise.
     func isShared(_ file: String) -> Bool { (realPath(of: file) ?? file).hasPrefix("\(shared)/") }
 
     var cascades: String { "\(shared)/Cascades" }
-    /// The user's masks come first, so that a changed copy replaces a shipped one.
+    /// The mask folders. The user's comes first, so that a changed copy replaces a shipped mask.
     var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }

@@ -8,35 +8,39 @@ import Page
 import Privacy
 import Track
 
-/// Dresses photos that come over the page, one at a time, beside the frame loop.
+/// Masks the faces of photos sent by the page, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
     private let worker = Worker("photos", most: 4) { ArtReader.shutDownRenderer() }
 
-    /// Dressing so many takes half a gigabyte.
+    /// The maximum number of pixels. Masking a photo of this size takes half a gigabyte.
     private static let mostPixels = MediaLimits.received.pixels
-    /// Of JPEG: a photo is looked at longer than a preview.
+    /// The JPEG quality: a photo is looked at longer than a preview.
     private static let quality = 92
 
     init(_ context: AppContext) { self.context = context }
 
-    /// - Parameter onLostFace: as `Pipeline` takes it.
+    /// Masks the faces of a photo.
+    /// - Parameters:
+    ///   - photo: the bytes of the image file.
+    ///   - selections: the masks.
+    ///   - onLostFace: the policy for lost faces; nil for each mask's own.
     /// - Throws: `PageError` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
     func process(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws
         -> MaskedPhoto
     {
         guard let header = PhotoHeader(photo) else {
-            throw PageError(415, "unsupported", "that is no photo: JPEG, PNG and WebP are taken")
+            throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
         }
         guard header.width <= Self.mostPixels / header.height else {
             throw PageError(
                 413, "too-large",
-                "\(header.width)x\(header.height) are more than \(Self.mostPixels / 1_000_000) million pixels; "
+                "\(header.width)x\(header.height) is more than \(Self.mostPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
         let masked = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
         guard let masked else {
-            throw PageError(409, "not-now", "other photos are being processed; ask again when they are done")
+            throw PageError(409, "not-now", "other photos are being processed; try again when they are done")
         }
         return masked
     }
@@ -57,21 +61,22 @@ final class PhotoProcessor: Sendable {
                 pipeline.onLostFace = onLostFace
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 guard case .publishable(let frame) = pipeline.gate.outcome else {
-                    throw PageError(422, "unusable", "no face that could be hidden was found in the photo")
+                    throw PageError(422, "unusable", "no face to hide was found in the photo")
                 }
                 drawn = try MaskedPhoto(
                     frame, faces: pipeline.tracker.faces.count,
                     coveredCandidates: pipeline.tracker.candidateHeads.count,
                     quality: Self.quality)
             }
-            guard let drawn else { throw Problem(.unusable, "there is no picture in the photo") }
+            guard let drawn else { throw Problem(.unusable, "the file contains no picture") }
             return drawn
         } catch let problem as Problem {
             throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)
         }
     }
 
-    /// A file in memory that is nowhere else.
+    /// Writes bytes to an anonymous file in memory.
+    /// - Returns: the file's descriptor.
     private static func file(of bytes: [UInt8]) throws -> CInt {
         let descriptor = unsafe clinux_memory_file("guise-photo")
         guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(errorMessage(of: -descriptor))") }

@@ -5,10 +5,10 @@ import Page
 import Privacy
 import Track
 
-/// A frame's way from the source's picture to the dressed one: turn -> track -> fit -> compose. What comes before is the source, what
-/// comes after the sinks.
+/// The processing of a frame from the source to the masked picture: rotate, track, scale, compose. Sources precede it
+/// and sinks follow it.
 struct Pipeline: ~Copyable {
-    /// CPU time of one frame, by stage, nanoseconds of this thread.
+    /// The CPU times of one frame by stage, in nanoseconds of this thread.
     struct Cost {
         var search: UInt64 = 0
         var landmarks: UInt64 = 0
@@ -17,34 +17,35 @@ struct Pipeline: ~Copyable {
     }
 
     var tracker: Tracker
-    /// Holds the composed picture, and gives it out.
+    /// The gate, which contains the composed picture and decides whether it may be published.
     private(set) var gate: PrivacyGate
     private(set) var cost = Cost()
     private var viewTransform = ViewTransform()
-    /// Nil where the picture is shown as it comes.
+    /// The rotator; nil if the picture is neither rotated nor mirrored.
     private var rotator: Rotator?
-    /// Nil: not zoomed.
+    /// The zoom to the face; nil if it is off.
     private var zoom: FaceZoom?
     private var scaler: Scaler?
     private var compositor: Compositor
-    /// What is done about lost faces, whatever masks say; nil: as they say.
+    /// The policy for lost faces, for all masks; nil for each mask's own.
     var onLostFace: LostFacePolicy?
-    /// Whether faces are to be hidden, those too that are lost or not found yet.
+    /// Whether faces must be hidden, including those that are lost or not found yet.
     var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
-    /// Where the picture is shown before it is dressed; nil: nowhere.
+    /// The preview of the page; nil for none.
     var preview: Preview?
-    /// The faces of the last frame, for those who look at the preview with marks.
+    /// The faces of the last frame, for viewers of the preview with the tracking overlay.
     private(set) var overlay: [FaceOverlay] = []
-    /// Photos without a face are given out although a mask is to hide faces. Only for a user who asks for that.
+    /// Whether photos without a face are published even if a mask must hide faces. Only for users who ask for it.
     var allowsUncoveredPhotos: Bool {
         get { gate.allowsUncoveredPhotos }
         set { gate.allowsUncoveredPhotos = newValue }
     }
-    /// Where other masks come from while frames go by; nil: they stay.
+    /// The source of changed masks while frames flow; nil if the masks are fixed.
     private let loader: MaskLoader?
-    /// Of the room's changes.
+    /// The generation of the masks, from `loader`.
     private var seen = 0
 
+    /// Creates a pipeline with fixed masks.
     init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
         compositor = Compositor(masks: masks)
@@ -52,7 +53,8 @@ struct Pipeline: ~Copyable {
         loader = nil
     }
 
-    /// - Parameter loader: made for frames like the output's.
+    /// Creates a pipeline whose masks can change.
+    /// - Parameter loader: a loader for frames of the output's layout.
     init(tracker: consuming Tracker, loader: MaskLoader, output: FrameLayout) {
         self.tracker = tracker
         compositor = Compositor(masks: loader.masks)
@@ -60,21 +62,21 @@ struct Pipeline: ~Copyable {
         self.loader = loader
     }
 
-    /// Nobody was looked for since the last `restart`.
+    /// True if no frame has been searched since the last `restart`.
     private var isNew = true
 
-    /// Another source: nobody is where they were.
+    /// Forgets all faces, for a new source.
     mutating func restart() {
         isNew = true
         tracker.restart()
         gate.reset()
     }
 
-    /// Shows the picture otherwise from the next frame on.
+    /// Changes the transform of the picture from the next frame on.
     mutating func setView(_ new: ViewTransform) {
         guard new != viewTransform else { return }
         if (new.rotation, new.isMirrored) != (viewTransform.rotation, viewTransform.isMirrored) {
-            // Everybody is elsewhere then.
+            // All faces are in other places now.
             restart()
             rotator = nil
         }
@@ -83,32 +85,32 @@ struct Pipeline: ~Copyable {
         zoom = nil
     }
 
-    /// True where other masks are to be worn than in the last frame.
+    /// True if the masks have changed since the last frame.
     var hasMaskUpdate: Bool { loader?.hasUpdate(since: seen) ?? false }
 
-    /// Dresses the last frame anew, as its faces were measured.
-    /// - Returns: false where that is not to be seen.
+    /// Composes the last frame again, with the faces that were found in it.
+    /// - Returns: false if the result must not be shown.
     mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
-        // What covers lost faces learns from each frame once.
+        // While faces are covered, `gate` must see each frame exactly once.
         guard !isNew, !isCovering else { return false }
         try process(view, at: time, .again)
         return !isCovering && gate.reason == nil
     }
 
-    /// How a frame's faces are found.
+    /// The way that the faces of a frame are found.
     enum Search {
-        /// Followed from frame to frame.
+        /// Track faces from frame to frame.
         case following
-        /// The same, but what the frame need not wait for is left to `drawDeferred`: the search for other faces than those
-        /// that are known, and pictures of solids that are a little old.
+        /// Track faces, but leave work that the frame need not wait for to `drawDeferred`: the search for further
+        /// faces, and the update of slightly outdated impostors of meshes.
         case prompt
-        /// In the whole picture at once: for photos.
+        /// Search the whole picture at once, for photos.
         case whole
-        /// They are as in the frame before, which is this one.
+        /// Keep the faces of the last frame, because it is the same frame.
         case again
     }
 
-    /// Tracks the frame's faces and leaves the dressed frame in `gate`: each pose is drawn on the very frame that it
+    /// Tracks the faces of a frame and leaves the masked frame in `gate`. Each pose is drawn on the same frame that it
     /// was measured on.
     mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
         guard !viewTransform.isUpright else {
@@ -119,7 +121,8 @@ struct Pipeline: ~Copyable {
         if rotator?.input != view.layout {
             rotator = Rotator(from: view.layout, rotation: viewTransform.rotation, isMirrored: viewTransform.isMirrored)
         }
-        // Taken out for the call: a part of this value may not be lent to another one otherwise.
+        // The rotator is taken out for the call, because the exclusivity rules do not allow lending its frame to `self`
+        // in place.
         guard var taken = rotator.take() else { return }
         do {
             try taken.rotate(view)
@@ -131,7 +134,8 @@ struct Pipeline: ~Copyable {
         rotator = consume taken
     }
 
-    /// - Parameter turned: what turning the picture cost, nanoseconds.
+    /// Processes an upright frame.
+    /// - Parameter turned: the CPU time of the rotation, in nanoseconds.
     private mutating func process(
         upright view: borrowing FrameView, at time: FrameTime, _ search: Search, turned: UInt64
     ) throws {
@@ -139,7 +143,7 @@ struct Pipeline: ~Copyable {
         tracker.isThorough = isCovering
         switch search {
         case .following: tracker.update(view.luma, at: time.seconds)
-        // What hides faces must know of all of them first.
+        // To hide faces, all of them must be found first.
         case .prompt:
             tracker.update(view.luma, at: time.seconds, defersSearch: !isCovering)
         case .whole: tracker.searchWhole(view.luma)
@@ -148,7 +152,7 @@ struct Pipeline: ~Copyable {
         if search != .again, tracker.isCut { gate.reset() }
         isNew = false
         let tracked = threadTime()
-        // A camera's layout may change with its first frame: MJPEG says its chroma only then.
+        // A camera's layout may change with its first frame: only then does MJPEG report its chroma subsampling.
         if scaler?.input != view.layout {
             let (part, isZoomed) = (viewTransform.part(of: view.layout), viewTransform.zoom == .face)
             scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
@@ -166,7 +170,7 @@ struct Pipeline: ~Copyable {
         gate.canvas.mayLag = search == .prompt && !isCovered
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
         gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
-        // Of frames, not of what is done to one more than once.
+        // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
@@ -174,8 +178,8 @@ struct Pipeline: ~Copyable {
             compose: threadTime() - fitted)
     }
 
-    /// Does for the next frame what the last one did not wait for.
-    /// - Parameter view: the frame that was dressed.
+    /// Does the work that the last frame did not wait for, for the next one.
+    /// - Parameter view: the last frame.
     mutating func drawDeferred(_ view: borrowing FrameView) {
         let (start, landmarks) = (threadTime(), tracker.landmarkTime)
         switch rotator {
@@ -190,7 +194,7 @@ struct Pipeline: ~Copyable {
         cost.compose += threadTime() - searched
     }
 
-    /// Hands the fitted frame over, before it is dressed.
+    /// Updates the overlay and copies the scaled, unmasked frame for the preview.
     private mutating func updatePreview(_ preview: Preview) {
         let placement = scaler?.map ?? .identity
         overlay.removeAll(keepingCapacity: true)
@@ -203,7 +207,8 @@ struct Pipeline: ~Copyable {
 }
 
 extension FaceOverlay {
-    /// - Parameter placement: from the pixels of the frame that was searched to the picture's.
+    /// Creates an overlay for a face.
+    /// - Parameter placement: the map from pixels of the tracked frame to pixels of the picture.
     fileprivate init(_ face: borrowing Face, _ placement: Affine) {
         self.init()
         (number, isPredicted) = (face.id, face.state == .predicted)

@@ -2,12 +2,13 @@ import Frames
 import Privacy
 import Synchronization
 
-/// The cards, drawn beside the loop and shown by it. Until one is drawn it is plain.
+/// The placeholder pictures. They are drawn outside the frame loop, which publishes them. Before it is drawn, a
+/// placeholder is plain.
 final class Placeholders: Sendable {
     enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
 
     private let layout: FrameLayout
-    /// In the order of kinds.
+    /// The placeholders in the order of `Kind`.
     private let placeholders: [5 of Mutex<Placeholder>]
     private let drawn = Atomic<Int>(0)
 
@@ -16,14 +17,14 @@ final class Placeholders: Sendable {
         placeholders = InlineArray { _ in Mutex(Placeholder(plain: layout)) }
     }
 
-    /// Counts what was drawn.
+    /// The number of placeholders drawn so far.
     var edition: Int { drawn.load(ordering: .acquiring) }
 
-    /// Draws those whose words are known. Takes some tens of milliseconds.
+    /// Draws the placeholders with a fixed text. Takes some tens of milliseconds.
     func drawAll() {
-        draw(.idle, "Guise", "The camera opens when somebody watches.")
+        draw(.idle, "Guise", "The camera opens when somebody is watching.")
         draw(.paused, "Paused", "The camera is closed.")
-        draw(.hidden, "One moment", "The face is out of sight. The picture is back when it is found and covered.")
+        draw(.hidden, "One moment", "The face is out of sight. The picture returns when it is found and covered.")
         draw(.stopped, "Guise has stopped", "")
     }
 
@@ -35,7 +36,7 @@ final class Placeholders: Sendable {
         drawn.add(1, ordering: .releasing)
     }
 
-    /// Lends a card. Not while it is just being replaced: then the next call does.
+    /// Passes a placeholder to `body`. Does nothing if it is just being replaced; the next call succeeds.
     func withPlaceholder(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
         let outcome: Result<Void, any Error>? = placeholders[kind.rawValue].withLockIfAvailable { placeholder in
             Result { try body(placeholder.frame) }

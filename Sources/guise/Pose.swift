@@ -3,30 +3,34 @@ import Compose
 import Frames
 import Track
 
-/// A square picture of a head before anything is worn, and the face that was found in it: what masks are shown on.
+/// A square picture of an unmasked head and the face found in it, for drawing masks on.
 struct Pose: ~Copyable {
-    /// How a photo is shown: about its face, so that what masks do on tilted, far and turned heads is seen.
+    /// A view of a photo's face. Different views show the effect of masks on tilted, distant and turned heads.
     struct View {
-        /// Degrees by which the head is leaned to the picture's right.
+        /// The tilt of the head towards the picture's right, in degrees.
         var roll: Float = 0
-        /// Shows the other side of a head that is turned.
+        /// Whether the picture is mirrored, which shows the other side of a turned head.
         var isMirrored = false
-        /// Eye distances that the square is wide: hats and beards have room in 7.5.
+        /// The width of the square in eye distances. Hats and beards fit in 7.5.
         var width: Float = 7.5
-        /// The head alone, for small pictures.
+        /// The head only, for small pictures.
         static let near = View(width: 6.3)
     }
 
-    /// I444, full range.
+    /// The picture: I444, full range.
     let picture: Frame
     let faces: [Face]
-    /// Seconds, by the source's clock.
+    /// The frame's time in seconds of the source's clock.
     let time: Double
 
-    /// Cuts a face out of a picture, which is in full range.
+    /// Crops a face from a full-range picture.
     /// - Parameters:
-    ///   - side: pixels.
-    ///   - tracker: finds the faces in what was cut out.
+    ///   - face: the face.
+    ///   - picture: the picture, full range.
+    ///   - view: the view of the face.
+    ///   - side: the side of the square in pixels.
+    ///   - tracker: the tracker that finds the face in the crop.
+    ///   - time: the frame's time in seconds.
     init(
         of face: Face, in picture: borrowing FrameView, _ view: View, side: Int, _ tracker: inout Tracker,
         time: Double = 0
@@ -37,33 +41,35 @@ struct Pose: ~Copyable {
         self.picture = cell
     }
 
-    /// The smallest box to look for, in eye distances. A face's box is about 2 wide, and the smallest step of sizes is
-    /// searched upright only: the face must lie above `ScanScheduler.levelFactor` times this, at any of `Tracker.photoSizes`.
+    /// The size of the smallest face box to search for, in eye distances. A face's box is about 2 eye distances wide.
+    /// The smallest level of sizes is searched for upright faces only, so a face must be larger than
+    /// `ScanScheduler.levelFactor` times this value, at each of `Tracker.photoSizes`.
     private static let smallestBox: Float = 0.9
 
-    /// The one that the picture was cut out for: who stands beside, or seems to, has a picture of their own.
-    /// - Parameter smallest: side of the smallest box to look for, in pixels.
+    /// The face that the picture was cropped to. Other faces in it are ignored: they have their own pictures.
+    /// - Parameter smallest: the side of the smallest face box to search for, in pixels.
     private static func faces(
         in picture: borrowing Frame, atLeast smallest: Float, _ tracker: inout Tracker
     ) -> [Face] {
         tracker.searchWhole(picture.view.luma, smallest: smallest)
-        // Turned far, a face may be found only by a part of it.
+        // Only a part of a face that is turned far may be found.
         if tracker.faces.isEmpty { tracker.searchWhole(picture.view.luma) }
         let middle = Point(Float(picture.layout.width), Float(picture.layout.height)) / 2
         let face = tracker.faces.min { ($0.head.origin - middle).length < ($1.head.origin - middle).length }
         return face.map { [$0] } ?? []
     }
 
-    /// Of a square of so many pixels a side.
+    /// The layout of a square picture.
+    /// - Parameter side: in pixels.
     static func layout(side: Int) -> FrameLayout {
         FrameLayout(width: side, height: side, format: .i444, range: .full)
     }
 
-    /// The picture with masks on, lent.
+    /// Draws masks on the picture and passes the result to `body`.
     func withMasks(_ masks: [Mask], _ body: (borrowing Frame) throws -> Void) rethrows {
         var canvas = Canvas(picture.layout)
         var compositor = Compositor(masks: masks)
-        // A second goes by before the picture, in which what fades in or swings comes to rest.
+        // The masks are composed over one second before the picture, so that fades and swinging parts come to rest.
         for before in [1, 0.75, 0.5, 0.25, 0] {
             convert(picture, into: &canvas.frame)
             compositor.compose(&canvas, faces, placement: .identity, at: time + 1 - before)
@@ -71,13 +77,14 @@ struct Pose: ~Copyable {
         try body(canvas.frame)
     }
 
-    /// A square about the head; beyond the picture its edge goes on, for portraits leave little room for hats.
+    /// Crops a square around the head. Beyond the picture its border is repeated, because portraits leave little room
+    /// for hats.
     private static func cut(
         _ picture: borrowing FrameView, _ face: Face, _ view: View, _ layout: FrameLayout
     ) -> Frame {
         let side = Float(layout.width)
         let scale = face.head.scale * view.width / side
-        // Above the eyes: hats are taller than beards.
+        // The centre is above the eyes, because hats are taller than beards.
         let center = face.head.origin + Point(0, -0.4 * face.head.scale)
         var map = Affine(scale: scale, angle: radians(-view.roll), origin: .zero)
         if view.isMirrored { (map.a, map.c) = (-map.a, -map.c) }

@@ -2,11 +2,12 @@ import CLinux
 import Frames
 import Glibc
 
-/// What the service manager is told (sd_notify(3)); nothing where there is none.
+/// Notifications to the service manager (sd_notify(3)). Without a service manager they have no effect.
 final class Service {
     private var isReady = false
     private var status = ""
-    /// Nanoseconds; half of what the manager allows, so that one late word is no reason to end us.
+    /// The interval of watchdog notifications in nanoseconds: half of the manager's timeout, so that one late
+    /// notification is tolerated. 0 without a watchdog.
     private let watchdog: UInt64
     private var lastPing: UInt64 = 0
     private var looked: UInt64 = 0
@@ -16,14 +17,14 @@ final class Service {
         watchdog = unsafe sd_watchdog_enabled(0, &microseconds) > 0 ? microseconds * 500 : 0
     }
 
-    /// Frames flow.
+    /// Reports once that frames flow.
     func notifyReady() {
         guard !isReady else { return }
         isReady = true
         notify("READY=1")
     }
 
-    /// The frame loop turns. Called in each turn; says something only when it is due.
+    /// Reports that the frame loop is alive. Called in each iteration; notifies only when it is due.
     func pingWatchdog() {
         guard watchdog > 0 else { return }
         let now = monotonicTime()
@@ -32,7 +33,7 @@ final class Service {
         notify("WATCHDOG=1")
     }
 
-    /// In words, for `systemctl status`.
+    /// Reports the state in words, for `systemctl status`.
     func setStatus(_ words: String) {
         guard words != status else { return }
         status = words

@@ -2,13 +2,15 @@ import Frames
 import Publish
 import V4L2
 
-/// The factory of sinks: a new kind is a new file in Publish, and a case here.
+/// The factory of sinks. A new kind needs a file in Publish and a case here.
 extension AppContext {
+    /// Opens a sink.
     /// - Parameters:
-    ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is no sink of frames: it takes copies.
-    ///   - layout: what the other sinks get, or would get from this one.
-    ///   - overwrites: a file that exists is replaced.
-    /// - Throws: `Problem` with the fix.
+    ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is not a sink; it gets copies of frames.
+    ///   - layout: the layout of the frames.
+    ///   - rate: the frame rate, in frames per second.
+    ///   - overwrites: whether an existing file is replaced.
+    /// - Throws: `Problem` with a fix.
     func openSink(
         _ spec: String, _ layout: FrameLayout, rate: Double, overwrites: Bool
     ) throws -> any FrameSink & ~Copyable {

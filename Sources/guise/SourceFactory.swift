@@ -3,12 +3,13 @@ import Compose
 import Frames
 import V4L2
 
-/// The factory of sources: a new kind is a new file in Capture, and a case here.
+/// The factory of sources. A new kind needs a file in Capture and a case here.
 extension AppContext {
+    /// Opens a source.
     /// - Parameters:
     ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
-    ///   - loop: a file begins again at its end.
-    /// - Throws: `Problem` with the fix.
+    ///   - loop: whether a file starts again at its end.
+    /// - Throws: `Problem` with a fix.
     func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
         let wanted = configuration.camera
         switch spec {
@@ -25,24 +26,25 @@ extension AppContext {
 
     func openSample() throws -> Sample {
         guard isReadable(paths.sample) else {
-            throw Problem(.missing, "the sample picture \(paths.sample) is not there", fix: "run `make sample`")
+            throw Problem(.missing, "the sample picture \(paths.sample) is missing", fix: "run `make sample`")
         }
         return try Sample(path: paths.sample, width: configuration.output.width, height: configuration.output.height)
     }
 
-    /// What `auto` means on this machine, and the lines that say so and how to get the rest.
+    /// Resolves `auto` on this machine.
+    /// - Returns: the source, the sinks, and notes for the user on the choice and its alternatives.
     func resolveAuto(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
         let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
         var notes: [String] = []
         var source = source
         if source == "auto" {
-            // A card says so where neither is there, until a camera is plugged in.
+            // With neither camera nor sample, a placeholder says so until a camera is plugged in.
             let camera = devices.contains { $0.isCamera && !$0.isLoopback } || !isReadable(paths.sample)
             source = camera ? "camera" : "sample"
             notes.append(
                 camera
-                    ? "source: the camera (another: --source /dev/videoN, `guise devices` lists them)"
-                    : "source: the sample, for there is no camera (plug one in, or name a clip: --source FILE)")
+                    ? "source: the camera (for another: --source /dev/videoN, see `guise devices`)"
+                    : "source: the sample, because there is no camera (plug one in, or choose a clip: --source FILE)")
         }
         var sinks = sinks
         if let place = sinks.firstIndex(of: "auto") {
@@ -50,8 +52,8 @@ extension AppContext {
             sinks[place] = loopback ? "loopback" : "page"
             notes.append(
                 loopback
-                    ? "sink: the virtual camera (see it in a browser too: --sink loopback --sink page)"
-                    : "sink: a page, for there is no v4l2loopback (get it: sudo apt install v4l2loopback-dkms; "
+                    ? "sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)"
+                    : "sink: a page, because there is no v4l2loopback device (to get one: sudo apt install v4l2loopback-dkms; "
                         + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
         }
         return (source, sinks, notes)

@@ -8,28 +8,28 @@ import Page
 import Synchronization
 import Track
 
-/// Every mask on a face, as small JPEGs for the page's gallery: drawn when they are first asked for, one after the other,
-/// beside the frame loop. An edited mask is drawn anew.
+/// Small JPEGs of every mask on a face, for the page's gallery. They are drawn on demand, one after the other, beside
+/// the frame loop. An edited mask is drawn again.
 final class Thumbnails: Sendable {
     private struct Key: Hashable {
         var mask: String
-        /// 0: the sample; else which of the kept faces.
+        /// The number of the stored face; 0 for the sample.
         var face: Int
     }
 
     private struct Picture {
-        /// The mask's files when it was drawn.
+        /// The versions of the mask's files when it was drawn.
         var fileVersions: [FileVersion]
         var jpeg: [UInt8]
     }
 
-    /// Faces, which the worker's thread alone looks at.
+    /// The faces. Only the worker's thread uses them.
     private struct PreviewSubjects: ~Copyable {
         var sample: Subject?
         var mine: Subject?
     }
 
-    /// For optionals hold no poses.
+    /// A class for a pose, because an optional in `PreviewSubjects` cannot contain a noncopyable value.
     private final class Subject: Sendable {
         let pose: Pose
         init(_ pose: consuming Pose) { self.pose = pose }
@@ -39,25 +39,27 @@ final class Thumbnails: Sendable {
     private let worker = Worker("thumbnails", most: 512) { ArtReader.shutDownRenderer() }
     private let pictures = Mutex<[Key: Picture]>([:])
     private let subjects = Mutex(PreviewSubjects())
-    /// Counts kept faces.
+    /// The number of faces stored so far.
     private let kept = Atomic<Int>(0)
 
-    /// Pixels of a picture's side; it is drawn twice as large and brought down, as a screen does with a video.
+    /// The side of a thumbnail in pixels. It is drawn at twice the size and scaled down, as a screen does with a video.
     private static let side = 192
-    /// About 8 KB each. More masks than this nobody has.
+    /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks than this.
     private static let mostPictures = 512
 
     init(_ context: AppContext) { self.context = context }
 
-    /// - Throws: `RequestError` for a mask that is not there, or a face that was not kept; `Problem` for one that is broken.
+    /// Returns a thumbnail as a JPEG.
+    /// - Throws: `RequestError` for a mask that does not exist or a face that was not stored, `Problem` for a broken
+    ///   mask.
     func picture(of mask: String, on face: PageFace) async throws -> [UInt8] {
         let jpeg = try await worker.run { [self] in try draw(mask, face) }
-        guard let jpeg else { throw RequestError(.notNow, "too many thumbnails are asked for; ask again") }
+        guard let jpeg else { throw RequestError(.notNow, "too many thumbnails at once; try again") }
         return jpeg
     }
 
-    /// Keeps a picture as the user's own face.
-    /// - Returns: how many faces it shows.
+    /// Stores a picture as the user's own face.
+    /// - Returns: the number of faces in it.
     func storeFace(_ portrait: Preview.Portrait) async throws -> Int {
         let count = try await worker.run { [self] in
             var tracker = try context.tracker()
@@ -68,7 +70,7 @@ final class Thumbnails: Sendable {
             pictures.withLock { pictures in pictures = pictures.filter { $0.key.face == 0 || $0.key.face == edition } }
             return count
         }
-        guard let count else { throw RequestError(.notNow, "too much is asked for at once; ask again") }
+        guard let count else { throw RequestError(.notNow, "too many requests at once; try again") }
         return count
     }
 
@@ -82,7 +84,7 @@ final class Thumbnails: Sendable {
         }
         let key = Key(mask: name, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
         let fileVersions = library.fileVersions(of: name)
-        // First, for there may be no face of the user's own.
+        // Before the cache, because there may be no face of the user's own.
         let subject = try subject(face)
         if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
         let layout = subject.pose.picture.layout
@@ -90,7 +92,7 @@ final class Thumbnails: Sendable {
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
-        guard let jpeg = drawn else { throw Problem(.system, "could not make a thumbnail of '\(name)'") }
+        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
             if pictures.count >= Self.mostPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
@@ -102,14 +104,14 @@ final class Thumbnails: Sendable {
         switch face {
         case .mine:
             guard let mine = subjects.withLock({ $0.mine }) else {
-                throw RequestError(.notNow, "no face of your own was kept yet")
+                throw RequestError(.notNow, "your own face has not been stored yet")
             }
             return mine
         case .sample:
             if let known = subjects.withLock({ $0.sample }) { return known }
             let file = context.paths.sample
             guard isReadable(file) else {
-                throw Problem(.missing, "the sample picture \(file) is not there", fix: "run `make sample`")
+                throw Problem(.missing, "the sample picture \(file) is missing", fix: "run `make sample`")
             }
             var tracker = try context.tracker()
             var slot: Subject?

@@ -2,8 +2,8 @@ import Foundation
 import Frames
 import Synchronization
 
-/// Does jobs one at a time on a thread of its own, behind frames in line. The thread ends when nothing was to do for a
-/// while, so that it costs nothing then.
+/// A queue of jobs that run one at a time on a thread with low priority. The thread ends after some idle time, so that
+/// an unused worker costs nothing.
 final class Worker: Sendable {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
@@ -11,25 +11,30 @@ final class Worker: Sendable {
     }
 
     private let name: String
-    /// Jobs that may wait.
+    /// The maximum number of queued jobs.
     private let most: Int
     private let onIdle: @Sendable () -> Void
     private let state = Mutex(State())
     private let jobAvailable = DispatchSemaphore(value: 0)
 
-    /// Added to the thread's nice value: frames go first where cores are few. It still gets a third of what they get, so
-    /// that photos are done in time on a busy machine.
+    /// The value added to the thread's nice value, so that the frame loop has priority on few cores. The thread still
+    /// gets a third of the loop's share, so that photos are finished in time on a busy machine.
     private static let nice: CInt = 5
-    /// Seconds.
+    /// The idle time in seconds after which the thread ends.
     private static let patience = 10.0
 
-    /// - Parameter onIdle: called on the thread before it ends, to let go of what jobs left.
+    /// Creates a worker without a thread.
+    /// - Parameters:
+    ///   - name: the thread's name.
+    ///   - most: the maximum number of queued jobs.
+    ///   - onIdle: called on the thread before it ends, to release resources of the jobs.
     init(_ name: String, most: Int, onIdle: @escaping @Sendable () -> Void = {}) {
         (self.name, self.most, self.onIdle) = (name, most, onIdle)
     }
 
-    /// Does a job when those before it are done.
-    /// - Throws: what the job throws; nil in the place of a result: too many wait already.
+    /// Runs a job after the queued ones.
+    /// - Returns: the job's result; nil if too many jobs are queued.
+    /// - Throws: the job's error.
     func run<R: Sendable>(_ job: @escaping @Sendable () throws -> R) async throws -> R? {
         try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R?, any Error>) in
             let isTaken = state.withLock { state in
@@ -48,7 +53,7 @@ final class Worker: Sendable {
     private func start() {
         let thread = Thread { [self] in work() }
         thread.name = name
-        // As a main thread's: what reads strangers' files goes some levels deep.
+        // The stack size of a main thread, because decoders of untrusted files can recurse some levels deep.
         thread.stackSize = 8 << 20
         thread.start()
     }

@@ -54,7 +54,7 @@ struct RequestTests {
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
         (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
         (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
-        (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "a path from the root"),
+        (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
         (#"[1]"#, .badValue, "an object {...} is wanted"),

@@ -62,7 +62,7 @@ private func home() throws -> Machine {
     let bare = try #require(machine.text("\(units)/guise.service"))
     #expect(!bare.contains("\nPrivateUsers=") && !bare.contains("\nProtect"))
     #expect(bare.contains("\nNoNewPrivileges=yes\n"))
-    #expect(session.printed("lets no user have namespaces"))
+    #expect(session.printed("users can't create namespaces"))
     machine.programs["systemd-run --user --quiet --wait --property=PrivateUsers=yes true"] = .text("")
     try session.installer(machine).install()
     #expect(machine.text("\(units)/guise.service")?.contains("\nPrivateUsers=yes\n") == true)
@@ -81,7 +81,7 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.socket")?.contains("ListenStream=%t/guise/control.sock\n") == true)
     #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
     #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
-    #expect(session.printed("guise now starts with its first command"))
+    #expect(session.printed("Guise now starts with the first command"))
     // What the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
     try machine.put("/run/user/1000/guise/video10.lock", "9")
@@ -99,7 +99,7 @@ private func home() throws -> Machine {
     try session.installer(machine).install()
     let service = machine.text("\(units)/guise.service")
     try session.installer(machine).install()
-    #expect(session.printed("is there: \(units)/guise.service"))
+    #expect(session.printed("already installed: \(units)/guise.service"))
     #expect(!session.printed("wrote"))
     #expect(machine.text("\(units)/guise.service") == service)
     // The program has moved: what nobody has edited follows.
@@ -116,11 +116,11 @@ private func home() throws -> Machine {
     try machine.put("\(units)/guise.service", edited)
     try session.installer(machine).install()
     #expect(machine.text("\(units)/guise.service") == edited)
-    #expect(session.printed("kept, for it was edited (--force replaces it): \(units)/guise.service"))
+    #expect(session.printed("kept, because it was edited (--force replaces it): \(units)/guise.service"))
     try session.installer(machine).uninstall()
     #expect(machine.text("\(units)/guise.service") == edited)
     #expect(machine.text("\(units)/guise.socket") == nil, "the rest goes")
-    #expect(session.printed("kept, for it was edited (--force removes it): \(units)/guise.service"))
+    #expect(session.printed("kept, because it was edited (--force removes it): \(units)/guise.service"))
     try session.installer(machine, hasEdited: true).install()
     #expect(machine.text("\(units)/guise.service")?.contains("WatchdogSec=10\n") == true)
     try machine.put("\(units)/guise.service", edited)
@@ -143,7 +143,7 @@ private func home() throws -> Machine {
     #expect {
         try Session().installer(machine)
     } throws: { error in
-        "\(error)".contains("this is root") && (error as? Problem)?.kind == .forbidden
+        "\(error)".contains("not root's") && (error as? Problem)?.kind == .forbidden
     }
     machine.system.user = 1000
     machine.system.environment["HOME"] = nil
@@ -222,7 +222,7 @@ private func home() throws -> Machine {
     #expect(session.printed("/etc/modprobe.d/guise.conf was edited"))
     #expect(session.ran.isEmpty)
     try session.installer(machine, answer: false, hasModule: true).install()
-    #expect(session.printed("/etc/modprobe.d/guise.conf is there with another text"))
+    #expect(session.printed("/etc/modprobe.d/guise.conf exists with different content"))
 }
 
 @Test func `a loaded module and other files' options are reported`() throws {
@@ -232,7 +232,7 @@ private func home() throws -> Machine {
     let session = Session()
     try session.installer(machine, hasModule: true).install()
     #expect(session.printed("/etc/modprobe.d/obs.conf has options for v4l2loopback too"))
-    #expect(session.printed("is loaded with what it has"))
+    #expect(session.printed("is already loaded"))
     #expect(!session.printed("sudo modprobe v4l2loopback"))
 }
 
@@ -251,6 +251,6 @@ private func home() throws -> Machine {
     machine.system.query = { _, _ in .line("{\"ok\": {}}") }
     let session = Session()
     try session.installer(machine).uninstall()
-    #expect(session.printed("kept while a guise runs: /run/user/1000/guise"))
+    #expect(session.printed("kept while Guise is running: /run/user/1000/guise"))
     #expect(machine.names.contains("run/user/1000/guise/control.sock"))
 }

@@ -26,7 +26,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     try machine.load(exclusive: flags, numbers: numbers)
     machine.addLoopback(capture: false, output: true)
     try machine.expect(
-        .exclusiveCaps, isExclusive ? .ok : .error, isExclusive ? "a camera only" : "Chrome does not list it",
+        .exclusiveCaps, isExclusive ? .ok : .error, isExclusive ? "only as a camera" : "Chrome does not list it",
         fix: isExclusive ? "" : reload)
 }
 
@@ -43,7 +43,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     try machine.expect(.capabilities, .error, "stuck", fix: reload)
     machine.system.devices = []
     machine.addLoopback(capture: false, output: true)
-    try machine.expect(.capabilities, .ok, "waits for a writer")
+    try machine.expect(.capabilities, .ok, "is waiting for a writer")
 }
 
 @Test func `another label is reported`() throws {
@@ -56,7 +56,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
 
 @Test(arguments: [
     ("YUYV:1280x720@30", Finding.State.ok, "YUYV 1280x720"), ("YUYV:848x480@30", .warning, "Firefox does not list it"),
-    ("YU12:640x480@15", .ok, "YU12 640x480"), ("RGB3:640x480@30", .error, "browsers do not take"),
+    ("YU12:640x480@15", .ok, "YU12 640x480"), ("RGB3:640x480@30", .error, "browsers do not support"),
 ])
 func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, message: String) throws
 {
@@ -80,9 +80,9 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     let machine = try Machine()
     try machine.load("0.15.0")
     machine.addLoopback(capture: false, output: true)
-    try machine.expect(.writer, .warning, "nobody writes", fix: "guise run")
+    try machine.expect(.writer, .warning, "no program writes", fix: "guise run")
     machine.unit("guise.service", "LoadState=loaded")
-    try machine.expect(.writer, .warning, "nobody writes", fix: "systemctl --user start guise.service")
+    try machine.expect(.writer, .warning, "no program writes", fix: "systemctl --user start guise.service")
     machine.system.devices = []
     machine.addLoopback(capture: true, output: false)
     try machine.expect(.writer, .error, "another user's program", fix: "sudo fuser -v /dev/video10")
@@ -99,7 +99,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.load("0.13.2")
     machine.addLoopback(capture: true, output: true)
     try machine.put("/sys/class/video4linux/video10/state", "output\n")
-    try machine.expect(.writer, .warning, "nobody writes", fix: "guise run")
+    try machine.expect(.writer, .warning, "no program writes", fix: "guise run")
     try machine.put("/sys/class/video4linux/video10/state", "capture\n")
     try machine.expect(.writer, .error, "another user's program", fix: "sudo fuser -v /dev/video10")
 }
@@ -115,9 +115,9 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.run("zoom", 61, on: "/dev/video10")
     try machine.expect(
         .readers, .warning, "one of them only",
-        fix: "close all but one, or look at the page: guise run --sink loopback --sink page")
+        fix: "close all but one, or use the page: guise run --sink loopback --sink page")
     try machine.load("0.12.7")
-    try machine.expect(.readers, .ok, "may watch")
+    try machine.expect(.readers, .ok, "may be reading")
 }
 
 @Test func `who holds the camera is named`() throws {

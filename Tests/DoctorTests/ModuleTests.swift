@@ -80,11 +80,11 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.put(key)
     try machine.expect(.secureBoot, .warning, "mokutil is not", fix: "sudo apt install mokutil")
     machine.programs["mokutil --test-key \(key)"] = .text("\(key) is not enrolled\n")
-    try machine.expect(.secureBoot, .error, "refuses v4l2loopback", fix: "sudo mokutil --import \(key)")
+    try machine.expect(.secureBoot, .error, "rejects v4l2loopback", fix: "sudo mokutil --import \(key)")
     machine.programs["mokutil --test-key \(key)"] = .text("\(key) is already enrolled\n")
-    try machine.expect(.secureBoot, .ok, "knows")
+    try machine.expect(.secureBoot, .ok, "DKMS's key is enrolled")
     try machine.load()
-    try machine.expect(.secureBoot, .ok, "lets v4l2loopback in")
+    try machine.expect(.secureBoot, .ok, "and v4l2loopback is loaded")
 }
 
 @Test func `who may not open devices joins the group, or logs in anew`() throws {
@@ -95,5 +95,5 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.put("/etc/group", "root:x:0:\nvideo:x:44:bob,joann\n")
     try machine.expect(.permission, .error, "/dev/video2", fix: "sudo usermod -aG video ann")
     try machine.put("/etc/group", "root:x:0:\nvideo:x:44:bob,ann\n")
-    try machine.expect(.permission, .error, "began before ann joined", fix: "log out and in")
+    try machine.expect(.permission, .error, "began before ann joined", fix: "log out and in again")
 }

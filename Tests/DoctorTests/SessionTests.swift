@@ -11,7 +11,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     let machine = try Machine()
     try machine.expect(.landmarks, .warning, "landmark data", fix: "sudo apt install libdlib-data")
     try machine.put("/usr/share/dlib/shape_predictor_68_face_landmarks.dat", "x")
-    try machine.expect(.landmarks, .ok, "is there")
+    try machine.expect(.landmarks, .ok, "is installed")
     try machine.expect(.ffmpeg, .warning, "not installed", fix: "sudo apt install ffmpeg")
     try machine.put("/bin/ffmpeg")
     try machine.expect(.ffmpeg, .ok, "/bin/ffmpeg")
@@ -42,19 +42,19 @@ private let socket = "/run/user/1000/guise/control.sock"
 
 @Test func `the service is reported in each of its states`() throws {
     let machine = try Machine()
-    try machine.expect(.service, .warning, "no systemd", fix: "guise run")
+    try machine.expect(.service, .warning, "systemd does not answer", fix: "guise run")
     machine.unit("guise.service", "LoadState=not-found", "ActiveState=inactive")
     machine.unit("guise.socket", "LoadState=not-found", "ActiveState=inactive")
     try machine.expect(.service, .warning, "not installed", fix: "guise install")
     let program = "ExecStart={ path=/home/ann/bin/guise ; argv[]=/home/ann/bin/guise run ; ignore_errors=no }"
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=inactive", program)
-    try machine.expect(.service, .error, "/home/ann/bin/guise, which is not there", fix: "guise install")
+    try machine.expect(.service, .error, "/home/ann/bin/guise, which does not exist", fix: "guise install")
     try machine.put("/home/ann/bin/guise")
-    try machine.expect(.service, .warning, "does not run", fix: "systemctl --user enable --now guise.socket")
+    try machine.expect(.service, .warning, "is not running", fix: "systemctl --user enable --now guise.socket")
     machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
     try machine.expect(.service, .ok, "starts with the first command")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=active", program, "StatusText=2 faces, santa")
-    try machine.expect(.service, .ok, "runs: 2 faces, santa")
+    try machine.expect(.service, .ok, "is running: 2 faces, santa")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=watchdog")
     try machine.expect(.service, .error, "failed (watchdog)", fix: "journalctl --user -u guise.service -n 20")
     machine.unit("guise.service", "LoadState=loaded", "ActiveState=failed", "Result=start-limit-hit")
@@ -65,9 +65,9 @@ private let socket = "/run/user/1000/guise/control.sock"
 
 @Test func `the daemon is asked, and never started by asking`() throws {
     let machine = try Machine()
-    try machine.expect(.socket, .warning, "no daemon runs", fix: "guise run")
+    try machine.expect(.socket, .warning, "no daemon is running", fix: "guise run")
     try machine.put(socket)
-    try machine.expect(.socket, .warning, "left by a daemon that has ended", fix: "guise run")
+    try machine.expect(.socket, .warning, "left behind by a daemon that has ended", fix: "guise run")
     machine.system.query = { _, _ in .silent }
     try machine.expect(.socket, .error, "does not answer", fix: "guise run")
     machine.system.query = { path, line in .line(path == socket && line.contains("\"status\"") ? "{\"ok\": {}}" : "?") }
@@ -84,7 +84,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     machine.system.environment["XDG_RUNTIME_DIR"] = nil
     try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "export XDG_RUNTIME_DIR=/run/user/1000")
     machine.system.user = 1001
-    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "log in as this user, and not through su or sudo")
+    try machine.expect(.socket, .error, "XDG_RUNTIME_DIR", fix: "log in as this user, not through su or sudo")
 }
 
 @Test func `an outdated list of PipeWire is reported while guise writes`() throws {
@@ -97,9 +97,9 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(Check.pipeWire.probe(machine.system) == nil, "nobody writes yet")
     machine.system.devices = []
     machine.addLoopback(capture: true, output: false)
-    try machine.expect(.pipeWire, .warning, "before guise ran", fix: "systemctl --user restart wireplumber")
+    try machine.expect(.pipeWire, .warning, "before Guise ran", fix: "systemctl --user restart wireplumber")
     machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video0\"")
-    try machine.expect(.pipeWire, .warning, "before guise ran", fix: "systemctl --user restart wireplumber")
+    try machine.expect(.pipeWire, .warning, "before Guise ran", fix: "systemctl --user restart wireplumber")
     machine.programs["pw-dump"] = dump("\"Video/Source\", \"api.v4l2.path\": \"/dev/video10\"")
     try machine.expect(.pipeWire, .ok, "lists /dev/video10")
     machine.programs["pw-dump"] = .failed
@@ -120,7 +120,7 @@ private let socket = "/run/user/1000/guise/control.sock"
             """)
     }
     machine.programs["snap connections --all"] = table("-")
-    try machine.expect(.snap, .warning, "zoom: snaps that may not", fix: "sudo snap connect zoom:camera")
+    try machine.expect(.snap, .warning, "zoom: snaps without access", fix: "sudo snap connect zoom:camera")
     machine.programs["snap connections --all"] = table(":camera")
     try machine.expect(.snap, .ok, "all 2 snaps")
 }

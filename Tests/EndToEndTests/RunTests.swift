@@ -84,7 +84,7 @@ extension EndToEnd {
             let taken = try scratch.write("{\"page\": {\"port\": \(port)}}", "taken.json")
             let outcome = try scratch.guise("run", "--source", "sample", "--sink", "page", "--config", taken)
             #expect(outcome.code == 1, "\(outcome)")
-            #expect(outcome.lines.last?.contains("port \(port): another program has it") == true, "\(outcome)")
+            #expect(outcome.lines.last?.contains("port \(port): another program uses it") == true, "\(outcome)")
             kill(first.pid, SIGTERM)
             #expect(first.wait().code == 0)
         }

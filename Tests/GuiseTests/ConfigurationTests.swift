@@ -63,13 +63,13 @@ import Testing
         #expect(try read(odd.json.pages) == odd)
     }
 
-    @Test func `the README explains every key`() throws {
+    @Test func `the documentation explains every key`() throws {
         let text = try packageFile("config.json")
-        let readme = try packageFile("README.md")
+        let documentation = try packageFile("docs/configuration.md")
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         for (key, value) in all {
             for name in (value as? [String: Any])?.keys.map({ "\(key).\($0)" }) ?? [key] {
-                #expect(readme.contains("| `\(name)` |"), "\(name)")
+                #expect(documentation.contains("| `\(name)` |"), "\(name)")
             }
         }
     }

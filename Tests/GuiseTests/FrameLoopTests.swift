@@ -200,7 +200,7 @@ import Testing
         #expect(placeholders.allSatisfy { $0.gray == nil })
         let again = try #require(log.shots.first { $0.gray == 150 })
         #expect(again.time > 10.01 && again.time < 10.4 && second.seen.opened == 1)
-        #expect(stage.said.contains { $0.hasPrefix("nobody watches") })
+        #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
     }
 
     @Test func `where the camera is always wanted it stays open though nobody watches`() throws {

@@ -85,7 +85,7 @@ import Testing
         let answer = try visitor.answer()
         #expect(answer.status == 400)
         let words = answer.text
-        #expect(words.contains("did not arrive whole") && !words.contains("Error"), "\(words)")
+        #expect(words.contains("arrived incomplete") && !words.contains("Error"), "\(words)")
     }
 
     @Test func `a photo comes back with masks, 24 MiB is the limit, and each error arrives`() throws {

@@ -2,13 +2,13 @@
 #define GUISE_CALLOCATIONS_H
 #include <stdint.h>
 
-/// How often the calling thread has asked for memory since it began.
+/// The number of allocations that the calling thread has made since it began.
 ///
-/// A program that links this target has its malloc, calloc, realloc, reallocarray, memalign, posix_memalign,
-/// aligned_alloc, valloc and pvalloc counted, whoever calls them: Swift, C, C++ or a shared library. They add one to a
-/// number of the thread's own and go on to the C library's. What is mapped by mmap is not seen.
+/// In a program that links this target, all calls of malloc, calloc, realloc, reallocarray, memalign, posix_memalign,
+/// aligned_alloc, valloc and pvalloc are counted, whether from Swift, C, C++ or a shared library. Each adds one to a
+/// thread-local counter and goes on to the C library's function. Direct mappings by mmap are not counted.
 uint64_t callocations_count(void);
 
-/// 0 where nothing is counted: sanitizers have a malloc of their own.
+/// Whether allocations are counted: 0 in builds with sanitizers, which replace malloc themselves.
 int callocations_counts(void);
 #endif

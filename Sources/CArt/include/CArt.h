@@ -11,42 +11,44 @@
 // in time and memory, and a crash, are the child's. It serves requests from standard input on standard output until that
 // ends.
 
-/// Followed by the SVG's bytes. Nothing outside of it is loaded: no other file, nothing from the network.
+/// A request, followed by the SVG's bytes. No external resources are loaded: no other files, and nothing from the
+/// network.
 struct cart_request {
     uint64_t size;
-    /// Pixels for one unit of the drawing, at most; may be infinite.
+    /// The largest scale, in pixels per unit of the drawing; may be infinite.
     double density;
-    /// Pixels on the longer side, at most.
+    /// The largest size of the longer side, pixels.
     int32_t limit;
     int32_t reserved;
 };
 
-/// Followed, where `error` is empty, by width x height pixels, RGBA with premultiplied alpha, rows close together.
+/// A reply. If `error` is empty, it is followed by width x height pixels, RGBA with premultiplied alpha, rows without
+/// padding.
 struct cart_reply {
     int32_t width, height;
-    /// Pixels for one unit of the drawing.
+    /// The scale, in pixels per unit of the drawing.
     double scale;
-    /// The viewBox; where there is none, the size in pixels.
+    /// The viewBox; if there is none, the size in pixels.
     double x, y, box_width, box_height;
     char error[256];
 };
 
-/// Decodes a PNG onto width x height pixels (any size; it is scaled), RGBA with premultiplied alpha.
+/// Decodes a PNG and scales it to width x height pixels, RGBA with premultiplied alpha.
 int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
                   size_t error_size);
-/// Writes a short text in black over RGBA with premultiplied alpha; x, y is where its base line begins, pixels.
+/// Draws a short text in black over RGBA with premultiplied alpha; (x, y) is the start of its baseline, pixels.
 void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size);
 /// Writes a PNG file from RGBA with premultiplied alpha.
 int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size);
 
 struct cart_encoder;
 
-/// An encoder of JPEG frames; NULL where memory is short.
+/// Creates a JPEG encoder; NULL if there is no memory left.
 struct cart_encoder *cart_encoder_open(void);
 void cart_encoder_close(struct cart_encoder *encoder);
-/// The most bytes that a 4:2:0 frame of that size can take.
+/// The largest possible size of a 4:2:0 frame's JPEG, bytes.
 size_t cart_encoder_capacity(int width, int height);
-/// Encodes planes of 4:2:0, full range. Returns the size of the JPEG, or -1.
+/// Encodes the planes of a 4:2:0 frame in full range. Returns the size of the JPEG in bytes, or -1.
 ptrdiff_t cart_encoder_encode(struct cart_encoder *encoder, const uint8_t *y, size_t y_stride, const uint8_t *u,
                               const uint8_t *v, size_t chroma_stride, int width, int height, int quality,
                               uint8_t *jpeg, size_t capacity);

@@ -1,19 +1,19 @@
 #ifndef GUISE_CLINUX_H
 #define GUISE_CLINUX_H
-#include "guard.h"    // what is left on a device after a crash
+#include "guard.h"    // a placeholder on the device after a crash
 #include "local.h"    // the control socket
 #include "process.h"  // child processes
-// Kernel and C library text that Swift's Glibc module does not show. Each line says what it is for.
+// Parts of the kernel's and the C library's headers that Swift's Glibc module lacks. Each line says what it is for.
 #include <linux/videodev2.h>  // V4L2 structures
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>   // waking the frame loop
 #include <sys/file.h>      // flock
-#include <sys/inotify.h>   // masks that are edited while they are worn
+#include <sys/inotify.h>   // masks that are edited while they are in use
 #include <sys/signalfd.h>  // SIGINT and SIGTERM as a descriptor
 #include <systemd/sd-daemon.h>  // READY=1, STATUS= and the watchdog
 
-// Requests of V4L2: function-like macros, which Swift does not import.
+// V4L2 ioctl numbers, which are function-like macros that Swift doesn't import.
 static const unsigned long clinux_querycap = VIDIOC_QUERYCAP;
 static const unsigned long clinux_enum_fmt = VIDIOC_ENUM_FMT;
 static const unsigned long clinux_enum_framesizes = VIDIOC_ENUM_FRAMESIZES;
@@ -34,25 +34,25 @@ static const unsigned long clinux_queryctrl = VIDIOC_QUERYCTRL;
 static const unsigned long clinux_g_ctrl = VIDIOC_G_CTRL;
 static const unsigned long clinux_s_ctrl = VIDIOC_S_CTRL;
 
-/// Reads a byte for nothing but its cache line, which later reads find near. Nothing waits for it, so several are on their
-/// way at once. (A prefetch is no read: landmarks that ask for their leaves by one take 1.4 times as long.)
+/// Loads a cache line by reading a byte of it. The result is not used, so several loads are in flight at once.
+/// (Prefetch instructions are not as good: with them, landmarks take 1.4 times as long to load their leaves.)
 static inline void clinux_touch(const void *address) { (void)*(const volatile char *)address; }
 
-/// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
+/// flock(2), whose name is taken by a structure in Swift. Returns 0, or -1 with errno.
 int clinux_flock(int descriptor, int operation);
 
-/// A file in memory, in no folder; close-on-exec. Returns a descriptor or -errno.
+/// Creates an anonymous file in memory (memfd_create), close-on-exec. Returns a descriptor or -errno.
 int clinux_memory_file(const char *name);
 
-/// Camera formats that are not ours, turned into planar 4:2:0 by libv4lconvert. One thread at a time.
+/// A converter (libv4lconvert) of camera formats without direct support to planar 4:2:0. Used by one thread at a time.
 struct clinux_converter;
 
-/// `source` is what the camera was set to; the result has its width and height, both rounded down to even.
-/// Returns NULL without memory.
+/// Creates a converter. `source` is the camera's format; the result has its width and height, both rounded down to
+/// even. Returns NULL if there is no memory left.
 struct clinux_converter *clinux_converter_create(int descriptor, const struct v4l2_pix_format *source);
 void clinux_converter_destroy(struct clinux_converter *converter);
-/// Writes Y, U and V planes without padding into `result`. Returns the bytes written, or -1 for a damaged frame or
-/// an unknown format.
+/// Converts a frame to Y, U and V planes without padding. Returns the bytes written to `result`, or -1 for a damaged
+/// frame or an unknown format.
 long clinux_converter_convert(
     struct clinux_converter *converter, const uint8_t *frame, size_t count, uint8_t *result, size_t capacity);
 #endif

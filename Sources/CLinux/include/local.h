@@ -1,21 +1,22 @@
 #ifndef GUISE_LOCAL_H
 #define GUISE_LOCAL_H
-// Stream sockets in the file system. Descriptors are close-on-exec; a failure is -errno.
+// Unix-domain stream sockets. Descriptors are close-on-exec; failures are returned as -errno.
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Makes the socket at `path` for this user alone (0600) and listens. -EADDRINUSE where something is there already,
-/// -ENAMETOOLONG for paths that do not fit an address.
+/// Creates a socket at `path` for this user alone (0600) and listens. Returns a descriptor, -EADDRINUSE if something
+/// exists there already, -ENAMETOOLONG if the path doesn't fit in an address, or another -errno.
 int clinux_local_listen(const char *path);
-/// -ECONNREFUSED: nobody listens there any more; -ENOENT: nothing is there. Blocks while the listener's queue is full.
+/// Connects to a socket; blocks while the listener's queue is full. Returns a descriptor, -ECONNREFUSED if nobody
+/// listens there any more, -ENOENT if nothing exists there, or another -errno.
 int clinux_local_connect(const char *path);
-/// The next one who wants to connect, not blocking; -EAGAIN where there is none.
+/// Accepts the next connection without blocking. Returns a descriptor, -EAGAIN if there is none, or another -errno.
 int clinux_local_accept(int listener);
-/// Who is at the other end (SO_PEERCRED). Returns 0 or -errno.
+/// Gets the user and process at the other end (SO_PEERCRED). Returns 0 or -errno.
 int clinux_local_peer(int descriptor, uid_t *user, pid_t *process);
-/// send(2) without signal. Returns the bytes taken, -EAGAIN where none fit, or another -errno.
+/// send(2) without SIGPIPE. Returns the number of bytes sent, -EAGAIN if none fit, or another -errno.
 ssize_t clinux_local_send(int descriptor, const uint8_t *bytes, size_t size);
-/// True where `descriptor` is a listening local stream socket: what systemd hands over is looked at before it is used.
+/// Whether `descriptor` is a listening Unix-domain stream socket: checks a descriptor passed by systemd.
 int clinux_local_listens(int descriptor);
 #endif

@@ -1,33 +1,34 @@
 #ifndef GUISE_PROCESS_H
 #define GUISE_PROCESS_H
-// Child processes at the end of a pipe. Descriptors are close-on-exec here; a failure is -errno.
+// Child processes connected by pipes. Descriptors are close-on-exec here; failures are returned as -errno.
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct clinux_child {
     pid_t pid;
-    /// Our end of the child's standard output or input.
+    /// The parent's end of the pipe to the child's standard input, or from its standard output.
     int pipe;
-    /// What the child says on standard error, never blocking on either side.
+    /// The parent's end of the pipe from the child's standard error; non-blocking at both ends.
     int errors;
 };
 
 /// Starts argv[0], found in PATH, in a process group of its own, with every other descriptor closed and no signal
-/// blocked. `feeds` is true where we write to the child; else we read from it, and our end does not block. `input`
-/// becomes the standard input of a child that we read from; -1: /dev/null. Returns 0 or -errno.
+/// blocked. If `feeds` is true, the parent writes to the child; else it reads from it, and its end doesn't block.
+/// `input` becomes the standard input of a child that is read from; -1: /dev/null. Returns 0 or -errno.
 int clinux_child_start(const char *const argv[], int feeds, int input, struct clinux_child *child);
 
-/// Bounds what a child that was just started may use: bytes of address space, and seconds of processor time, 0: any.
+/// Limits the resources of a child that was just started: bytes of address space, and seconds of CPU time; 0: no limit.
 /// Returns 0 or -errno.
 int clinux_child_limit(pid_t pid, uint64_t memory, uint64_t seconds);
 
-/// write() that answers a closed pipe with -EPIPE and no signal. Retries EINTR. Returns the bytes written or -errno.
+/// write() that returns -EPIPE for a closed pipe, without SIGPIPE. Retries on EINTR. Returns the bytes written or
+/// -errno.
 ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size);
 /// read(), retried on EINTR. Returns the bytes read, 0 at the end, or -errno.
 ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size);
 /// Waits for the child to end. Returns its exit status (0...255), 256 + signal, or -errno.
 int clinux_child_wait(pid_t pid);
-/// Waits for the child to end, and leaves it to be waited for again.
+/// Waits for the child to end, without reaping it.
 void clinux_child_await(pid_t pid);
 #endif

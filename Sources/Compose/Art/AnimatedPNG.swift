@@ -1,37 +1,41 @@
 import Frames
 
-/// A PNG that moves (APNG, part of the PNG specification's third edition), taken apart into single PNGs, which the usual
-/// decoder reads, and put together again picture by picture.
+/// An animated PNG (APNG, in the PNG specification's third edition), split into single PNGs for the usual decoder and
+/// composed into full pictures again.
 struct AnimatedPNG {
-    /// A part of the picture that changes.
+    /// One animation frame: the part of the picture that it changes.
     private struct Piece {
         let (x, y, width, height): (Int, Int, Int, Int)
         let milliseconds: Double
-        /// What becomes of it before the next: 0 it stays, 1 it is cleared, 2 what was before comes back.
+        /// What happens to the area before the next frame (`dispose_op`): 0 keeps it, 1 clears it, 2 restores what was
+        /// there before.
         let disposal: UInt8
-        /// Over what is there (1), not in its place (0).
+        /// Whether the frame is blended over the canvas (`blend_op` 1) or replaces it (0).
         let isOver: Bool
-        /// Compressed.
+        /// Compressed image data.
         var data: [UInt8] = []
     }
 
     let width: Int
     let height: Int
     private var pieces: [Piece] = []
-    /// Pictures that the file says it has.
+    /// Number of frames according to the file's acTL chunk.
     private var announced = 0
-    /// Of the header, without its size; and the chunks that colours need.
+    /// The IHDR fields after width and height. `colors` has the PLTE, tRNS and colour space chunks as they are in the
+    /// file.
     private let depth: ArraySlice<UInt8>
     private var colors: [UInt8] = []
-    /// How often it is shown; 0: for ever.
+    /// Number of times the animation plays; 0: forever.
     private(set) var plays = 0
 
     static let mostPictures = Motion.mostPictures
-    /// Of all pictures together: what they take in memory is four times that, and a third more for smaller faces.
+    /// The most pixels of all frames together. In memory they take four bytes each, and a third more for the pyramid's
+    /// smaller levels.
     static let mostPixels = 8 << 20
 
-    /// - Returns: nil for a file that is no PNG, or does not move.
-    /// - Throws: what is wrong with it, in words.
+    /// Splits a file into animation frames.
+    /// - Returns: nil if the file isn't a PNG, or isn't animated.
+    /// - Throws: `Flaw`, which says what is wrong with the file.
     init?(_ bytes: [UInt8]) throws(Flaw) {
         guard bytes.starts(with: PNG.signature), bytes.count > 33 else { return nil }
         (width, height) = (PNG.number(bytes, at: 16), PNG.number(bytes, at: 20))
@@ -62,7 +66,7 @@ struct AnimatedPNG {
             case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[place..<start + length + 4]
             case "fcTL" where isMoving: try begin(Array(data))
             case "IDAT" where isMoving:
-                // Without a fcTL before, it is for those that know no animation.
+                // An IDAT before the first fcTL is the still image for decoders without APNG support.
                 if !pieces.isEmpty { pieces[pieces.count - 1].data += data }
             case "fdAT" where isMoving:
                 guard length > 4, !pieces.isEmpty else { throw Flaw("its fdAT chunk is damaged") }
@@ -76,6 +80,7 @@ struct AnimatedPNG {
         guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("pictures are missing") }
     }
 
+    /// Adds an animation frame from the data of its fcTL chunk.
     private mutating func begin(_ control: [UInt8]) throws(Flaw) {
         guard control.count == 26, pieces.count < announced else { throw Flaw("its fcTL chunk is damaged") }
         let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
@@ -87,20 +92,20 @@ struct AnimatedPNG {
         pieces.append(
             Piece(
                 x: corner.0, y: corner.1, width: size.0, height: size.1,
-                // A divisor of 0 means hundredths. What is faster than 10 ms is not meant to be seen.
+                // A denominator of 0 means 100. Delays below 10 ms aren't meant to be visible and become 10 ms.
                 milliseconds: max(10, parts.0 / (parts.1 == 0 ? 100 : parts.1) * 1000), disposal: control[24],
                 isOver: control[25] == 1))
     }
 
-    /// What is wrong with a file.
+    /// A defect of an APNG file, in words.
     struct Flaw: Error {
         let words: String
 
         init(_ words: String) { self.words = words }
     }
 
-    /// The whole picture at each time.
-    /// - Parameter decode: turns a PNG of that width and height into premultiplied RGBA.
+    /// Composes the full picture of each animation frame, with its duration.
+    /// - Parameter decode: decodes a PNG of the given width and height to premultiplied RGBA.
     func pictures(
         _ decode: ([UInt8], Int, Int) throws(Problem) -> [UInt8]
     ) throws(Problem) -> [(raster: RGBAImage, milliseconds: Double)] {
@@ -133,7 +138,7 @@ struct AnimatedPNG {
         return shown
     }
 
-    /// A PNG of one piece alone.
+    /// A standalone PNG of one animation frame.
     private func png(_ piece: Piece) -> [UInt8] {
         var png = PNG.signature
         png += PNG.chunk("IHDR", PNG.bytes(of: piece.width) + PNG.bytes(of: piece.height) + depth)

@@ -1,30 +1,31 @@
 import Frames
 import JSON
 
-/// One picture of a mask, ready to be drawn at any size: a pyramid of stamps, each half as large as the one before,
-/// converted once to the YUV range of the frames that it is for.
+/// One picture of a mask as an image pyramid, ready to be drawn at any size: each level is half as large as the one
+/// before. Converted once, to the YUV range of the frames that it will be drawn on.
 public struct Art: Sendable {
     struct Level: Sendable {
         let sprite: Sprite
-        /// From art units to the stamp's pixels.
+        /// From art units to the sprite's pixels.
         let map: Affine
-        /// Stamp pixels for one art unit.
+        /// Sprite pixels per art unit.
         let density: Float
     }
 
-    /// The finest first.
+    /// From the finest level to the coarsest.
     private(set) var levels: [Level]
-    /// Pixels of the art as it was read, without what surrounds it.
+    /// Width and height of the art as it was read, in pixels, without the transparent border.
     let size: (x: Int, y: Int)
-    /// From art units to those pixels, and how many they are for one unit.
+    /// Map from art units to pixels of the finest level that was built, and its pixels per art unit. `upTo` leaves both
+    /// as they are.
     let whole: (map: Affine, density: Float)
 
-    /// Loads and converts a mask's picture.
+    /// Loads and converts a picture of a mask.
     /// - Parameters:
-    ///   - name: relative to `folder`, which it may not leave.
+    ///   - name: path relative to `folder`; may not lead outside it.
     ///   - density: pixels per art unit that the largest face needs.
-    ///   - largest: pixels of the longer side, at most.
-    ///   - touch: what is still done to the picture, once.
+    ///   - largest: the most pixels on the longer side.
+    ///   - touch: edits the raster once, before it is converted.
     /// - Throws: `Problem` that names the file.
     init(
         file name: String, folder: String, density: Float, range: ColorRange, largest: Int = 2048,
@@ -34,7 +35,7 @@ public struct Art: Sendable {
         self.init(try ArtReader.load(path: path, density: density, maxDimension: largest), range: range, touch: touch)
     }
 
-    /// The pictures of an APNG; nil for art that does not move.
+    /// Loads the frames of an APNG; nil if the art isn't animated.
     /// - Throws: `Problem` that names the file.
     static func loadAnimation(
         file name: String, folder: String, range: ColorRange, touch: (inout RGBAImage) -> Void
@@ -44,15 +45,15 @@ public struct Art: Sendable {
         return (pictures, film.pictures.map(\.milliseconds), film.plays)
     }
 
-    /// A drawing made by the program itself.
-    /// - Throws: `Problem` where it cannot be drawn.
+    /// Renders an SVG that the program itself generated.
+    /// - Throws: `Problem` if it can't be rendered.
     init(svg: String, density: Float, range: ColorRange, touch: (inout RGBAImage) -> Void = { _ in }) throws {
         self.init(
             try ArtReader.renderSVG(svg, named: "of a layer", density: density, limit: 2048), range: range, touch: touch
         )
     }
 
-    /// From a picture that was read already.
+    /// Converts a raster that is already in memory.
     init(_ raster: RGBAImage, range: ColorRange, touch: (inout RGBAImage) -> Void) {
         var raster = raster
         touch(&raster)
@@ -61,8 +62,9 @@ public struct Art: Sendable {
             origin: raster.origin, range: range)
     }
 
-    /// The path of a file that a mask names. Masks come from strangers: none may reach outside its folder, by links either.
-    /// - Throws: `invalid` where it would.
+    /// Resolves a file name from a mask to a path in the mask's folder. Masks come from strangers: neither the name nor
+    /// a symbolic link may lead outside the folder.
+    /// - Throws: `invalid` if it leads outside.
     static func resolvePath(_ folder: String, _ name: String) throws -> String {
         let outside = Problem(
             .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
@@ -72,15 +74,16 @@ public struct Art: Sendable {
             throw outside
         }
         let path = "\(folder)/\(name)"
-        guard let real = realPath(of: path) else { return path }  // loading says what is wrong with it
+        guard let real = realPath(of: path) else { return path }  // a missing file is reported when it is loaded
         guard let root = realPath(of: folder), real.hasPrefix(root + "/") else { throw outside }
         return real
     }
 
+    /// Builds the pyramid.
     /// - Parameters:
-    ///   - rgba: premultiplied RGBA, 8 bits a channel, `width * height * 4` bytes.
-    ///   - density: pixels for one art unit.
-    ///   - origin: the art unit position of the picture's top left corner.
+    ///   - rgba: premultiplied RGBA, 8 bits per channel, `width * height * 4` bytes.
+    ///   - density: pixels per art unit.
+    ///   - origin: the picture's top left corner, in art units.
     public init(rgba: [UInt8], width: Int, height: Int, density: Float, origin: Point, range: ColorRange) {
         precondition(rgba.count == width * height * 4)
         var picture = Picture(width: width + 2, height: height + 2)
@@ -92,7 +95,8 @@ public struct Art: Sendable {
         }
         var levels: [Level] = []
         var density = density
-        // The first pixel's centre is half a pixel inside the art, and one transparent pixel surrounds it.
+        // Width of the transparent border, in pixels. Whole coordinates are pixel centres, so the art's edge is half a
+        // pixel before its first pixel.
         var border: Float = 1
         while true {
             let shift = Point(border - 0.5, border - 0.5) - origin * density
@@ -101,7 +105,8 @@ public struct Art: Sendable {
                     sprite: Sprite(width: picture.width, height: picture.height, pixels: picture.pixels),
                     map: Affine(a: density, b: 0, c: 0, d: density, tx: shift.x, ty: shift.y), density: density))
             guard min(picture.width, picture.height) > 12 else { break }
-            // The halved border is half a pixel wide: another transparent pixel keeps the edge fading.
+            // Halving leaves half a pixel of border. `halved()` adds another transparent pixel, so that the edge still
+            // fades.
             picture = picture.halved()
             border = border / 2 + 1
             density /= 2
@@ -111,8 +116,8 @@ public struct Art: Sendable {
         whole = (levels[0].map, levels[0].density)
     }
 
-    /// The same without the levels that are finer than any face needs.
-    /// - Parameter scale: pixels of the frame that one art unit covers at most.
+    /// A copy without the levels that are finer than any face needs.
+    /// - Parameter scale: the most frame pixels that one art unit covers.
     func upTo(scale: Float) -> Art {
         let finest = level(forScale: scale).density
         var art = self
@@ -120,18 +125,19 @@ public struct Art: Sendable {
         return art
     }
 
-    /// The level to draw with when one art unit covers `scale` pixels of the frame: never shrunk more than 1.5 times
-    /// by bilinear sampling, so that thin lines do not flicker.
+    /// The level to draw when one art unit covers `scale` pixels of the frame. Bilinear sampling never shrinks it more
+    /// than 1.5 times, so thin lines don't flicker.
     func level(forScale scale: Float) -> Level { levels[levelIndex(forScale: scale)] }
 
-    /// The same, as one of `levels`.
+    /// The index in `levels` of the level to draw when one art unit covers `scale` pixels of the frame.
     func levelIndex(forScale scale: Float) -> Int {
         var best = 0
         for i in levels.indices where levels[i].density >= scale / 1.4 { best = i }
         return best
     }
 
-    /// ITU-R BT.601 on premultiplied values: the constant part of each formula is scaled by alpha too.
+    /// Converts premultiplied RGBA to premultiplied YUVA by ITU-R BT.601. The constant part of each formula is scaled
+    /// by alpha too.
     static func yuva(_ r: UInt8, _ g: UInt8, _ b: UInt8, _ a: UInt8, _ range: ColorRange) -> SIMD4<Float> {
         let (r, g, b, a) = (Float(r), Float(g), Float(b), Float(a))
         let luma = 0.299 * r + 0.587 * g + 0.114 * b
@@ -146,7 +152,7 @@ public struct Art: Sendable {
     }
 }
 
-/// A picture while its pyramid is made: floats, so that halving again and again does not darken it.
+/// A picture while its pyramid is built. Its samples are floats, so that repeated halving doesn't darken it.
 private struct Picture {
     let width: Int
     let height: Int
@@ -164,13 +170,13 @@ private struct Picture {
 
     var pixels: [UInt32] {
         samples.map {
-            // Lane by lane: the vector's own conversion to integers is a slow generic one.
+            // Lane by lane: the SIMD type's own conversion to integers is a slow generic function.
             let p = pointwiseMin(pointwiseMax($0, .zero), SIMD4(repeating: 255)) + 0.5
             return UInt32(p.x) | UInt32(p.y) << 8 | UInt32(p.z) << 16 | UInt32(p.w) << 24
         }
     }
 
-    /// Half as large, each pixel the mean of four, with a transparent pixel all round.
+    /// A picture of half the size, each pixel the mean of four, with a transparent border one pixel wide.
     func halved() -> Picture {
         var half = Picture(width: (width + 1) / 2 + 2, height: (height + 1) / 2 + 2)
         for y in 0..<(height + 1) / 2 {

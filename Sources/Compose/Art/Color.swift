@@ -1,14 +1,14 @@
 import Frames
 import JSON
 
-/// A colour of mask.json: "#rrggbb".
+/// A colour in mask.json: "#rrggbb".
 struct Color: Equatable, Sendable {
     /// Red, green, blue, 0...255.
     let rgb: SIMD3<Float>
 
     init(_ red: Float, _ green: Float, _ blue: Float) { rgb = [red, green, blue] }
 
-    /// Nil where the text is no colour.
+    /// Parses "#rrggbb"; nil if the text isn't a colour.
     init?(_ text: String) {
         let digits = text.dropFirst()
         guard text.hasPrefix("#"), digits.count == 6, let value = UInt32(digits, radix: 16), !digits.contains("+")
@@ -16,10 +16,10 @@ struct Color: Equatable, Sendable {
         self.init(Float(value >> 16), Float(value >> 8 & 255), Float(value & 255))
     }
 
-    /// 0...255, by ITU-R BT.601.
+    /// Full-range luma, 0...255, by ITU-R BT.601.
     var luma: Float { (rgb * [0.299, 0.587, 0.114]).sum() }
 
-    /// Y, U and V as samples of a range, by ITU-R BT.601.
+    /// Y, U and V samples in the given range, by ITU-R BT.601.
     func yuv(_ range: ColorRange) -> SIMD3<Float> {
         let chroma = SIMD2((rgb.z - luma) / 1.772, (rgb.x - luma) / 1.402)
         switch range {
@@ -29,7 +29,7 @@ struct Color: Equatable, Sendable {
         }
     }
 
-    /// The same as an opaque word of a `Sprite`.
+    /// The colour as an opaque YUVA word of a `Sprite`.
     func word(_ range: ColorRange) -> UInt32 {
         let s = yuv(range) + 0.5
         return UInt32(max(0, s.x)) | UInt32(max(0, s.y)) << 8 | UInt32(max(0, s.z)) << 16 | 0xff00_0000
@@ -37,14 +37,16 @@ struct Color: Equatable, Sendable {
 }
 
 extension Fields {
-    /// A colour "#rrggbb".
+    /// Reads a colour "#rrggbb".
+    /// - Throws: `Problem` with file and line if it isn't one.
     mutating func color(_ key: String, default fallback: String) throws -> Color {
         let text = try string(key, default: fallback)
         guard let color = Color(text) else { throw wrong(key, "'\(text)'", allowed: "a colour like #ffcc00") }
         return color
     }
 
-    /// One of the choices; without one, what is allowed is said.
+    /// Reads one of an enumeration's raw values.
+    /// - Throws: `Problem` with file and line if it is none of them; it lists the allowed values.
     mutating func oneOf<T: RawRepresentable<String> & CaseIterable>(_ key: String, _ type: T.Type) throws -> T {
         let names = T.allCases.map(\.rawValue)
         let text = try string(key)

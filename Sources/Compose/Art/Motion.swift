@@ -1,30 +1,30 @@
 import Frames
 import JSON
 
-/// What moves by itself: `"motion": {"frames": [{"art": "a.svg", "milliseconds": 80}, ...], "repeat": "forever",
-/// "swing": {"frequency": 1.5, "damping": 0.12, "limit": 40}}`. All keys may be absent.
+/// A layer's animation: `"motion": {"frames": [{"art": "a.svg", "milliseconds": 80}, ...], "repeat": "forever",
+/// "swing": {"frequency": 1.5, "damping": 0.12, "limit": 40}}`. All keys are optional.
 struct Motion: Sendable {
-    /// A picture and how long it is shown.
+    /// An animation frame and its duration.
     struct Picture: Sendable {
         let art: String
         let milliseconds: Double
     }
 
-    /// What follows when all pictures were shown.
+    /// What happens after the last frame.
     enum Repetition: String, CaseIterable, Sendable {
         case forever
         case once
         case backAndForth = "back and forth"
     }
 
-    /// Art files in turn; none: the layer's own art, which may move by itself (APNG).
+    /// The animation frames. If there are none, the layer's own art is used, which may be animated itself (APNG).
     let pictures: [Picture]
-    /// Nil: as the art says.
+    /// How the animation repeats; nil: as the art says.
     let repetition: Repetition?
-    /// Nil: nothing dangles.
+    /// The pendulum of swinging art; nil: the art doesn't swing.
     let swing: Swing?
 
-    /// More hold too much memory at once.
+    /// The most animation frames. More would take too much memory.
     static let mostPictures = 64
 
     init(_ fields: inout Fields) throws {
@@ -45,17 +45,18 @@ struct Motion: Sendable {
     }
 }
 
-/// Which of some pictures is shown when.
+/// Tells which animation frame is shown at which time.
 struct Timeline: Sendable {
-    /// Milliseconds after the beginning at which each picture ends.
+    /// The end of each frame, in milliseconds after the start.
     private let ends: [Double]
     private let repetition: Motion.Repetition
 
-    /// - Parameter durations: milliseconds; at least one, each more than 0.
+    /// Makes a timeline.
+    /// - Parameter durations: of each frame, in milliseconds. At least one; durations below 1 ms count as 1 ms.
     init(durations: [Double], _ repetition: Motion.Repetition) {
         precondition(!durations.isEmpty)
         var end = 0.0
-        // There and back, without showing the last and the first twice.
+        // Forwards and backwards, without showing the last and the first frame twice.
         let all =
             repetition == .backAndForth && durations.count > 2
             ? durations + durations.dropFirst().dropLast().reversed() : durations
@@ -69,8 +70,8 @@ struct Timeline: Sendable {
 
     private let count: Int
 
-    /// The picture shown at a time.
-    /// - Parameter time: milliseconds since the beginning.
+    /// The index of the frame that is shown at a time.
+    /// - Parameter time: milliseconds since the start.
     func picture(at time: Double) -> Int {
         guard ends.count > 1, time.isFinite, time > 0, let whole = ends.last else { return 0 }
         if repetition == .once && time >= whole { return count - 1 }
@@ -84,15 +85,16 @@ struct Timeline: Sendable {
     }
 }
 
-/// A damped pendulum that hangs on the head, or stands on it: what dangles.
+/// The parameters of a damped pendulum that hangs from the head or stands on it: `"swing"`.
 struct Swing: Sendable {
-    /// Swings a second when nothing damps it.
+    /// Undamped frequency in swings per second (hertz).
     let frequency: Float
-    /// The damping ratio: 0 swings for ever, 1 does not swing over.
+    /// The damping ratio: at 0 it swings forever, at 1 it doesn't overshoot.
     let damping: Float
-    /// Degrees.
+    /// The largest angle in degrees.
     let limit: Float
-    /// Ears and feathers stand: they lag the other way, and their own strength holds them against gravity.
+    /// Whether it stands instead of hanging, as ears and feathers do. What stands lags the other way, and is stiff
+    /// enough to ignore gravity.
     let stands: Bool
 
     init(_ fields: Fields) throws {
@@ -109,37 +111,38 @@ struct Swing: Sendable {
     }
 }
 
-/// How far something has swung, from frame to frame.
+/// The state of a pendulum, from frame to frame.
 struct Pendulum: Sendable {
-    /// Radians from where it hangs when the head is upright and still; (in the picture's plane, towards the viewer).
+    /// The angles from where it hangs when the head is upright and still: in the picture's plane, and towards the
+    /// viewer; radians.
     private(set) var angle = SIMD2<Float>.zero
-    /// Radians a second.
+    /// Angular velocity in radians per second.
     private var speed = SIMD2<Float>.zero
-    /// Of the pivot, in the frame before: eye distances a second.
+    /// The pivot's velocity in the last frame, in eye distances per second.
     private var pivotSpeed = SIMD2<Float>.zero
-    /// Where gravity pulls it to, radians.
+    /// The angles towards which gravity pulls it, in radians.
     private var rest = SIMD2<Float>.zero
     private var isNew = true
 
-    /// Gravity in eye distances (63 mm) a second a second.
+    /// Gravity in eye distances (63 mm) per second squared.
     private static let gravity: Float = 9.81 / 0.063
-    /// A pivot that seems to move slower than this does not: landmarks shake so much. Eye distances a second.
+    /// Dead band of the pivot's velocity, in eye distances per second: slower motion is landmark noise.
     private static let stillSpeed = SIMD2<Float>(0.35, 0.6)
-    /// A head that seems to lean less far from where it did does not, radians.
+    /// Dead band of the head's lean, in radians: smaller changes are noise.
     private static let stillLean = SIMD2<Float>(1.5, 4) * .pi / 180
-    /// Below these it comes to rest: radians, and radians a second.
+    /// Angle in radians, and angular velocity in radians per second, below which it comes to rest.
     private static let end: (angle: Float, speed: Float) = (0.003, 0.03)
 
-    /// Degrees.
+    /// The angles in degrees: in the picture's plane, and towards the viewer.
     var degrees: SIMD2<Float> { angle * (180 / .pi) }
 
-    /// Goes on to the next frame.
+    /// Advances the pendulum to the next frame.
     /// - Parameters:
-    ///   - speed: of the pivot: to the picture's right and away from the viewer, eye distances a second.
-    ///   - lean: of the head: its roll, and how far it nods forward, radians.
-    ///   - elapsed: seconds.
+    ///   - seen: the pivot's velocity: to the picture's right, and away from the viewer; eye distances per second.
+    ///   - lean: the head's roll, and how far it nods forward; radians.
+    ///   - elapsed: seconds since the last frame.
     mutating func step(_ swing: Swing, speed seen: SIMD2<Float>, lean: SIMD2<Float>, elapsed: Float) {
-        // Away from rest by no more than the dead band: what shakes within it moves nothing.
+        // The rest angle follows the lean at the edge of the dead band: noise within the band moves nothing.
         let target = swing.stands ? SIMD2<Float>.zero : -lean
         for i in 0..<2 {
             let off = target[i] - rest[i]
@@ -160,7 +163,7 @@ struct Pendulum: Sendable {
             pivot[i] = seen[i] > band ? seen[i] - band : seen[i] < -band ? seen[i] + band : 0
         }
         let omega = 2 * .pi * swing.frequency
-        // A pendulum of this frequency is so long, in eye distances.
+        // The length of a pendulum of this frequency, in eye distances.
         let length = Self.gravity / (omega * omega)
         speed += (pivot - pivotSpeed) / length * (swing.stands ? -1 : 1)
         pivotSpeed = pivot
@@ -169,7 +172,7 @@ struct Pendulum: Sendable {
         for i in 0..<2 {
             if abs(angle[i]) > limit {
                 angle[i] = angle[i] > 0 ? limit : -limit
-                // It stops at its limit and swings back from there.
+                // Stop at the limit, and swing back from there.
                 if (speed[i] > 0) == (angle[i] > 0) { speed[i] = 0 }
             }
             let goal = max(-limit, min(limit, rest[i]))
@@ -179,7 +182,8 @@ struct Pendulum: Sendable {
         }
     }
 
-    /// The exact motion of a damped oscillator about `rest`, however long the step: so it is stable at any frame rate.
+    /// Advances by the exact motion of a damped oscillator around `rest`. It is stable for steps of any length, so at
+    /// any frame rate.
     private mutating func oscillate(_ omega: Float, _ damping: Float, _ elapsed: Float) {
         let ratio = min(damping, 0.999)
         let decay = ratio * omega

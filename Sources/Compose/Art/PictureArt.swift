@@ -1,19 +1,19 @@
 import Frames
 import JSON
 
-/// How art is brought to the picture's size.
+/// How art is fitted to the picture's size.
 enum PictureFit: String, CaseIterable, Sendable {
-    /// Each side to the picture's, whatever its shape.
+    /// Stretch both sides to the picture's, whatever the art's shape.
     case stretch
-    /// As large as it must be to cover the picture; what is too much is cut off.
+    /// Scale the art to cover the picture, and crop the rest.
     case cover
-    /// As large as it can be within the picture.
+    /// Scale the art to fit inside the picture.
     case contain
-    /// Corners keep their shape, edges are stretched along, the middle both ways: a nine-patch.
+    /// Nine-patch: corners keep their shape, edges are stretched along, the centre in both directions.
     case border
 }
 
-/// Where art that is smaller than the picture lies.
+/// The position of art that is smaller than the picture.
 enum PicturePlace: String, CaseIterable, Sendable {
     case topLeft = "top left"
     case top
@@ -23,7 +23,7 @@ enum PicturePlace: String, CaseIterable, Sendable {
     case bottom
     case bottomRight = "bottom right"
 
-    /// Parts of the room beside the art that lie to its left and above it.
+    /// The part of the free space that is to the art's left (x) and above it (y).
     var share: Point {
         let x: Float =
             switch self {
@@ -41,15 +41,16 @@ enum PicturePlace: String, CaseIterable, Sendable {
     }
 }
 
-/// Art for the whole picture, drawn once at the picture's own size.
+/// Art for the whole picture, rendered once at the picture's own size.
 struct PictureArt {
-    /// Where one side's art lies in the picture: pieces of the art, each stretched to its piece of the picture.
+    /// A piecewise linear mapping between the picture and the art along one axis.
     private struct Side {
-        /// Art pixels and picture pixels where pieces begin and end.
+        /// Coordinates at which pieces begin and end, in art pixels.
         let art: [Float]
+        /// The same coordinates in picture pixels.
         let picture: [Float]
 
-        /// The art's place for one of the picture's; nil beside the art.
+        /// The art coordinate at a picture coordinate; nil outside the art.
         func place(_ at: Float) -> Float? {
             guard let first = picture.first, let last = picture.last, at >= first, at <= last else { return nil }
             for i in 1..<picture.count where at <= picture[i] {
@@ -66,11 +67,12 @@ struct PictureArt {
     private let across: Side
     private let down: Side
 
+    /// Reads art and fits it to the picture.
     /// - Parameters:
-    ///   - border: with `.border`, art units that its left, top, right and bottom edges are thick.
-    ///   - place: of art that does not fill the picture, with the next two.
-    ///   - size: its height, as a part of the picture's; nil: it fills the picture by `fit`.
-    ///   - margin: between it and the picture's edge, as a part of the picture's height.
+    ///   - border: for `.border`, the thickness of the art's left, top, right and bottom edges, in art units.
+    ///   - place: the position of art that has a `size`.
+    ///   - size: the art's height relative to the picture's; nil: it fills the picture according to `fit`.
+    ///   - margin: the distance of art that has a `size` from the picture's edge, relative to the picture's height.
     /// - Throws: `Problem` that names the file.
     init(
         file: String, folder: String, target: ArtTarget, fit: PictureFit, border: SIMD4<Float> = .zero,
@@ -78,7 +80,7 @@ struct PictureArt {
     ) throws {
         let path = try Art.resolvePath(folder, file)
         let picture = Point(Float(target.width), Float(target.height))
-        // The art's shape is known once it is read: first at a size that suits art as high as the picture.
+        // The art's shape is known only after reading, so it is first read at a small size.
         let draft = try ArtReader.load(path: path, maxDimension: 64)
         let art = draft.size
         let ratio = picture / art
@@ -109,9 +111,14 @@ struct PictureArt {
         down = Side(art: [0, pixels.y], picture: [origin.y, origin.y + drawn.y])
     }
 
+    /// Divides one axis into a fixed beginning, a stretched middle and a fixed end.
     /// - Parameters:
-    ///   - low: art units that are not stretched at the beginning, `high` at the end, of `art` units.
-    ///   - pixels: of the art, `scale` its size in the picture, `picture` the picture's own pixels.
+    ///   - low: length of the fixed beginning in art units.
+    ///   - high: length of the fixed end in art units.
+    ///   - art: length of the whole art in art units.
+    ///   - pixels: length of the whole art in art pixels.
+    ///   - scale: picture pixels per art unit in the fixed parts.
+    ///   - picture: length of the picture in pixels.
     private static func pieces(
         _ low: Float, _ high: Float, _ art: Float, _ pixels: Float, _ scale: Float, _ picture: Float
     ) -> Side {
@@ -121,7 +128,8 @@ struct PictureArt {
             picture: [0, low * scale, max(low * scale, picture - high * scale), picture])
     }
 
-    /// - Parameter backdrop: what shines through where the art is not opaque; nil: the frame.
+    /// Renders the overlay.
+    /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent over the frame.
     func overlay(over backdrop: Color? = nil) -> FrameOverlay {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
@@ -132,7 +140,7 @@ struct PictureArt {
                 var rgba = sample(u - 0.5, v - 0.5)
                 if let backdrop { rgba += SIMD4(backdrop.rgb, 255) * (1 - rgba.w / 255) }
                 guard rgba.w > 0.5 else { continue }
-                // Rounded: the vector's own conversion to integers is a slow generic one.
+                // The SIMD type's own conversion to integers is a slow generic function.
                 let p = pointwiseMin(pointwiseMax(rgba, .zero), SIMD4(repeating: 255)) + 0.5
                 let yuva =
                     Art.yuva(
@@ -146,7 +154,7 @@ struct PictureArt {
         return FrameOverlay(width: target.width, height: target.height, pixels: words)
     }
 
-    /// Bilinear; beyond the edge the outermost pixels go on.
+    /// Samples the art bilinearly, clamped to its edge pixels.
     private func sample(_ u: Float, _ v: Float) -> SIMD4<Float> {
         let (u, v) = (max(0, min(Float(raster.width - 1), u)), max(0, min(Float(raster.height - 1), v)))
         let (x, y) = (Int(u), Int(v))

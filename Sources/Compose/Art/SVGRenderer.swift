@@ -4,27 +4,28 @@ import Frames
 import Glibc
 import Synchronization
 
-/// The child process that draws SVGs, seen from here: started when the first is to be drawn, ended when it rests.
-/// A drawing that takes too much time or memory, or crashes librsvg, ends the child and nothing else.
+/// The parent's side of the child process that renders SVGs. The child is started for the first SVG and ended by
+/// `shutDownRenderer`. A drawing that takes too much time or memory, or crashes librsvg, ends only the child.
 ///
-/// The unsafe calls to the C shims are in this file alone.
+/// The unsafe calls to the C shims are in this file only.
 enum SVGRenderer {
-    /// Nil while none is at work. Held while it draws: one drawing at a time.
+    /// The child; nil if none is running. Locked while it renders, so there is one drawing at a time.
     private static let working = Mutex<Child?>(nil)
 
-    /// Milliseconds that an answer may take on the clock. The child stops itself much earlier, by its CPU time: this is
-    /// for one that was stopped from outside.
+    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to much less; this is
+    /// for a child that something else has stopped.
     private static let patience: CInt = 60_000
 
+    /// Renders an SVG.
     /// - Parameters:
     ///   - path: for messages.
-    ///   - limit: pixels on the longer side, at most.
-    ///   - density: pixels per unit of the drawing, at most.
-    /// - Throws: `unusable` with what is wrong with the SVG; `system` where no child can be started.
+    ///   - limit: the most pixels on the longer side.
+    ///   - density: the most pixels per unit of the drawing.
+    /// - Throws: `unusable` with what is wrong with the SVG; `system` if no child can be started.
     static func draw(
         _ svg: [UInt8], _ path: String, limit: Int, density: Float
     ) throws(Problem) -> RGBAImage {
-        // As a `Result`, for `withLock` may only throw what its closure is known to throw.
+        // A `Result`, because `withLock` can't infer the closure's typed throws.
         let drawn = working.withLock { child in
             Result { () throws(Problem) -> (cart_reply, [UInt8]) in
                 let renderer: Child
@@ -41,7 +42,7 @@ enum SVGRenderer {
         return try raster(reply, pixels, path)
     }
 
-    /// Ends the child, if there is one.
+    /// Ends the child process, if there is one. The next drawing starts it again.
     static func shutDownRenderer() {
         working.withLock { child in
             _ = child?.end()
@@ -70,7 +71,8 @@ enum SVGRenderer {
 /// A running guise-svg.
 private struct Child: Sendable {
     let process: pid_t
-    /// Its standard input and output, and what libraries say there on standard error, which nobody reads.
+    /// Pipes to its standard input, and from its standard output and error. The last carries libraries' messages and
+    /// isn't read.
     let (requests, replies, errors): (CInt, CInt, CInt)
 
     /// Where guise-svg is: beside the program while it is built, under `libexec/guise` once installed.
@@ -95,7 +97,7 @@ private struct Child: Sendable {
         guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
             throw Problem(.system, "no pipe for drawing art: \(errorMessage(of: errno))")
         }
-        // Other children are started with all but their own descriptors closed; this is for libraries' children.
+        // `clinux_child_start` closes all other descriptors in its children. This is for children that libraries start.
         for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let result = unsafe program.withCString { program in
             var words: [2 of UnsafePointer<CChar>?] = unsafe [program, nil]
@@ -112,7 +114,8 @@ private struct Child: Sendable {
         return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
     }
 
-    /// - Returns: nil where the child has ended, or gives no answer.
+    /// Sends an SVG, and waits for the reply and the pixels.
+    /// - Returns: nil if the child has ended or doesn't reply.
     func request(
         _ svg: [UInt8], limit: Int, density: Float, patience: CInt
     ) -> (cart_reply, [UInt8])? {
@@ -130,6 +133,7 @@ private struct Child: Sendable {
         return (reply, pixels)
     }
 
+    /// Writes all bytes to the child; false if it has ended.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = unsafe bytes
         while unsafe !rest.isEmpty, let base = rest.baseAddress {
@@ -140,6 +144,8 @@ private struct Child: Sendable {
         return true
     }
 
+    /// Fills the buffer from the child; false if it has ended. Kills it if it sends nothing for `patience`
+    /// milliseconds.
     private func read(into bytes: UnsafeMutableRawBufferPointer, _ patience: CInt) -> Bool {
         var rest = unsafe bytes
         while unsafe !rest.isEmpty, let base = rest.baseAddress {
@@ -157,7 +163,8 @@ private struct Child: Sendable {
         return true
     }
 
-    /// Ends the child, which does so by itself where nothing comes any more, and says how it did.
+    /// Closes the pipes, which makes the child exit, and waits for it.
+    /// - Returns: in words, why the child ended.
     func end() -> String {
         close(requests)
         close(replies)

@@ -1,15 +1,17 @@
 import Frames
 import JSON
 
-/// A colour that art is dyed in when it is loaded: its light and dark stay, its own colours go.
+/// A colour that replaces the art's own colours when it is loaded. Light and dark shades stay.
 struct Tint: Sendable {
     let color: Color
 
     init(color: Color) { self.color = color }
 
-    /// Reads `"tint": "#rrggbb"`, or `"tint": {"name": "shell", "color": "#rrggbb"}` for a colour that the user may choose.
-    /// - Parameter choices: what the user chose, by name; what is no colour there is as if not chosen.
-    /// - Returns: nil where the key is absent.
+    /// Reads `"tint": "#rrggbb"`, or `"tint": {"name": "shell", "color": "#rrggbb"}` for a colour that the user can
+    /// change.
+    /// - Parameter choices: the user's options by name. A value that isn't a colour is ignored.
+    /// - Returns: nil if the key is absent.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init?(_ fields: inout Fields, choices: [String: String]) throws {
         guard let json = fields.json("tint") else { return nil }
         guard case .object = json.value else {
@@ -24,8 +26,8 @@ struct Tint: Sendable {
         color = choices[name].flatMap { Color($0) } ?? own
     }
 
-    /// Dyes a picture: what is as light as its mean becomes the colour, what is darker goes towards black, what is lighter
-    /// towards white. So art of any colour, or of none, may be tinted.
+    /// Tints a picture: pixels of its mean luma become the colour, darker ones go towards black, lighter ones towards
+    /// white. So art of any colour, or of none, can be tinted.
     func apply(_ raster: inout RGBAImage) {
         var (sum, weight): (Float, Float) = (0, 0)
         for i in stride(from: 0, to: raster.bytes.count, by: 4) {
@@ -33,10 +35,10 @@ struct Tint: Sendable {
             weight += Float(raster.bytes[i + 3])
         }
         guard weight > 0 else { return }
-        // 0...1. A black picture has no light to keep: it stays as dark as it is.
+        // 0...1. A black picture has no shades to keep, so it stays black.
         let mean = max(sum / weight, 1e-3)
-        // Dark art has shades that are many times as light as others. In a light colour those would be black beside white,
-        // which no hair is: the lighter the colour beside the art, the less they differ.
+        // In dark art, some shades are many times as light as others. In a light colour they would be black beside
+        // white, which hair never is. So contrast is reduced by as much as the colour is lighter than the art.
         let contrast = min(1, (mean / max(color.luma / 255, 1e-3)).squareRoot())
         for i in stride(from: 0, to: raster.bytes.count, by: 4) where raster.bytes[i + 3] > 0 {
             let alpha = Float(raster.bytes[i + 3])

@@ -1,30 +1,31 @@
 import Frames
 
-/// Memory that treatments and effects work in, kept from frame to frame.
+/// Memory that anonymize layers and effects work in, kept from frame to frame.
 struct EffectScratch: ~Copyable {
     var pixelation = Pixelation()
-    /// Pieces of the frame as it was, for faces that are swapped.
+    /// Copies of parts of the frame before it is drawn on, for face swaps and blends.
     var first = LayerBuffer()
     var second = LayerBuffer()
     var edges = EdgeMap()
     var balance = WhiteBalance()
 }
 
-/// The picture's mean chroma over the last moments, by which grey-world white balance moves all chroma.
+/// The picture's mean chroma, smoothed over time. Grey-world white balance shifts all chroma by it.
 struct WhiteBalance {
-    /// U and V less their middle, samples.
+    /// Mean U and V, minus their neutral value; in samples.
     private(set) var mean = SIMD2<Float>.zero
     private var time: Double?
 
-    /// Seconds in which a change of light is followed to two thirds: slower than a hand that waves, faster than a lamp's
-    /// owner wonders.
+    /// Time constant in seconds: after it, two thirds of a change of light are corrected. Slower than a waving hand,
+    /// and fast enough that nobody wonders about a lamp that was switched on.
     private static let patience = 1.5
 
-    /// Takes in what a frame shows.
+    /// Adds the mean chroma of a frame.
+    /// - Parameter now: seconds, by the source's clock.
     mutating func update(_ seen: SIMD2<Float>, at now: Double) {
         let passed = time.map { now - $0 } ?? .infinity
         time = now
-        // The first frame, and time that goes back or stood still for long, begin anew.
+        // Start over at the first frame, and when time goes back or jumps by 5 s or more.
         guard passed >= 0, passed < 5 else {
             mean = seen
             return

@@ -1,7 +1,7 @@
 import Frames
 import Track
 
-/// The places of a face that a mask's pins may name. Right and left are the subject's own.
+/// Named points on a face that a mask's pins can refer to. Right and left are the subject's own.
 public enum Anchor: String, CaseIterable, Sendable {
     case rightEye = "right_eye"
     case leftEye = "left_eye"
@@ -29,10 +29,11 @@ public enum Anchor: String, CaseIterable, Sendable {
     case rightTemple = "temple_right"
     case leftTemple = "temple_left"
 
-    /// Where this lies on a face, in the pixels of the frame that was searched.
+    /// The anchor's position on a face, in the face's own pixel coordinates.
     ///
-    /// What the 68 landmarks do not hold is projected from the head's own space, so that it turns with the head. Those
-    /// positions are a mean adult's: the hairline 1.1 and the skull's top 1.85 eye distances above the eyes.
+    /// Points that aren't among the 68 landmarks are projected from head space, so they turn with the head. Their
+    /// head-space positions are those of a mean adult: the hairline is 1.1 eye distances above the eyes, the top of the
+    /// skull 1.85.
     public func position(on face: borrowing Face) -> Point {
         let p = face.landmarks
         switch self {
@@ -64,8 +65,9 @@ public enum Anchor: String, CaseIterable, Sendable {
         }
     }
 
-    /// The forehead, moved along the face's own horizontal as the skull behind it moves when the head turns: hats and
-    /// ears sit on the skull, 0.6 eye distances behind the hairline. Nodding does not lift them off the brow.
+    /// The forehead anchor, shifted along the face's horizontal axis by as much as the skull behind it moves when the
+    /// head turns. Hats and ears sit on the skull, 0.6 eye distances behind the hairline. Nothing shifts vertically, so
+    /// nodding doesn't lift them off the brow.
     private func hat(_ head: HeadPlacement) -> Point {
         let forehead = head([0, -1.1, -0.1])
         let back = Point(head.x.z, head.y.z) * 0.6

@@ -1,52 +1,56 @@
 import Frames
 import Track
 
-/// Shuts the landmarks' lids where the eyes are shut. The trees follow a blink half the way, and would leave a slit of bare
-/// skin between lids that are made up. What lies between the lids tells the rest: lids are of one luma, and of the skin's
-/// colour; white and iris are neither.
+/// Closes the landmarks' eyelids when the eyes are closed. The regression trees follow a blink only half way, which
+/// would leave a slit of bare skin between made-up lids. The pixels between the lids tell the rest: closed lids have an
+/// even luma and the skin's colour, while white and iris have neither.
 struct BlinkDetector: Sendable {
     private var right = Eyelid(first: 36)
     private var left = Eyelid(first: 42)
 
+    /// Moves the upper lids' landmarks down if the eyes are closed or closing.
     /// - Parameters:
-    ///   - face: tracked, its lids as the trees have them.
-    ///   - pixels: of the frame that it was measured on, before anything is drawn.
-    ///   - elapsed: seconds since its last frame.
+    ///   - face: a tracked face, with the lids as the trees found them.
+    ///   - pixels: of the frame in which the face was tracked, before anything is drawn on it.
+    ///   - elapsed: seconds since the face's last frame.
     mutating func closeLids(_ face: inout Face, _ pixels: borrowing PixelReader, elapsed: Float) {
         guard let right = right.openness(face, pixels, elapsed: elapsed),
             let left = left.openness(face, pixels, elapsed: elapsed)
         else { return }
-        // Eyes mostly blink together: the surer one speaks for the other.
+        // Eyes mostly blink together: an eye that looks open is closed further if the other one looks closed.
         let both = (right + left) / 2
         self.right.closeLids(&face, min(right, both))
         self.left.closeLids(&face, min(left, both))
     }
 }
 
+/// One eye's lids and their baselines.
 private struct Eyelid: Sendable {
-    /// The eye's first landmark: six go round it, from the corner at the picture's left over the upper lid.
+    /// Index of the eye's first landmark. Six go round the eye, from the corner at the picture's left along the upper
+    /// lid.
     let first: Int
     private var contrast = Baseline()
     private var color = Baseline()
 
-    /// Openness at which an eye is shut, and from which it is left as it is: by the clips, where shut eyes have 0.1 to 0.4,
-    /// and open ones that look aside or squint 0.6 and more.
+    /// Openness up to which an eye is closed, and from which it is left as it is. From clips: closed eyes have 0.1 to
+    /// 0.4, open ones that look aside or squint 0.6 and more.
     private static let (isShut, isOpen): (Float, Float) = (0.4, 0.6)
-    /// Of the gap: lids that meet would leave triangles of no area.
+    /// The least part of the gap between the lids that stays. Lids that meet would leave triangles without area.
     private static let least: Float = 0.04
-    /// What is looked at, of the eye from corner to corner and from lid to lid.
+    /// The sample grid: parts of the way from corner to corner, and from upper to lower lid.
     private static let across: (first: Float, step: Float, count: Int) = (0.14, 0.045, 17)
     private static let down: (first: Float, step: Float, count: Int) = (0.2, 0.09, 6)
-    /// The skin for comparison lies so far below the lower lid, eye widths.
+    /// Distance below the lower lid at which skin is sampled for comparison, in eye widths.
     private static let below: Float = 0.35
-    /// Of 0...255: darker than this, noise is all that differs.
+    /// Least mean luma to divide by, 0...255. In darker eyes, the differences are noise.
     private static let darkest: Float = 8
-    /// Samples of 8 bits: where an open eye differs less from skin, the picture has too little colour to tell.
+    /// Least chroma difference between an open eye and skin, in 8-bit samples. Below it the picture has too little
+    /// colour to tell, and contrast alone counts.
     private static let faintest: Float = 3
 
     init(first: Int) { self.first = first }
 
-    /// What is seen of the open eye, as a share of what is usual. Nil where the eye leaves the frame.
+    /// How open the eye looks, relative to its baseline; nil if the eye leaves the frame.
     mutating func openness(_ face: borrowing Face, _ pixels: borrowing PixelReader, elapsed: Float) -> Float? {
         guard let seen = measure(face, pixels) else { return nil }
         let contrast = self.contrast.normalize(of: seen.contrast, elapsed: elapsed)
@@ -54,7 +58,7 @@ private struct Eyelid: Sendable {
         return self.color.value < Self.faintest ? contrast : (contrast + color) / 2
     }
 
-    /// Lets the upper lid down.
+    /// Moves the upper lid's landmarks towards the lower lid's.
     func closeLids(_ face: inout Face, _ openness: Float) {
         guard openness < Self.isOpen else { return }
         let gap = max(Self.least, (openness - Self.isShut) / (Self.isOpen - Self.isShut))
@@ -64,8 +68,8 @@ private struct Eyelid: Sendable {
         }
     }
 
-    /// How much luma differs between the lids, by its mean, times the gap by the eye's width; and how far the colour there is
-    /// from that of the skin below, in samples of chroma.
+    /// Measures what is between the lids. Contrast is the standard deviation of luma over its mean, times the gap over
+    /// the eye's width. Color is the distance between the mean chroma there and that of the skin below, in samples.
     private func measure(
         _ face: borrowing Face, _ pixels: borrowing PixelReader
     ) -> (contrast: Float, color: Float)? {
@@ -100,7 +104,7 @@ private struct Eyelid: Sendable {
         )
     }
 
-    /// A place on a lid of four landmarks, from corner (0) to corner (1).
+    /// A point on a lid of four landmarks; `x` goes from 0 at the first corner to 1 at the second.
     private static func along(_ lid: (Point, Point, Point, Point), _ x: Float) -> Point {
         let place = x * 3
         return if place < 1 {
@@ -113,15 +117,16 @@ private struct Eyelid: Sendable {
     }
 }
 
-/// What is usual for an eye while it is open: known soon, and remembered through long blinks and downcast eyes.
+/// The value that is usual for an open eye. It rises quickly and falls slowly, so it survives long blinks and downcast
+/// eyes.
 private struct Baseline: Sendable {
-    /// Less than 0: not known yet.
+    /// Less than 0 before the first sample.
     private(set) var value: Float = -1
 
-    /// Time constants, seconds.
+    /// Time constants in seconds.
     private static let (rise, fall): (Float, Float) = (0.3, 8)
 
-    /// What is seen now, as a share of what is usual.
+    /// Updates the baseline and returns the sample relative to it.
     mutating func normalize(of seen: Float, elapsed: Float) -> Float {
         if value < 0 { value = seen }
         value += (seen - value) * (1 - exp(-elapsed / (seen > value ? Self.rise : Self.fall)))

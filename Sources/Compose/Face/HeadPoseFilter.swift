@@ -1,36 +1,38 @@
 import Frames
 import Track
 
-/// Keeps what a head wears from trembling: the placement's turn and size shake more than the landmarks that they come
-/// from, and most of all far from the face, as at a hat's tip.
+/// Filters the head placement, so that masks don't tremble. The placement's rotation and scale are noisier than the
+/// landmarks that they are computed from. This is most visible far from the face, such as at the tip of a hat.
 ///
-/// A One-Euro filter (Casiez, Roussel and Vogel, CHI 2012) over the placement's two rows: its cut-off rises with the speed
-/// of the head's turning, so that a turned head keeps its hat. The face's middle stays where the tracker sees it.
-/// Beside the labelled clips: what hats move at rest falls from 0.48 to 0.37 px a frame at 1280x720 (median), and nothing
-/// is further from where it should be in turns.
+/// A One-Euro filter (Casiez, Roussel and Vogel, CHI 2012) of the placement's two rows: its cut-off rises with the
+/// speed of rotation, so that a hat doesn't lag behind a turning head. The face's centre stays where the tracker puts
+/// it. On the labelled clips, the motion of hats at rest falls from 0.48 to 0.37 px per frame at 1280x720 (median), and
+/// no position error grows during turns.
 struct HeadPoseFilter: Sendable {
     private var x: SIMD3<Float>
     private var y: SIMD3<Float>
-    /// Of the rows, in their own length a second.
+    /// Rate of change of `x`, relative to its length, per second.
     private var speedX = SIMD3<Float>.zero
+    /// Rate of change of `y`, relative to its length, per second.
     private var speedY = SIMD3<Float>.zero
 
-    /// Cut-off at rest, hertz. Lower: stiller.
+    /// Cut-off frequency at rest, in hertz. Lower is stiller.
     private static let restCutoff: Float = 0.5
-    /// Hertz gained where what lies one eye distance from the face's middle moves by one a second. Higher: less lag.
+    /// Increase of the cut-off frequency, in hertz, when a point one eye distance from the face's centre moves by one
+    /// eye distance per second. Higher has less lag.
     private static let gain: Float = 10
-    /// Cut-off of the speed's own low pass, hertz, as the tracker's.
+    /// Cut-off frequency of the speed's own low-pass filter, in hertz, as in the tracker's.
     private static let speedCutoff: Float = 1.5
-    /// What stays in place, head space: the middle of the landmarks, by which the tracker knows best where a head is.
+    /// The fixed point, in head space: the centre of the landmarks, where the tracker knows a head's position best.
     private static let middle: SIMD3<Float> = [0, 0.25, 0.1]
 
-    /// - Parameter head: as it was seen first.
+    /// - Parameter head: the first placement.
     init(_ head: HeadPlacement) { (x, y) = (head.x, head.y) }
 
-    /// The next frame's placement, steadied.
+    /// Filters the next frame's placement.
     /// - Parameters:
-    ///   - head: as the tracker saw it.
-    ///   - elapsed: seconds since the last frame; 0: it is taken as it is.
+    ///   - head: the tracker's placement.
+    ///   - elapsed: seconds since the last frame; 0 resets the filter to `head`.
     mutating func update(_ head: HeadPlacement, elapsed: Float) -> HeadPlacement {
         guard elapsed > 0 else {
             self = HeadPoseFilter(head)

@@ -1,22 +1,24 @@
 import Frames
 import Track
 
-/// Measures how faces are lit, from the frame before anything is drawn on it.
+/// Estimates how a face is lit, from the frame before anything is drawn on it.
 ///
-/// What a face sends to the camera is light times skin, and skin differs by four times from person to person. So what is
-/// taken for the light's brightness are a face's brightest parts (eye whites, teeth, and where skin shines: that is as
-/// bright on dark skin as on fair), and how bright the picture itself is: cameras expose for it.
+/// What a face sends to the camera is light times the skin's reflectance, which differs by a factor of four between
+/// people. So the brightness of the light is taken from the face's brightest parts (eye whites, teeth, and specular
+/// highlights, which are as bright on dark skin as on fair) and from the picture's own brightness, since cameras expose
+/// for it.
 struct LightEstimator: Sendable {
-    /// Smoothed.
+    /// The light, smoothed over time.
     private(set) var light = FaceLight()
-    /// Luma of the skin, smoothed: the median of cheeks, forehead and nose, in samples of the frame.
+    /// The skin's luma, smoothed over time: the median of cheeks, forehead and nose, in samples of the frame.
     private(set) var skin: Float = 0
     private var isNew = true
 
-    /// The light follows what is seen with this time constant, seconds.
+    /// Time constant of the smoothing, in seconds.
     private static let inertia: Float = 0.5
 
-    /// - Parameter elapsed: seconds since the last look.
+    /// Adds what a frame shows.
+    /// - Parameter elapsed: seconds since the last update.
     mutating func update(_ illumination: FaceIllumination, elapsed: Float) {
         let weight = isNew ? 1 : 1 - exp(-elapsed / Self.inertia)
         isNew = false
@@ -28,25 +30,28 @@ struct LightEstimator: Sendable {
     }
 }
 
-/// What one frame shows of the light in the room.
+/// The light in the room, estimated from one frame.
 struct AmbientEstimate: Sendable {
-    /// Brightness of the picture's light parts, 0...1 from black to white.
+    /// Brightness of the picture's highlights (95th percentile), from 0 (black) to 1 (white).
     let highlight: Float
-    /// What the light adds to white's chroma, samples of 8 bits in full range.
+    /// What the light adds to the chroma of white, in full-range 8-bit samples (U, V).
     let cast: SIMD2<Float>
 
-    /// Samples across the picture; as many down as its shape asks for.
+    /// Number of samples across the picture. Rows have the same spacing.
     private static let across = 28
-    /// Chroma within this of the picture's mean is taken for a grey thing under coloured light.
+    /// The largest chroma, as a distance from neutral, that is taken for a grey thing under coloured light.
     private static let nearGrey: Float = 26
-    /// Light of a stronger colour is not believed, in U and in V: a red wall is likelier.
+    /// The strongest cast along the axis from amber to blue, in U and in V. A stronger one is more likely a coloured
+    /// wall.
     private static let strongest: Float = 10
-    /// The same towards green and purple, which light seldom is.
+    /// The strongest cast along the axis from green to purple, which light rarely has.
     private static let strongestPurple: Float = 2
 
-    /// A room's light is not told from its walls' colours with certainty: so much of what seems to be cast is taken.
+    /// The part of the apparent cast that is used, because the light's colour can't be separated from the walls' with
+    /// certainty.
     private static let belief: Float = 0.6
 
+    /// Estimates the light from samples outside the faces.
     init(_ pixels: borrowing PixelReader, leavingOut trackedFaces: [TrackedFace]) {
         var boxes = [8 of Rect](repeating: Rect(x: 0, y: 0, width: 0, height: 0))
         for i in 0..<min(8, trackedFaces.count) { boxes[i] = trackedFaces[i].face.box }
@@ -62,37 +67,39 @@ struct AmbientEstimate: Sendable {
                 if isFace { continue }
                 let (luma, chroma) = pixels[x, y]
                 levels.add(luma)
-                // What is nearly black or cut off at white says nothing of colour.
+                // Nearly black and clipped pixels carry no colour information.
                 guard luma > 40, luma < 245, (chroma * chroma).sum() < Self.nearGrey * Self.nearGrey else { continue }
-                // Light things are more often white, and show their colour better.
+                // Light things are white more often, and show the light's colour better.
                 let light = Float(luma) / 255
                 sum += chroma * light
                 weight += light * light
             }
         }
         highlight = Float(levels.percentile(0.95)) / 255
-        // Where little is near grey, there is little to go by.
+        // With few samples near grey, the estimate shrinks towards no cast.
         let mean = sum / (weight + 0.05 * Float(max(levels.count, 1))) * Self.belief
-        // Lamps and sky go from amber to blue: U falls as V rises. What is green or purple is a wall, or a camera that errs.
+        // The colours of lamps and sky are between amber and blue: U falls as V rises. Green or purple is a wall or a
+        // camera's error.
         let amber = max(-Self.strongest, min(Self.strongest, (mean.y - mean.x) / 2))
         let purple = max(-Self.strongestPurple, min(Self.strongestPurple, (mean.x + mean.y) / 2))
         cast = SIMD2(purple - amber, purple + amber)
     }
 
-    /// With the hair, and the neck.
+    /// Whether a point is in a face's box, grown to include hair and neck.
     private static func covers(_ box: Rect, _ p: Point) -> Bool {
         abs(p.x - box.center.x) < box.width * 0.75 && abs(p.y - box.center.y) < box.height * 0.8
     }
 }
 
-/// What one frame shows of the light on a face.
+/// The light on a face, estimated from one frame.
 struct FaceIllumination: Sendable {
     let light: FaceLight
+    /// The skin's median luma, in samples of the frame.
     let skin: Float
-    /// For tests and tuning: the brightest parts, the median skin, 0...1.
+    /// The brightest parts (97th percentile) and the median skin, 0...1. For tests and tuning.
     let (highlight, median): (Float, Float)
 
-    /// Head space, one half of the face; the other is its mirror image. z by an ellipsoid.
+    /// The sample grid in head space for one half of the face; the other half mirrors it. z is on an ellipsoid.
     private static let rows = (first: Float(-0.75), step: Float(0.125), count: 14)
     private static let columns = (first: Float(0.06), step: Float(0.125), count: 7)
 
@@ -136,26 +143,27 @@ struct FaceIllumination: Sendable {
         self.light = light
     }
 
-    /// Eye whites and shining skin in a well lit room, and its light parts.
+    /// Highlights of the face (eye whites and shining skin) and of the picture in a well-lit room.
     private static let wellLit: (face: Float, ambient: Float) = (0.72, 0.8)
 
-    /// 1 in a well lit room, and never less than what still shows what is worn.
+    /// The brightness for masks: 1 in a well-lit room, and at least 0.3, at which masks are still visible.
     static func gain(face: Float, ambient: Float) -> Float {
-        // A bright face is lit well, however dark what is behind it. A dark one may be dark of skin, or sit with its back
-        // to a window: a bright room makes up for two fifths of what it lacks.
+        // A bright face is well lit, however dark the background. A dark one may have dark skin or a window behind it,
+        // so a bright room makes up for two fifths of what it lacks.
         let (face, ambient) = (min(face / wellLit.face, 1), min(ambient / wellLit.ambient, 1))
         return max(0.3, face + (1 - face) * 0.4 * ambient)
     }
 
-    /// Where light comes from, by the medians of the face's halves.
+    /// The direction to the light, from the medians of the face's halves.
     private static func direction(
         right: Int, left: Int, upper: Int, lower: Int, _ face: borrowing Face
     ) -> SIMD3<Float> {
         let usual = FaceLight().direction
         let across = Float(left - right) / Float(max(left + right, 40))
         let down = Float(lower - upper) / Float(max(lower + upper, 40))
-        // A side that is half as bright again as the other (0.2 of their sum) is lit from 45 degrees aside. Half of what
-        // a face does not show is as usual: from the left above.
+        // If one side is half as bright again as the other (0.2 of their sum), the light is at 45 degrees to the side.
+        // The usual direction, from the upper left, is added for what a face doesn't show: half of its x, and all of
+        // its y.
         let x = usual.x / 2 + across * 4
         let y = usual.y + down * 2
         let roll = radians(face.pose.roll)
@@ -165,18 +173,19 @@ struct FaceIllumination: Sendable {
     }
 }
 
-/// How often each brightness was seen.
+/// A histogram of brightness.
 private struct Levels {
     private var bins: [64 of UInt16] = .init(repeating: 0)
     private(set) var count = 0
 
+    /// Adds a sample.
     /// - Parameter level: 0...255.
     mutating func add(_ level: Int) {
         bins[level >> 2] += 1
         count += 1
     }
 
-    /// The level below which such a share of all lies.
+    /// The level below which the given share of all samples is.
     func percentile(_ share: Float) -> Int {
         let wanted = Int(share * Float(count))
         var sum = 0
@@ -188,7 +197,7 @@ private struct Levels {
     }
 }
 
-/// A frame's pixels one by one, whatever its layout, as full-range levels.
+/// Reads single pixels of a frame in any layout, as full-range levels.
 struct PixelReader: ~Escapable {
     private let bytes: Span<UInt8>
     let width: Int
@@ -215,18 +224,19 @@ struct PixelReader: ~Escapable {
         }
     }
 
+    /// Whether a point is inside the frame.
     func contains(_ p: Point) -> Bool { p.x >= 0 && p.y >= 0 && p.x < Float(width) && p.y < Float(height) }
 
-    /// 0...255 from black to white.
+    /// The luma of a pixel, from 0 (black) to 255 (white).
     func luma(_ x: Int, _ y: Int) -> Int {
         let sample = Int(bytes[luma.offset + y * luma.stride + x * luma.step])
         return isFull ? sample : max(0, min(255, ((sample - 16) * 298) >> 8))
     }
 
-    /// The frame's own sample of a level.
+    /// Converts a full-range level to a luma sample of the frame's range.
     func sample(ofLevel level: Float) -> Float { isFull ? level : 16 + level * 219 / 255 }
 
-    /// Luma as above; U and V about 0, as in full range.
+    /// The luma of a pixel, 0...255, and its chroma (U, V) relative to neutral, both in full range.
     subscript(x: Int, y: Int) -> (luma: Int, chroma: SIMD2<Float>) {
         let luma = luma(x, y)
         guard let chroma else { return (luma, .zero) }

@@ -1,23 +1,24 @@
 import Frames
 import Track
 
-/// The mouth as it is seen, lips and all, to be left free by what lies over it.
+/// The visible outline of the mouth, lips included. Art can leave it free.
 struct Lips {
-    /// The mouth's right corner, and the directions along the mouth and down from it, of length 1.
+    /// The mouth's right corner, in pixels.
     private let origin: Point
+    /// Unit vectors along the mouth and down from it.
     private let (along, down): (Point, Point)
-    /// Pixels from corner to corner.
+    /// Length of the mouth from corner to corner, in pixels.
     private let length: Float
-    /// For steps along the mouth: how far down the upper and the lower lip's edges lie, pixels.
+    /// For each step along the mouth, how far down the edges of the upper and lower lip are, in pixels.
     private var (upper, lower): ([33 of Float], [33 of Float])
-    /// Pixels over which the edge fades.
+    /// Width of the soft edge, in pixels.
     private let softness: Float
 
-    /// Pixels that the outline spans, with its edge.
+    /// Bounding box of the outline with its soft edge, in pixels.
     let region: PixelRect
 
     private static let steps = 32
-    /// Eye distances.
+    /// Width of the soft edge, in eye distances.
     private static let edge: Float = 0.07
 
     init(_ face: borrowing Face) {
@@ -43,12 +44,12 @@ struct Lips {
         for i in 54..<60 { add(p[i], p[i == 59 ? 48 : i + 1], isUpper: false) }
     }
 
-    /// One line of the outline.
+    /// Adds one line segment of the outline.
     private mutating func add(_ a: Point, _ b: Point, isUpper: Bool) {
         let (p, q) = (local(a), local(b))
         let (from, to) = (min(p.x, q.x), max(p.x, q.x))
         let last = Float(Self.steps)
-        guard from <= last, to >= 0 else { return }  // nor is either not a number
+        guard from <= last, to >= 0 else { return }  // false if either is NaN, too
         for step in Int(max(0, from))...Int(min(last, to)) where Float(step) >= from && Float(step) <= to {
             let part = to - from < 1e-3 ? 0 : (Float(step) - p.x) / (q.x - p.x)
             let y = p.y + (q.y - p.y) * part
@@ -56,13 +57,13 @@ struct Lips {
         }
     }
 
-    /// Steps along the mouth, and pixels down.
+    /// Converts a point to steps along the mouth (x) and pixels down from it (y).
     private func local(_ p: Point) -> Point {
         let d = p - origin
         return Point((d * along).sum() / length * Float(Self.steps), (d * down).sum())
     }
 
-    /// 0 (outside) to 1 (on the lips or between them).
+    /// Coverage of a point, from 0 (outside) to 1 (on the lips or between them).
     func covers(_ p: Point) -> Float {
         let place = local(p)
         guard place.x > 0, place.x < Float(Self.steps) else { return 0 }
@@ -76,7 +77,7 @@ struct Lips {
         return share * share * (3 - 2 * share)
     }
 
-    /// Takes the art off the mouth.
+    /// Erases the mouth from the layer buffer.
     func clear(_ layer: inout LayerBuffer) {
         let area = layer.region
         let left = max(region.x, area.x)

@@ -1,36 +1,37 @@
 import Frames
 
-/// How a picture is bent so that each of its pins lies on its landmark: a thin-plate spline (Bookstein, "Principal
-/// Warps", 1989), which bends no more than it must, is exact at the pins, and is the affine map where that will do.
+/// Warps a picture so that each of its pins is on its landmark: a thin-plate spline (Bookstein, "Principal Warps",
+/// 1989). It bends as little as possible, is exact at the pins, and is the affine map if that fits.
 ///
-/// A spline is linear in where its pins go. So all that depends on the art is worked out once: where each corner of a grid
-/// over the art lies is a weighted sum of where the pins are seen.
+/// A spline is linear in the positions of its pins. So everything that depends on the art alone is computed once: each
+/// corner of a grid over the art is at a weighted sum of the pins' positions on the face.
 struct ThinPlateSpline: Sendable {
-    /// Corners across and down. More follow the spline closer, by a pixel or two, and cost twice as much.
+    /// Grid corners across, and down. More follow the spline closer, by a pixel or two, and cost twice as much.
     static let side = 5
     static let corners = side * side
 
-    /// Art units, row by row.
+    /// The grid's corners in art units, row by row.
     let grid: [Point]
     /// For each corner, the weight of each pin.
     private let weights: [Float]
     private let pins: Int
 
-    /// Two triangles for each cell of the grid, clockwise.
+    /// Two triangles for each grid cell, clockwise, by indices of corners. The last lane is unused.
     static let triangles: [SIMD4<UInt8>] = (0..<(side - 1) * (side - 1)).flatMap { cell in
         let first = cell / (side - 1) * side + cell % (side - 1)
         let (a, b, c, d) = (UInt8(first), UInt8(first + 1), UInt8(first + side), UInt8(first + side + 1))
         return [SIMD4(a, b, c, 0), SIMD4(b, d, c, 0)]
     }
 
-    /// A grid over a part of the art.
+    /// Prepares a grid over a part of the art; nil if all pins are on one line, or two are in the same place.
     /// - Parameters:
-    ///   - low: its top left corner, art units.
-    ///   - pins: where they hold the art; nil from `init` where all lie on one line, or two on one spot.
+    ///   - low: the part's top left corner, in art units.
+    ///   - high: the part's bottom right corner, in art units.
+    ///   - pins: the pins' positions on the art, in art units.
     init?(from low: Point, to high: Point, pins: [Point]) {
         grid = Self.grid(low, high)
         self.pins = pins.count
-        // About the pins' middle and in their own scale, so that the equations are sound.
+        // Relative to the pins' centre and spread, so that the equations are well conditioned.
         let middle = pins.reduce(.zero, +) / Float(pins.count)
         let spread = pins.map { ($0 - middle).length }.max() ?? 0
         guard pins.count >= 3, spread > 1e-3 else { return nil }
@@ -52,7 +53,7 @@ struct ThinPlateSpline: Sendable {
         }
     }
 
-    /// A grid that is laid by a map.
+    /// Makes a grid without pins, for art that an affine map places.
     init(from low: Point, to high: Point) {
         (grid, weights, pins) = (Self.grid(low, high), [], 0)
     }
@@ -64,20 +65,23 @@ struct ThinPlateSpline: Sendable {
         }
     }
 
-    /// Where a corner lies when the pins are seen at these places.
+    /// The position of a grid corner.
+    /// - Parameters:
+    ///   - corner: index in `grid`.
+    ///   - seen: the pins' positions on the face.
     func place(_ corner: Int, _ seen: borrowing [16 of Point]) -> Point {
         var sum = Point.zero
         for i in 0..<pins { sum += seen[i] * weights[corner * pins + i] }
         return sum
     }
 
-    /// r² log r, but for a factor.
+    /// The spline's kernel r² log r, times 2.
     private static func kernel(_ a: Point, _ b: Point) -> Double {
         let d = Double(((a - b) * (a - b)).sum())
         return d > 0 ? d * Double(log(Float(d))) : 0
     }
 
-    /// By elimination with the largest pivot; nil for a matrix that has no inverse.
+    /// The inverse of a matrix by Gauss-Jordan elimination with partial pivoting; nil if it is singular.
     private static func inverse(_ matrix: [[Double]]) -> [[Double]]? {
         let size = matrix.count
         var rows = matrix.indices.map { i in matrix[i] + (0..<size).map { $0 == i ? 1 : 0 } }

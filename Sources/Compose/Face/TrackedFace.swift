@@ -1,61 +1,61 @@
 import Frames
 import Track
 
-/// A face that is being dressed, with what layers want to know of it. One frame's worth: nothing here is kept.
+/// A face of one frame, with the measurements that layers need. Nothing here is kept for the next frame.
 public struct TrackedFace: Sendable {
-    /// All its positions are pixels of the canvas.
+    /// The face, with all positions in pixels of the canvas.
     public var face: Face
-    /// The light that falls on it.
+    /// The light on the face.
     public var light = FaceLight()
-    /// The skin's own luma in the frame, of its range: the median of cheeks, forehead and nose. 0 where it is not known.
+    /// The skin's luma in samples of the frame's range: the median of cheeks, forehead and nose. 0 if unknown.
     public var skin: Float = 0
-    /// Where the dresser remembers this person.
+    /// Index of the person in the compositor's state.
     var slot = 0
 
     init(face: Face) { self.face = face }
 }
 
-/// How a face is lit, so that what it wears is lit alike.
+/// The light on a face, so that masks are lit alike.
 public struct FaceLight: Sendable {
-    /// Brightness by which worn things are multiplied; 1 in a well lit room.
+    /// Factor for the brightness of masks; 1 in a well-lit room.
     public var gain: Float = 1
-    /// What the light adds to the chroma (U, V) of white at full brightness, in samples of 8 bits.
+    /// What the light adds to the chroma (U, V) of white at full brightness, in 8-bit samples.
     public var cast: SIMD2<Float> = .zero
-    /// From the face to the light, of length 1, in the picture's axes: x to the right, y down, z away from the camera.
+    /// Unit vector from the face to the light, in the picture's axes: x to the right, y down, z away from the camera.
     public var direction: SIMD3<Float> = [-0.35, -0.72, -0.6]
 }
 
-/// All that one frame shows, for layers that are drawn once a frame.
+/// All faces of one frame, for layers that are drawn once per frame.
 public struct Scene: Sendable {
-    /// From the smallest face to the largest, so that who is near covers who is far.
+    /// The faces from the smallest to the largest, so that near ones are drawn over far ones.
     public var trackedFaces: [TrackedFace] = []
-    /// Seconds, by the source's clock.
+    /// The frame's time in seconds, by the source's clock.
     public var time: Double = 0
 }
 
-/// What changes from frame to frame in how a layer is drawn.
+/// How to draw a layer in one frame.
 public struct Appearance: Sendable {
-    /// 0...1.
+    /// Opacity, 0...1.
     public var opacity: Float = 1
-    /// What becomes of what is under the layer.
+    /// How the layer is blended with what is under it.
     public var blend = BlendMode.normal
-    /// How much of the face's light the layer takes, 0 (it glows) to 1.
+    /// How much the face's light affects the layer, from 0 (it glows) to 1.
     public var light: Float = 1
-    /// Milliseconds since the layer's animation began.
+    /// Milliseconds since the layer's animation started.
     public var time: Double = 0
-    /// How far what dangles has swung out from where the head would hold it, degrees: in the picture's plane (clockwise),
-    /// and towards the viewer. What stands is turned the same way.
+    /// The angles of swinging parts relative to the head, in degrees: in the picture's plane (clockwise), and towards
+    /// the viewer. Standing parts are turned in the same way.
     public var swing: SIMD2<Float> = .zero
 
-    /// For what has its light already.
+    /// The paint for art that is already lit.
     public var paint: Paint { Paint(blend, opacity: opacity) }
 
-    /// As much of a face's light as the layer takes.
+    /// A face's light, as far as it affects the layer.
     public func lightApplied(of light: FaceLight) -> FaceLight {
         FaceLight(gain: 1 + (light.gain - 1) * self.light, cast: light.cast * self.light, direction: light.direction)
     }
 
-    /// For art as it was drawn, under a face's light.
+    /// The paint for unlit art, with a face's light applied.
     public func paint(under light: FaceLight) -> Paint {
         let light = lightApplied(of: light)
         return Paint(blend, opacity: opacity, gain: light.gain, cast: light.cast)
@@ -63,8 +63,8 @@ public struct Appearance: Sendable {
 }
 
 extension Face {
-    /// The same face in a picture that was scaled and shifted.
-    /// - Parameter map: without rotation and mirroring, as a fitter's.
+    /// The face in a picture that was scaled and translated.
+    /// - Parameter map: without rotation or mirroring, such as `Scaler.map`.
     func moved(by map: Affine) -> Face {
         var face = self
         for i in 0..<68 { face.landmarks[i] = map(landmarks[i]) }
@@ -76,7 +76,7 @@ extension Face {
 }
 
 extension HeadPlacement {
-    /// The same head in a picture that was scaled and shifted.
+    /// The head in a picture that was scaled and translated.
     func moved(by map: Affine) -> HeadPlacement {
         HeadPlacement(x: x * map.a, y: y * map.d, origin: map(origin))
     }

@@ -2,7 +2,7 @@ import Frames
 import JSON
 import Track
 
-/// What a face may be doing. Right and left are the subject's own.
+/// A facial expression or head position that triggers can test. Right and left are the subject's own.
 public enum FacialExpression: String, CaseIterable, Sendable {
     case mouthOpen = "mouth open"
     case smile
@@ -15,24 +15,27 @@ public enum FacialExpression: String, CaseIterable, Sendable {
     case faceLost = "face lost"
 }
 
-/// When a layer is shown, or its animation runs: `"when": "mouth open"`, or
-/// `"when": {"is": "mouth open", "then": "start"}`.
+/// A condition for showing a layer or running its animation: `"when": "mouth open"`, or `"when": {"is": "mouth open",
+/// "then": "start"}`.
 struct Trigger: Sendable {
+    /// What happens while the expression is detected.
     enum Action: String, CaseIterable, Sendable {
-        /// The layer is shown while it is so.
+        /// Show the layer during the expression.
         case show
-        /// The layer is hidden while it is so.
+        /// Hide the layer during the expression.
         case hide
-        /// The layer's animation begins each time that it becomes so; before, it stands at its beginning.
+        /// Start the layer's animation each time the expression begins. Before, it shows its first frame.
         case start
-        /// The layer's animation runs until it is so, and begins again after.
+        /// Run the layer's animation until the expression begins, and start it again afterwards.
         case stop
     }
 
     let doing: FacialExpression
     let then: Action
 
-    /// - Returns: nil where the key is absent.
+    /// Reads the key `when`.
+    /// - Returns: nil if the key is absent.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init?(_ fields: inout Fields) throws {
         guard let json = fields.json("when") else { return nil }
         guard case .object = json.value else {
@@ -46,17 +49,19 @@ struct Trigger: Sendable {
     }
 }
 
-/// Whose face wears a layer: `"on": "every"` (which is so without the key) or `"largest"`; `{"nth": 2}`, by the order in
-/// which people came; `{"chance": 0.5}`, drawn once for each person; `{"draw": 1, "of": 4}`, for layers that share people
-/// out among them: each person draws one of four, and keeps it.
+/// The faces that a layer is drawn on: `"on": "every"` (the default) or `"largest"`; `{"nth": 2}`, by order of arrival;
+/// `{"chance": 0.5}`, drawn once per person; `{"draw": 1, "of": 4}`, for layers that share the people between them:
+/// each person draws one of four numbers and keeps it.
 enum FaceSelector: Equatable, Sendable {
     case every
     case largest
-    /// From 1.
+    /// By order of arrival among those in the picture, from 1.
     case nth(Int)
-    /// Worn where a person's draw, 0...1, lies within.
+    /// People whose random number, 0..<1, is in the range.
     case drawn(Range<Float>)
 
+    /// Reads the key `on`.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init(_ fields: inout Fields) throws {
         guard let json = fields.json("on") else {
             self = .every
@@ -88,27 +93,28 @@ enum FaceSelector: Equatable, Sendable {
     }
 }
 
-/// A value that is taken for high or low with a gap between, so that it does not flicker.
+/// A two-level switch with a gap between its thresholds, so that it doesn't flicker.
 struct Hysteresis: Sendable {
     private(set) var isOn = false
 
+    /// Updates the switch.
     /// - Parameters:
-    ///   - on: from here on it is on.
-    ///   - off: from here on it is off; less than `on`.
+    ///   - on: threshold at and above which it turns on.
+    ///   - off: threshold at and below which it turns off; less than `on`.
     mutating func update(_ value: Float, on: Float, off: Float) {
         if value >= on { isOn = true } else if value <= off { isOn = false }
     }
 }
 
-/// What is usual for a person: a slow mean, from a mean person's value on.
+/// A person's neutral value: a slow mean that starts from an average person's value.
 struct NeutralEstimate: Sendable {
     private(set) var value: Float
-    /// Seconds that went into it.
+    /// Seconds of samples so far.
     private var age: Float = 0
 
-    /// A mean person counts as much as so many seconds of the person's own.
+    /// Weight of the average person's value, in seconds of the person's own samples.
     private static let prior: Float = 1
-    /// What is older than some seconds is forgotten.
+    /// The longest averaging time in seconds; older samples fade.
     private static let memory: Float = 8
 
     init(_ value: Float) { self.value = value }
@@ -119,42 +125,44 @@ struct NeutralEstimate: Sendable {
     }
 }
 
-/// What a face does, measured in the head's own frame; lengths in eye distances.
+/// Detects facial expressions, measured in the head's own frame; lengths are in eye distances.
 struct ExpressionState: Sendable {
     private var doing: [9 of Hysteresis] = .init(repeating: Hysteresis())
-    // Those of the mean head (Track/HeadModel.swift); its mouth is a little open, which most people's is not.
+    // Start values from the mean head (Track/HeadModel.swift). Its mouth is a little open, which most people's isn't.
     private var mouth = NeutralEstimate(0.05)
     private var smile = NeutralEstimate(0.83)
     private var rightEye = NeutralEstimate(0.29)
     private var leftEye = NeutralEstimate(0.29)
     private var brows = NeutralEstimate(0.39)
 
+    /// Whether an expression is detected.
     subscript(doing: FacialExpression) -> Bool { self.doing[doing.index].isOn }
 
     private mutating func set(_ what: FacialExpression, _ value: Float, on: Float, off: Float) {
         doing[what.index].update(value, on: on, off: off)
     }
 
+    /// Updates all expressions with a frame.
     /// - Parameters:
     ///   - elapsed: seconds since the face's last frame; 0 in the first.
-    ///   - height: of the canvas, pixels.
+    ///   - height: of the canvas, in pixels.
     mutating func update(_ face: borrowing Face, elapsed: Float, height: Float) {
         set(.faceLost, face.state == .predicted ? 1 : 0, on: 1, off: 0)
-        // A predicted face does what it did.
+        // A predicted face keeps its expressions.
         guard face.state == .tracked else { return }
         let measures = FaceMeasurements(face)
         let elapsed = min(elapsed, 0.2)
-        // A smile that shows the teeth parts the lips by a fifth of the eye distance; a word or a yawn by more.
+        // A smile that shows teeth parts the lips by a fifth of the eye distance; a word or a yawn parts them further.
         set(.mouthOpen, measures.mouth - mouth.value, on: 0.25, off: 0.17)
         set(.smile, measures.smile / smile.value, on: 1.14, off: 1.08)
         set(.browsUp, measures.brows - brows.value, on: 0.07, off: 0.04)
         set(.headTilted, abs(face.pose.roll), on: 18, off: 13)
         set(.faceNear, face.head.scale / height, on: 0.25, off: 0.22)
-        // A yawn or a turn narrows eyes; only what is far less than the person's own opening is a blink.
+        // A yawn or a turn narrows the eyes. Only an opening far below the person's neutral one is a blink.
         set(.rightBlink, 1 - measures.rightEye / rightEye.value, on: 0.42, off: 0.28)
         set(.leftBlink, 1 - measures.leftEye / leftEye.value, on: 0.42, off: 0.28)
         set(.blink, self[.rightBlink] && self[.leftBlink] ? 1 : 0, on: 1, off: 0)
-        // What a turned head shows is not usual.
+        // A turned head doesn't show neutral values.
         guard abs(face.pose.yaw) < 25, abs(face.pose.pitch) < 25 else { return }
         mouth.update(measures.mouth, elapsed: weight(.mouthOpen, elapsed))
         smile.update(measures.smile, elapsed: weight(.smile, elapsed))
@@ -163,24 +171,25 @@ struct ExpressionState: Sendable {
         leftEye.update(measures.leftEye, elapsed: weight(.leftBlink, elapsed))
     }
 
-    /// What is done is not usual either, unless it goes on and on: narrow eyes are no blink for ever.
+    /// The time to add to a neutral estimate. It is shorter during the expression, but not 0: narrow eyes aren't an
+    /// endless blink.
     private func weight(_ doing: FacialExpression, _ elapsed: Float) -> Float { self[doing] ? elapsed / 4 : elapsed }
 
-    /// What is measured.
+    /// Measurements of a face, in eye distances.
     struct FaceMeasurements {
-        /// Between the inner lips.
+        /// Distance between the inner lips.
         let mouth: Float
-        /// From corner to corner of the mouth.
+        /// Width of the mouth from corner to corner.
         let smile: Float
-        /// An eye's opening by its width (Soukupova and Cech, "Eye Blink Detection", 2016).
+        /// Each eye's opening over its width (Soukupova and Cech, "Eye Blink Detection", 2016).
         let (rightEye, leftEye): (Float, Float)
-        /// From the eyes' corners up to the brows.
+        /// Distance from the eyes' corners up to the brows.
         let brows: Float
 
         init(_ face: borrowing Face) {
             let p = face.landmarks
             let head = face.head
-            // The face's own axes as they are seen; their lengths are foreshortened as what is measured along them.
+            // The face's axes as projected in the picture. Lengths along them are foreshortened by the same factor.
             let (right, down) = (Point(head.x.x, head.y.x), Point(head.x.y, head.y.y))
             let (rightSize, downSize) = (max((right * right).sum(), 1e-6), max((down * down).sum(), 1e-6))
             func across(_ a: Point, _ b: Point) -> Float { ((b - a) * right).sum() / rightSize }
@@ -196,6 +205,7 @@ struct ExpressionState: Sendable {
 }
 
 extension FacialExpression {
+    /// Index in `ExpressionState.doing`.
     fileprivate var index: Int {
         switch self {
         case .mouthOpen: 0

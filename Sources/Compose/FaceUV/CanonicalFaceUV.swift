@@ -1,52 +1,52 @@
 import Frames
 import Track
 
-/// The picture of a face that skin and make-up are drawn on, and how it is bent to a face that is seen.
+/// The UV chart of a face, on which skin art and make-up are drawn, and its mapping to a tracked face.
 ///
-/// A mean head from the front, 100 units from eye to eye, origin between the eyes, x to the right of the picture (the
-/// subject's left), y down. Its points are the 68 landmarks and some more between and above them; the triangles between
-/// them are warped each by itself. docs/face-chart.svg shows it.
+/// The chart is a mean head from the front: 100 units from eye to eye, origin between the eyes, x to the right of the
+/// picture (the subject's left), y down. Its points are the 68 landmarks and more points between and above them. Each
+/// triangle between them is warped by itself. docs/face-chart.svg shows the chart.
 enum CanonicalFaceUV {
-    /// Units of the chart for one of head space.
+    /// Chart units per unit of head space.
     static let unit: Float = 100
-    /// Landmarks and those between.
+    /// Number of points: landmarks and points between them.
     static let count = 68 + 37
-    /// Positions on one face.
+    /// The positions of all points on one face, in pixels.
     typealias Places = [105 of Point]
 
-    /// In head space.
+    /// The points in head space.
     static let head: [SIMD3<Float>] = HeadPlacement.meanHead + between
-    /// In units of the chart.
+    /// The points in chart units.
     static let points: [Point] = head.map { Point($0.x, $0.y) * unit }
-    /// The chart's edge: the jaw from the subject's right ear, then over the hairline back.
+    /// The chart's outline: the jaw from the subject's right ear to the left, then back over the hairline.
     static let outline: [Int] = Array(0...16) + [69, 71, 73, 75, 100, 74, 72, 70, 68]
-    /// The lids' edges.
+    /// The edge of the right eye's lids.
     static let rightEye = Array(36...41)
-    /// The lids' edges.
+    /// The edge of the left eye's lids.
     static let leftEye = Array(42...47)
-    /// The lips' inner edge.
+    /// The inner edge of the lips.
     static let innerLips = Array(60...67)
 
-    /// The pieces that a layer draws.
+    /// The triangles that a layer draws. The last lane is unused.
     static func triangles(eyes hasEyes: Bool, mouth hasMouth: Bool) -> [SIMD4<UInt8>] {
         (skin + (hasEyes ? eyes : []) + (hasMouth ? mouth : [])).map { SIMD4($0[0], $0[1], $0[2], 0) }
     }
 
-    /// Of each point, outward from the head, of length 1: the mean over its triangles, by their areas.
+    /// The unit normal of each point, outward from the head: the mean over its triangles, weighted by area.
     static let normals: [SIMD3<Float>] = {
         var sums = [SIMD3<Float>](repeating: .zero, count: count)
         for t in skin + eyes + mouth {
             let (a, b, c) = (head[Int(t[0])], head[Int(t[1])], head[Int(t[2])])
             let (u, v) = (b - a, c - a)
-            // Clockwise as seen: the cross product points away from the camera.
+            // Clockwise as seen: u x v points away from the camera, so this is its negative.
             let area = SIMD3(u.z * v.y - u.y * v.z, u.x * v.z - u.z * v.x, u.y * v.x - u.x * v.y)
             for i in t { sums[Int(i)] += area }
         }
         return sums.map { $0 / max(($0 * $0).sum().squareRoot(), 1e-6) }
     }()
 
-    /// How far each point between goes along with each landmark's deviation from the mean head: by the inverse cube of
-    /// their distance (Shepard, 1968), so that it belongs to its neighbours. 68 numbers a point.
+    /// For each point between landmarks, its weight for each landmark's deviation from the mean head: the inverse cube
+    /// of their distance (Shepard, 1968), normalized, so that points move with their neighbours. 68 numbers per point.
     private static let pull: [Float] = between.flatMap { point in
         let weights = HeadPlacement.meanHead.map { landmark in
             let distance = ((point - landmark) * (point - landmark)).sum().squareRoot()
@@ -56,8 +56,8 @@ enum CanonicalFaceUV {
         return weights.map { $0 / total }
     }
 
-    /// Where the chart's points lie on a face: landmarks as they are seen, the others by the head's pose and as far off
-    /// the mean head as the landmarks round them.
+    /// The positions of the chart's points on a face: landmarks as tracked, the others by the head's pose, plus the
+    /// deviation of the landmarks around them from the mean head.
     static func place(on face: borrowing Face) -> Places {
         var places = Places(repeating: .zero)
         var off = [68 of Point](repeating: .zero)
@@ -76,11 +76,11 @@ enum CanonicalFaceUV {
         return places
     }
 
-    /// Where the lips' opening is thinner than landmarks are sure of, its edges are drawn together: lips that touch have
-    /// no gap of bare skin between them, and it opens steadily, without flicker.
+    /// Closes the lips if the gap between them is below the landmarks' accuracy. Closed lips have no gap of bare skin
+    /// between them, and they open steadily, without flicker.
     private static func closeLips(_ places: inout Places, _ scale: Float) {
         let gap = (places[66] - places[62]).length / max(scale, 1e-6)
-        // Eye distances: as landmarks have it, closed lips are some 0.03 apart.
+        // In eye distances. The landmarks of closed lips are about 0.03 apart.
         let t = max(0, min(1, (gap - 0.035) / 0.05))
         let open = t * t * (3 - 2 * t)
         guard open < 1 else { return }
@@ -93,17 +93,17 @@ enum CanonicalFaceUV {
     }
 }
 
-/// Art on the face chart, ready to be bent to faces: its edges are soft and its size is that of the largest face.
+/// Art on the UV chart, ready to be warped to faces.
 struct FaceUVArt: Sendable {
     private let art: Art
-    /// For each of the art's levels, those that show any of it.
+    /// For each of the art's levels, the triangles that contain art.
     private let triangles: [[SIMD4<UInt8>]]
 
-    /// The cosine between a point's normal and the way to the camera at which art is gone, and from which on it is
-    /// whole: a turned cheek's edge is foreshortened, and landmarks are least sure there.
+    /// Cosines between a point's normal and the direction to the camera: art is invisible at the first, and opaque from
+    /// the second on. The edge of a turned cheek is foreshortened, and landmarks are least accurate there.
     private static let (grazing, facing): (Float, Float) = (0.02, 0.3)
 
-    /// - Parameter triangles: three points of the chart each.
+    /// - Parameter triangles: indices of three chart points each.
     init(art: Art, triangles: [SIMD4<UInt8>]) {
         self.art = art
         self.triangles = art.levels.map { level in
@@ -114,31 +114,32 @@ struct FaceUVArt: Sendable {
         }
     }
 
-    /// The chart's sides face away even on a head that looks into the camera; the art is drawn to end there.
+    /// For each point, the cosine on a head that looks into the camera. The chart's sides face away even then; the art
+    /// is drawn to end there.
     private static let frontal: [Float] = CanonicalFaceUV.normals.map { -$0.z }
 
-    /// The piece of the picture round a face; nil for one that is a speck or out of all bounds.
+    /// The bounding box of a face in pixels; nil if it is tiny or far outside the picture.
     static func region(_ places: borrowing CanonicalFaceUV.Places) -> PixelRect? {
         var (low, high) = (places[0], places[0])
         for i in CanonicalFaceUV.outline {
             low = pointwiseMin(low, places[i])
             high = pointwiseMax(high, places[i])
         }
-        // Keeps conversions to whole numbers defined, and what is a speck away.
+        // Keeps conversions to Int defined, and skips tiny faces.
         guard low.x > -1e5, low.y > -1e5, high.x < 1e5, high.y < 1e5, high.x - low.x > 4 else { return nil }
         let (x, y) = (Int(low.x.rounded(.down)), Int(low.y.rounded(.down)))
         return PixelRect(x: x, y: y, width: Int(high.x) + 2 - x, height: Int(high.y) + 2 - y)
     }
 
-    /// Makes the canvas's tile a transparent piece of the picture round a face.
-    /// - Returns: false where nothing of it lies in the picture.
+    /// Clears the canvas's layer buffer for the part of the picture around a face.
+    /// - Returns: false if none of it is inside the picture.
     static func beginLayer(_ places: borrowing CanonicalFaceUV.Places, on canvas: inout Canvas) -> Bool {
         guard let piece = region(places) else { return false }
         return canvas.layer.begin(piece, in: canvas.frame.layout)
     }
 
-    /// Draws the art as the face bends it.
-    /// - Parameter map: from the frame's pixels to those of the tile's own picture.
+    /// Draws the art, warped to a face.
+    /// - Parameter map: from the frame's pixels to the layer buffer's.
     func draw(
         _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places, by map: Affine = .identity,
         on layer: inout LayerBuffer
@@ -151,7 +152,7 @@ struct FaceUVArt: Sendable {
         for i in 0..<CanonicalFaceUV.count {
             let normal = CanonicalFaceUV.normals[i]
             let seen = -(normal * away).sum()
-            // A side that faces the camera no less than it does from the front is whole.
+            // A side that faces the camera at least as much as from the front is opaque.
             let limit = min(Self.facing, max(Self.frontal[i], Self.grazing + 0.05))
             let fade = max(0, min(1, (seen - Self.grazing) / (limit - Self.grazing)))
             vertices[i] = WarpVertex(source: level.map(CanonicalFaceUV.points[i]), target: map(places[i]), fade: fade)
@@ -160,14 +161,14 @@ struct FaceUVArt: Sendable {
     }
 }
 
-/// The places of a face whose skin is neither hidden nor lips, for the mean of it.
+/// Samples of a face's bare skin, to average its colour.
 enum FaceBackdrop {
-    /// Cheeks, nose, forehead, beside the chin: points of the chart; dark and bright sides alike.
+    /// Chart points on cheeks, nose, forehead and beside the chin, on both the dark and the bright side.
     private static let points: [Int] = [27, 28, 29, 76, 77, 78, 79, 101, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 103]
-    /// Between each and the face's middle too.
+    /// Parts of the way from each point to the face's centre at which the skin is sampled too.
     private static let shares: [Float] = [0, 0.12, 0.24]
 
-    /// What the frame shows of a face's skin.
+    /// The mean samples of a face's skin in a frame; nil if they can't be measured.
     static func samples(_ places: borrowing CanonicalFaceUV.Places, in frame: borrowing Frame) -> BackdropSamples? {
         var spots = [57 of Point](repeating: .zero)
         var count = 0

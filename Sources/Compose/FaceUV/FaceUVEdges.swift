@@ -1,17 +1,19 @@
 import Frames
 
-/// Which openings of the face a drawing leaves free, and how softly it ends.
+/// The openings of the face that a chart drawing leaves free, and the softness of its edges.
 struct FaceUVEdges: Sendable {
+    /// Whether the drawing covers the eyes.
     var hasEyes = false
+    /// Whether the drawing covers the opening of the mouth.
     var hasMouth = false
-    /// Units of the chart over which art fades out towards the chart's outline.
+    /// Width in chart units over which art fades out towards the chart's outline.
     var feather: Float = 9
-    /// The same towards lids that are left free: thin, since the lashes begin there.
+    /// Width in chart units over which art fades out towards uncovered eyes: narrow, since the lashes begin there.
     var lidFeather: Float = 0.9
-    /// The same towards lips.
+    /// Width in chart units over which art fades out towards an uncovered mouth.
     var lipFeather: Float = 0.9
 
-    /// Fades a drawing of the chart out, towards its outline and the openings.
+    /// Fades out a chart drawing towards its outline and the openings.
     func fadeEdges(_ raster: inout RGBAImage) {
         let outline = CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] }
         var holes: [(edge: [Point], feather: Float)] = []
@@ -29,7 +31,7 @@ struct FaceUVEdges: Sendable {
                 let at = (y * raster.width + x) * 4
                 guard raster.bytes[at + 3] != 0 else { continue }
                 let p = raster.origin + Point(Float(x) + 0.5, Float(y) + 0.5) / raster.scale
-                // Whole inside an ellipse within the outline: most pixels need no look at the edges.
+                // Opaque inside an ellipse within the outline: most pixels need no distance to the edges.
                 let q = (p - Point(0, 30)) / Point(78, 115)
                 var gain: Float = 1
                 if (q * q).sum() > 1 {
@@ -45,8 +47,8 @@ struct FaceUVEdges: Sendable {
         }
     }
 
-    /// An eye's outline as lids are: curves from corner to corner through the landmarks, of which there are two on each.
-    /// (Catmull and Rom, "A class of local interpolating splines", 1974; a curve ends as it would go on.)
+    /// Rounds an eye's outline as lids are: curves from corner to corner through the landmarks, of which each lid has
+    /// two (Catmull and Rom, "A class of local interpolating splines", 1974). Each curve is extrapolated at its ends.
     private static func rounded(_ eye: [Point]) -> [Point] {
         let steps = 5
         return [[eye[0], eye[1], eye[2], eye[3]], [eye[3], eye[4], eye[5], eye[0]]].flatMap { lid in
@@ -60,6 +62,7 @@ struct FaceUVEdges: Sendable {
         }
     }
 
+    /// A smooth step from 0 to 1.
     private func smooth(_ t: Float) -> Float {
         let t = max(0, min(1, t))
         return t * t * (3 - 2 * t)
@@ -88,7 +91,7 @@ struct FaceUVEdges: Sendable {
         return isInside
     }
 
-    /// From a point to a polygon's nearest edge.
+    /// The distance from a point to the nearest edge of a polygon.
     private static func distance(_ polygon: [Point], _ p: Point) -> Float {
         var best = Float.infinity
         var last = polygon[polygon.count - 1]

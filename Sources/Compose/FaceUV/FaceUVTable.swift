@@ -2,8 +2,9 @@ import Frames
 import Track
 
 extension CanonicalFaceUV {
-    /// What the landmarks leave out, in head space: measured on the mean head's own surface. Hairline and temples close
-    /// the outline; those on cheeks, lids and nose let these turn away as they are bent.
+    /// The chart's points that aren't landmarks, in head space, measured on the mean head's surface. Hairline and
+    /// temples close the outline. The points on cheeks, lids and nose let these turn away from the camera when they are
+    /// warped.
     static let between: [SIMD3<Float>] = [
         [-1.13, -0.28, 0.62],  // 68: right temple, at the ear
         [1.13, -0.28, 0.62],  // 69: left temple, at the ear
@@ -44,7 +45,7 @@ extension CanonicalFaceUV {
         [0.00, 0.84, -0.36],  // 104: over the upper lip
     ]
 
-    /// Pieces of the skin, three indices each, clockwise as seen: Delaunay's triangulation of the chart's points.
+    /// Triangles of the skin, three indices each, clockwise as seen: the Delaunay triangulation of the chart's points.
     static let skin: [[UInt8]] = [
         [0, 17, 80], [0, 68, 17], [0, 80, 1], [1, 80, 84], [1, 84, 2], [2, 84, 86], [2, 86, 3], [3, 86, 88],
         [3, 88, 4], [4, 88, 5], [5, 88, 92], [5, 92, 6], [6, 92, 7], [7, 92, 103], [7, 103, 8], [8, 103, 9],
@@ -72,13 +73,13 @@ extension CanonicalFaceUV {
         [75, 79, 101], [75, 101, 100], [82, 86, 84], [83, 85, 87],
     ]
 
-    /// Pieces of what lies between the lids.
+    /// Triangles between the lids.
     static let eyes: [[UInt8]] = [
         [36, 37, 41], [37, 38, 40], [37, 40, 41], [38, 39, 40], [42, 43, 47], [43, 44, 47], [44, 45, 46],
         [44, 46, 47],
     ]
 
-    /// Pieces of what lies between the lips.
+    /// Triangles between the lips.
     static let mouth: [[UInt8]] = [
         [60, 61, 67], [61, 62, 67], [62, 63, 65], [62, 65, 66], [62, 66, 67], [63, 64, 65],
     ]

@@ -1,20 +1,20 @@
 import Frames
 
-/// Make-up as an SVG on the face chart. The left side (x > 0) is drawn and mirrored.
+/// Renders make-up as an SVG in chart units. The left side (x > 0) is drawn and mirrored.
 struct MakeupDrawing {
-    /// Strengths of a part by their names, 0...1; empty where it is not worn.
+    /// Parameters of one part of the make-up by their names, 0...1; empty if the part is absent.
     typealias Part = [String: Float]
 
     let colors: [Pigment: String]
     let lips, shadow, liner, lashes, brows, blush, contour, highlight: Part
 
-    /// All that is worn, from the skin outward.
+    /// The shapes of all parts, from the skin outward.
     var shapes: String {
         [contourShapes, blushShapes, highlightShapes, browShapes, shadowShapes, linerShapes, lashShapes, lipShapes]
             .joined()
     }
 
-    /// The whole picture: what `shapes` needs is defined in it.
+    /// The complete SVG, with the filters and gradients that `shapes` refers to.
     func svg(_ shapes: String) -> String {
         let blurs = [3, 8, 12, 20, 30, 50, 80, 110].map {
             """
@@ -31,7 +31,7 @@ struct MakeupDrawing {
             """
     }
 
-    /// White where skin is bare: not on brows, lids, nostrils and lips.
+    /// An SVG that is white on bare skin: not on brows, lids, nostrils and lips.
     var bareSkin: String {
         let face = Self.closed(CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] * 0.95 + Point(0, 1) })
         var holes = Self.path(
@@ -61,7 +61,7 @@ struct MakeupDrawing {
         guard let strength = lips["strength"], strength > 0 else { return "" }
         let gloss = lips["gloss"] ?? 0
         let outer = Self.closed((48...59).map { CanonicalFaceUV.points[$0] })
-        // The lips' own edge is softened a little; a darker rim and lighter middles give them their roundness.
+        // Soften the lips' own edge a little. A darker rim and a lighter middle make them look round.
         var shapes = Self.path(outer, color(.lips), strength * 0.9, "b8")
         shapes += """
             <path d="\(outer)" fill="none" stroke="\(color(.lips))" stroke-width="2.4" opacity="\(Self.text(strength * 0.35))" \
@@ -93,7 +93,7 @@ struct MakeupDrawing {
         ]
         var side = Self.path(Self.closed(area), "url(#lid)", strength, "b30")
         side += Self.path(Self.closed(area), color(.shadow), strength * 0.35, "b30")
-        // The outer third and the fold are deeper.
+        // The outer third and the crease are darker.
         let deep: [Point] = [
             [56, -9], [70, -1], out * 0.99, up(72, -14, -21), up(56, -15, -20), up(40, -14, -18), up(54, -12, -14),
         ]
@@ -133,7 +133,7 @@ struct MakeupDrawing {
 
     private var lashShapes: String {
         guard let strength = lashes["strength"], strength > 0 else { return "" }
-        // The root's place along the lid from the inner corner, and how far the hair sweeps out and up.
+        // From the inner corner outward, the hairs get longer and lean further out and less up.
         let lid: [Point] = [[29.6, 2.4], [42.7, -6.8], [57.2, -6.8], [69.5, 0.6]]
         var d = ""
         for i in 0..<26 {
@@ -213,9 +213,9 @@ struct MakeupDrawing {
             + Self.path(bow, color(.highlight), strength * 0.3, "b20")
     }
 
-    // MARK: Writing
+    // MARK: SVG text
 
-    /// Two places behind the point, without the help of a locale.
+    /// A number with two decimals, independent of the locale.
     private static func text(_ value: Float) -> String {
         let hundredths = Int((value * 100).rounded())
         let (whole, rest) = (abs(hundredths) / 100, abs(hundredths) % 100)
@@ -229,13 +229,13 @@ struct MakeupDrawing {
         return "<path d=\"\(d)\" fill=\"\(fill)\" opacity=\"\(text(opacity))\"\(filter)/>"
     }
 
-    /// The left side and its mirror image.
+    /// A group with the left side and its mirror image.
     private static func both(_ side: String) -> String { "<g>\(side)</g><g transform=\"scale(-1 1)\">\(side)</g>" }
 
-    /// A smooth closed curve through the points (Catmull and Rom, 1974).
+    /// Path data of a smooth closed curve through the points (Catmull and Rom, 1974).
     private static func closed(_ points: [Point]) -> String { polygon(points, sharp: nil) }
 
-    /// The same with one corner that stays sharp.
+    /// Path data of a smooth closed curve through the points, with one sharp corner.
     private static func polygon(_ points: [Point], sharp: Int?) -> String {
         let n = points.count
         var d = "M\(text(points[0]))"
@@ -249,7 +249,7 @@ struct MakeupDrawing {
         return d + "Z"
     }
 
-    /// A point of a smooth open curve; `t` from 0 to 1.
+    /// A point of a smooth open curve through the points; `t` goes from 0 to 1.
     private static func along(_ points: [Point], _ t: Float) -> Point {
         let at = t * Float(points.count - 1)
         let i = min(Int(at), points.count - 2)

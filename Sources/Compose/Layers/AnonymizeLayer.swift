@@ -2,36 +2,39 @@ import Frames
 import JSON
 import Track
 
-/// What hides or changes a face as it is: pixelation, blur, a block, the negative. All but the negative are for privacy:
-/// they cover the whole head, are opaque whatever the layer's opacity, and cannot be undone from the picture.
+/// A layer that hides or inverts a face: pixelation, blur, block, negative. All but the negative are for privacy: they
+/// cover the whole head, are opaque whatever the layer's opacity, and can't be reversed from the picture.
 struct AnonymizeLayer: Layer {
     enum Mode: String, CaseIterable, Sendable { case pixelate, blur, block, negative }
 
     enum Shape: String, CaseIterable, Sendable {
         case ellipse, rectangle
-        /// Over the eyes alone.
+        /// A bar over the eyes only.
         case bar
     }
 
     let mode: Mode
     let shape: Shape
-    /// Of pixelate: a cell's side; of blur: the standard deviation. Eye distances; no less than `mostCells` allow.
+    /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `mostCells` sets a lower
+    /// limit.
     let size: Float
-    /// Of block, as a word of a `Sprite`.
+    /// The colour of a block, as a word of a `Sprite`.
     let color: UInt32
 
-    /// Cells along the longer side of a head, at most. Eyes, nose and mouth then share cells with what is beside them. The
-    /// fewer and coarser, the less is left for networks that are trained to tell people apart by mosaics of them
-    /// (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur whose standard
-    /// deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of what alternates from cell to cell: a level at most.
+    /// The most cells along the longer side of a head. With so few, eyes, nose and mouth share cells with what is
+    /// beside them. The fewer and coarser, the less remains for networks that are trained to identify people by
+    /// pixelated faces (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur
+    /// whose standard deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of a pattern that alternates from cell to
+    /// cell: at most one level.
     private static let mostCells: Float = 6
-    /// Soft edges fade from the first to the second of these outlines, as parts of the head's. The first lies beyond it,
-    /// since alpha is drawn bilinearly between cells.
+    /// Soft edges fade from the first to the second of these outlines, relative to the head's. The first is beyond the
+    /// head, since alpha is interpolated between cells.
     private static let (full, none): (Float, Float) = (1.1, 1.35)
-    /// Pixels: of very small faces there is little to tell anyway.
+    /// The smallest cell in pixels. Very small faces show little detail anyway.
     private static let smallestCell: Float = 8
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    /// Reads the layer's description.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         mode = try fields.oneOf("mode", Mode.self)
         shape = mode == .pixelate || mode == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
@@ -60,8 +63,8 @@ struct AnonymizeLayer: Layer {
         }
     }
 
-    /// Cells are counted from the head's middle and grow with it, so that each shows the same part of the face from frame
-    /// to frame: what moves under a fixed grid could be put together again from many frames.
+    /// Pixelates the head. The grid is centred on the head and scales with it, so that each cell shows the same part of
+    /// the face in every frame. Under a fixed grid, a moving face could be reconstructed from many frames.
     private func pixelate(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
         let side = max(Self.smallestCell, eyes * size, Self.coarseness(of: outline))
         let half = outline.halfSize / side
@@ -73,7 +76,8 @@ struct AnonymizeLayer: Layer {
         if shape == .ellipse {
             canvas.effects.pixelation.fade { column, row in
                 let corner = origin + Point(Float(column), Float(row)) * side
-                // The cell's point nearest to the middle, and four that lie about: any inside makes the cell hide.
+                // The point of the cell that is nearest to the head's centre, and the cell's corners: the cell is
+                // filled if any of them is inside.
                 let nearest = pointwiseMin(pointwiseMax(outline.center, corner), corner + side)
                 for point in 0..<5 {
                     let other = corner + Point(Float(point & 1), Float(point >> 1 & 1)) * side
@@ -85,15 +89,15 @@ struct AnonymizeLayer: Layer {
         canvas.effects.pixelation.fill(&canvas.frame)
     }
 
-    /// The finest cell, pixels.
+    /// The smallest allowed cell, in pixels.
     private static func coarseness(of outline: HeadOutline) -> Float {
         2 * max(outline.halfSize.x, outline.halfSize.y) / mostCells
     }
 
-    /// Cells on each side of the middle.
+    /// Number of cells on each side of the centre.
     private static func whole(_ count: Float) -> Int { max(1, min(200, Int(min(count, 200).rounded(.up)))) }
 
-    /// Means of small cells, blurred by three boxes, drawn large again.
+    /// Blurs the head: means of small cells, blurred by three box filters, then enlarged.
     private func blur(_ canvas: inout Canvas, _ outline: HeadOutline, _ eyes: Float) {
         let sigma = max(eyes * size, Self.coarseness(of: outline))
         // Three boxes of radius r have a variance of r (r + 1) cells squared.
@@ -139,7 +143,8 @@ struct AnonymizeLayer: Layer {
     private func negative(_ canvas: inout Canvas, _ outline: HeadOutline, opacity: Float) {
         guard canvas.layer.copyPixels(outline.box(), of: canvas.frame) else { return }
         let (piece, stride) = (canvas.layer.region, canvas.layer.stride)
-        // Limited range: 16 and 235 change places, and 240 and 16; the same 255 - x would leave the range by a little.
+        // In limited range, 16 and 235 are swapped in luma, 16 and 240 in chroma. 255 - x would slightly leave the
+        // range.
         let limited = canvas.frame.layout.range == .limited
         let ceiling = SIMD4<UInt32>(limited ? 251 : 255, limited ? 256 : 255, limited ? 256 : 255, 0)
         var words = canvas.layer.pixels
@@ -164,16 +169,16 @@ struct AnonymizeLayer: Layer {
     }
 }
 
-/// A bar over the eyes, leaning with the head.
+/// A bar over the eyes, tilted with the head.
 private struct EyeBar {
     private let center: Point
-    /// Along the bar, length 1.
+    /// Unit vector along the bar.
     private let along: Point
-    /// Half its length and height, pixels.
+    /// Half the bar's length and height, in pixels.
     private let half: Point
 
-    /// From beyond one temple to beyond the other, and from above the brows to below the lids; eye distances. Turned
-    /// heads show less of the length, but never less than the second.
+    /// Half the length, from beyond one temple to beyond the other; the least half length, since a turned head shows
+    /// less; and half the height, from above the brows to below the lids. In eye distances.
     private static let (length, leastLength, height): (Float, Float, Float) = (1.3, 0.8, 0.52)
 
     init(_ face: borrowing Face) {
@@ -186,7 +191,7 @@ private struct EyeBar {
             max(across.length * Self.length, scale * Self.leastLength, (left - right).length), scale * Self.height)
     }
 
-    /// The upright box round it.
+    /// The upright bounding box.
     var box: PixelRect {
         let x = abs(along.x) * half.x + abs(along.y) * half.y
         let y = abs(along.y) * half.x + abs(along.x) * half.y

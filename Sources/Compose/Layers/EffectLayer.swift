@@ -1,7 +1,7 @@
 import Frames
 import JSON
 
-/// What changes the whole picture: its colours, its light, or all of it.
+/// A layer that changes the whole picture: its colours, its light, or both.
 struct EffectLayer: PictureLayer {
     enum Mode: String, CaseIterable, Sendable {
         case grey, sepia, tint, adjust
@@ -11,7 +11,7 @@ struct EffectLayer: PictureLayer {
 
     private enum Content: Sendable {
         case tone(ColorAdjustment)
-        /// Chroma (U, V) of colours that follow each other, and how long each lasts, seconds.
+        /// Chroma (U, V) of colours in sequence, and the duration of each in seconds.
         case tints([SIMD2<Float>], period: Double)
         case whiteBalance
         case overlay(FrameOverlay, FrameOverlay.Mode, share: Float)
@@ -19,16 +19,17 @@ struct EffectLayer: PictureLayer {
     }
 
     private let content: Content
-    /// 0...1.
+    /// How strong the effect is, 0...1.
     private let strength: Float
 
-    /// Colours for tints at random: round the colour wheel, each far from the one before.
+    /// Colours for random tints: around the colour wheel, each far from the one before.
     private static let randomHues: [Color] = [
         Color(255, 64, 64), Color(40, 190, 255), Color(255, 190, 30), Color(160, 80, 255),
         Color(70, 220, 90), Color(255, 80, 190), Color(30, 210, 190), Color(255, 130, 40),
     ]
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let mode = try fields.oneOf("mode", Mode.self)
         let range = parts.target.range
@@ -39,7 +40,7 @@ struct EffectLayer: PictureLayer {
         switch mode {
         case .grey: content = .tone(ColorAdjustment(gain: [1, 0, 0], offset: .zero))
         case .sepia:
-            // The chroma of brown ink, a little less contrast: old paper is no black.
+            // The chroma of brown ink, and slightly less contrast, since there is no pure black on old paper.
             content = .tone(ColorAdjustment(gain: [0.92, 0, 0], offset: [4, -21, 13]))
         case .tint: content = try Self.tint(&fields, range)
         case .adjust:
@@ -47,7 +48,7 @@ struct EffectLayer: PictureLayer {
             let contrast = Float(try fields.number("contrast", in: 0...2, default: 1))
             let saturation = Float(try fields.number("saturation", in: 0...2, default: 1))
             let warmth = Float(try fields.number("warmth", in: -1...1, default: 0))
-            // Full brightness lifts black to the middle; full warmth is that of an evening lamp.
+            // Full brightness lifts black to medium grey; full warmth is that of an evening lamp.
             content = .tone(
                 ColorAdjustment(
                     gain: [contrast, saturation, saturation],
@@ -58,7 +59,7 @@ struct EffectLayer: PictureLayer {
                 file: try fields.string("art"), folder: parts.folder, target: parts.target,
                 fit: try fields.choice("fit", default: .cover))
             switch mode {
-            // What is transparent leaves the picture as it is.
+            // Transparent parts leave the picture as it is.
             case .multiply: content = .overlay(art.overlay(over: Color(255, 255, 255)), .multiply, share: 1)
             case .screen: content = .overlay(art.overlay(over: Color(0, 0, 0)), .screen, share: 1)
             default: content = .overlay(art.overlay(), .over, share: 0.5)
@@ -66,7 +67,7 @@ struct EffectLayer: PictureLayer {
         case .hud:
             let color = try fields.color("color", default: "#b8ff3c")
             let chroma = color.yuv(range)
-            // A dark picture in the colour's own hue, for the lines to shine on.
+            // A dark picture in the colour's hue, as a background for bright lines.
             let tone = ColorAdjustment(
                 gain: [0.5, 0.12, 0.12], offset: [-26, (chroma.y - 128) * 0.4, (chroma.z - 128) * 0.4])
             content = .hud(color: color.word(range), tone)
@@ -99,7 +100,7 @@ struct EffectLayer: PictureLayer {
         case .tone(let tone): apply(tone.faded(part), to: &canvas.frame)
         case .tints(let colors, let period):
             let chroma = Self.chroma(colors, period: period, at: scene.time)
-            // Half as strong as the colour itself: a coloured light, not paint.
+            // Half as strong as the colour itself, to look like coloured light and not like paint.
             let tone = ColorAdjustment(gain: [1, 0.15, 0.15], offset: [0, chroma.x * 0.55, chroma.y * 0.55])
             apply(tone.faded(part), to: &canvas.frame)
         case .whiteBalance:
@@ -115,7 +116,7 @@ struct EffectLayer: PictureLayer {
         }
     }
 
-    /// Each colour lasts its time and passes into the next one during the last third of it.
+    /// The chroma at a time. Each colour lasts for `period` seconds, and fades into the next one during the last third.
     private static func chroma(_ colors: [SIMD2<Float>], period: Double, at time: Double) -> SIMD2<Float> {
         guard colors.count > 1 else { return colors[0] }
         let turn = max(0, time) / period

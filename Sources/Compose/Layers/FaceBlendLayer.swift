@@ -2,11 +2,11 @@ import Frames
 import JSON
 import Track
 
-/// A portrait that becomes the wearer's: its art is pinned as a sprite's (three pins, eyes and nose, for
-/// a picture whose own eyes must lie on the wearer's; one for a head without features), and the wearer's features show.
+/// A layer that blends a portrait with the person's features. Its art is pinned like a sprite's: with three pins, eyes
+/// and nose, if the picture's own eyes must match the person's; with one, for a head without features.
 struct FaceBlendLayer: Layer {
     enum Mode: String, CaseIterable, Sendable {
-        /// The face's own light and shade become the art's relief: a bust of the wearer.
+        /// The face's shading is transferred to the art: a bust of the person.
         case multiply
         /// The face itself shows through the art, with a soft edge.
         case feather
@@ -14,16 +14,18 @@ struct FaceBlendLayer: Layer {
 
     private let sprite: SpriteLayer
     private let mode: Mode
-    /// 0...1.5: how strongly light and shade show; of feather, 0...1: how much of the face shows.
+    /// For multiply, the strength of the shading, 0...1.5; for feather, the visibility of the face, of which 1 is the
+    /// most.
     private let strength: Float
 
-    /// Relief of light and shade fades out between these parts of the outline of the features.
+    /// The effect fades out between these parts of the features' outline.
     private static let (full, none): (Float, Float) = (0.7, 0.96)
-    /// Luma of the face beyond these parts of its mean shows no more: glasses' glare and nostrils are no relief. What is
-    /// brighter than the mean shows by less, since art is bright already.
+    /// Limits of the face's luma relative to its mean, against glare on glasses and dark nostrils; and the strength of
+    /// shading that is brighter than the mean, which is lower because the art is bright already.
     private static let (darkest, brightest, shine): (Float, Float, Float) = (0.3, 1.5, 0.35)
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         mode = try fields.oneOf("mode", Mode.self)
         strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
@@ -55,7 +57,7 @@ struct FaceBlendLayer: Layer {
         canvas.drawLayer(opacity: appearance.opacity)
     }
 
-    /// The upright box of a stamp under a map, pixels.
+    /// The upright bounding box of a sprite under a map, in pixels.
     private static func box(_ sprite: borrowing Sprite, _ map: Affine) -> PixelRect {
         let size = Point(Float(sprite.width - 1), Float(sprite.height - 1))
         var (low, high) = (map(.zero), map(.zero))

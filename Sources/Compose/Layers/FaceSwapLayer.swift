@@ -2,13 +2,13 @@ import Frames
 import JSON
 import Track
 
-/// The faces of the two largest people in the picture change places, each in the other's light and colours. With one
-/// person there is nothing to swap.
+/// A layer that swaps the two largest faces in the picture, each in the other's light and colours. With one face it
+/// draws nothing.
 struct FaceSwapLayer: PictureLayer {
-    /// Edges fade from the first to the second of these outlines, as parts of that of the features.
+    /// Soft edges fade from the first to the second of these outlines, relative to the features' outline.
     private static let (full, none): (Float, Float) = (0.78, 1)
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    /// The layer has no keys of its own.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {}
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
@@ -33,12 +33,13 @@ struct FaceSwapLayer: PictureLayer {
         canvas.drawLayer(opacity: appearance.opacity)
     }
 
-    /// The similarity that brings one face's eyes and mouth nearest to the other's (least squares).
+    /// The similarity transform that maps one face's eyes and mouth as closely as possible to the other's (least
+    /// squares).
     private static func map(from: borrowing Face, to: borrowing Face) -> Affine? {
         let a: [3 of Point] = [from[.rightEye], from[.leftEye], from[.mouth]]
         let b: [3 of Point] = [to[.rightEye], to[.leftEye], to[.mouth]]
         let (p, q) = ((a[0] + a[1] + a[2]) / 3, (b[0] + b[1] + b[2]) / 3)
-        // The turn and scale as a complex number: the sum of conj(a) b over the sum of |a|^2.
+        // Rotation and scale as a complex number: the sum of conj(a) b over the sum of |a|^2.
         var (real, imaginary, length) = (Float(0), Float(0), Float(0))
         for i in 0..<3 {
             let (u, v) = (a[i] - p, b[i] - q)
@@ -52,14 +53,14 @@ struct FaceSwapLayer: PictureLayer {
     }
 }
 
-/// A face's colours: means of its pixels, and how much its luma varies.
+/// A face's colour statistics: the mean of its pixels, and the contrast of its luma.
 struct FaceColors {
-    /// Y, U, V; samples.
+    /// Mean Y, U and V, in samples.
     let mean: SIMD3<Float>
-    /// The standard deviation of luma, samples.
+    /// The standard deviation of luma, in samples.
     let contrast: Float
 
-    /// Measures the pixels well inside an outline, every other one.
+    /// Measures every other pixel of every other row, well inside an outline.
     init(_ layer: borrowing LayerBuffer, _ outline: HeadOutline) {
         let (piece, stride) = (layer.region, layer.stride)
         let words = layer.readPixels
@@ -78,9 +79,9 @@ struct FaceColors {
         contrast = max(0, squares / max(count, 1) - mean.x * mean.x).squareRoot()
     }
 
-    /// Moves a tile's colours from these to another's.
+    /// Recolours a layer buffer from these statistics to another face's.
     func recolor(_ layer: inout LayerBuffer, like other: FaceColors) {
-        // A face in flat light does not take all of another's shadows, nor lose all of its own.
+        // Limited, so that a face in flat light neither takes all of another's shadows nor loses all of its own.
         let gain = max(0.7, min(1.4, other.contrast / max(contrast, 1)))
         let scale = Int32(gain * 256)
         let from = SIMD3<Int32>(Int32(mean.x), Int32(mean.y), Int32(mean.z))

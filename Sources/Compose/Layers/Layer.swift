@@ -1,14 +1,14 @@
 import Frames
 import Track
 
-/// One thing that a mask draws on each face. A new kind is a new file in this folder and one line in `MaskLayer`.
+/// A layer that is drawn on each face. To add a kind, add a file to this folder and a case to `MaskLayer`.
 public protocol Layer: Sendable {
-    /// Draws on one face. Called for every frame: neither allocates nor waits.
+    /// Draws on one face. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance)
 }
 
-/// One thing that a mask draws once a frame.
+/// A layer that is drawn once per frame.
 public protocol PictureLayer: Sendable {
-    /// Draws on the whole picture. Called for every frame: neither allocates nor waits.
+    /// Draws on the whole picture. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance)
 }

@@ -2,20 +2,23 @@ import Frames
 import JSON
 import Track
 
-/// Make-up: drawn once on the face chart from a few words, then bent to the face like other art on skin. Colours take the
-/// skin's light and texture wholly, as pigment does, and darker skin makes them darker.
+/// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with
+/// real pigment, colours take on all of the skin's light and texture, and are darker on darker skin.
 struct MakeupLayer: Layer {
     /// Nil where a mask has no more than smoothing.
     private let colors: FaceUVArt?
-    /// Where skin is smoothed; nil where it is not.
+    /// The area of skin to smooth; nil if none is smoothed.
     private let bare: FaceUVArt?
+    /// How much skin is smoothed, 0...1.
     private let smoothness: Float
+    /// How much the skin's colour is evened out, 0...1.
     private let evenness: Float
 
-    /// The power by which pigment grows darker on darker skin and in dimmer light.
+    /// The exponent by which pigment gets darker on darker skin and in dimmer light.
     private static let dimming: Float = 0.75
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description.
+    /// Reads the layer's description.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let drawing = MakeupDrawing(
             colors: try Self.palette(&fields, chosen: parts.target.choices["palette"]),
@@ -29,7 +32,7 @@ struct MakeupLayer: Layer {
             highlight: try Self.part(&fields, "highlight"))
         let skin = try Self.part(&fields, "skin", "even")
         (smoothness, evenness) = (skin["strength"] ?? 0, skin["even"] ?? 0)
-        // Lashes begin at the lid's very edge, and lips meet where the mouth is closed.
+        // Lashes start right at the lid's edge, and the lips of a closed mouth touch.
         var edges = FaceUVEdges()
         (edges.lidFeather, edges.lipFeather) = (0.7, 0.8)
         let triangles = CanonicalFaceUV.triangles(eyes: false, mouth: false)
@@ -44,7 +47,7 @@ struct MakeupLayer: Layer {
             colors = FaceUVArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
-            // It is only drawn on the smoother's small picture.
+            // It is only drawn on the smoother's reduced picture.
             let art = try Art(svg: drawing.bareSkin, density: density / 3, range: parts.target.range) {
                 edges.fadeEdges(&$0)
             }
@@ -59,7 +62,7 @@ struct MakeupLayer: Layer {
         }
     }
 
-    /// The strengths of one part by their names, 0...1 each; none where the part is absent.
+    /// The parameters of one part by their names, 0...1 each; empty if the part is absent.
     private static func part(_ fields: inout Fields, _ name: String, _ more: String...) throws -> [String: Float] {
         guard fields.has(name) else { return [:] }
         var part = try fields.object(name)
@@ -70,7 +73,8 @@ struct MakeupLayer: Layer {
         return values
     }
 
-    /// The colours of the palette that the user chose, else of the one that the mask names; the usual ones without any.
+    /// The colours of the palette that the user selected, or else of the one that the mask names. Default colours if
+    /// there are no palettes.
     private static func palette(_ fields: inout Fields, chosen: String?) throws -> [Pigment: String] {
         var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.usual) })
         var palettes: [String: [Pigment: String]] = [:]
@@ -126,7 +130,7 @@ struct MakeupLayer: Layer {
 
 extension Canvas {
     /// Smooths a face's skin.
-    /// - Parameter skin: where it is.
+    /// - Parameter skin: the area of skin, on the UV chart.
     fileprivate mutating func smooth(
         _ how: Smoothing, where skin: FaceUVArt, _ face: borrowing Face, _ places: borrowing CanonicalFaceUV.Places
     ) {

@@ -6,7 +6,8 @@ import Track
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
 
-    /// - Throws: `Problem` with file and line.
+    /// Reads the layer's description, model and pictures.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let range = parts.target.range
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))

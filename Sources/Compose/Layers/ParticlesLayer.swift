@@ -1,33 +1,35 @@
 import Frames
 import JSON
 
-/// Many small pieces of art that drift through the picture: snow, confetti, hearts. Where each is follows from the time
-/// alone, so nothing is kept between frames and a clip looks the same every time.
+/// A layer of many small pieces of art that drift through the picture: snow, confetti, hearts. Their positions are a
+/// function of time alone, so nothing is kept between frames and a clip looks the same every time.
 struct ParticlesLayer: PictureLayer {
     private struct Particle: Sendable {
+        /// Index in `arts`.
         let art: Int
-        /// Where it is at time 0, parts of its way across and down.
+        /// Position at time 0, relative to the ranges across and down that it moves in.
         let start: SIMD2<Double>
-        /// Height, as a part of the picture's.
+        /// Height relative to the picture's.
         let size: Double
-        /// Across and down, picture heights per second.
+        /// Velocity across and down, in picture heights per second.
         let speed: SIMD2<Double>
-        /// How far it swings to each side, picture heights.
+        /// Amplitude of the sideways swing, in picture heights.
         let sway: Double
-        /// Seconds for a swing, and where in it the flake begins, 0...1.
+        /// Period of the swing in seconds, and its phase at time 0, 0...1.
         let swing: (period: Double, phase: Double)
-        /// Degrees per second, and degrees at time 0.
+        /// Rotation in degrees per second, and the angle at time 0 in degrees.
         let spin: (speed: Double, start: Double)
         let opacity: Float
     }
 
     private let arts: [Art]
-    /// Each art's height and middle, art units.
+    /// Height and centre of each art, in art units.
     private let sizes: [(height: Float, middle: Point)]
-    /// From the smallest to the largest: near ones cover far ones.
+    /// The particles from the smallest to the largest, so that near ones are drawn over far ones.
     private let flakes: [Particle]
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let names = try fields.strings("art", default: [])
         guard (1...16).contains(names.count) else {
@@ -54,7 +56,8 @@ struct ParticlesLayer: PictureLayer {
         sizes = arts.map { (height: $0.1.size.y, middle: $0.1.origin + $0.1.size / 2) }
         let kinds = arts.count
         flakes = (0..<count).map { _ in
-            // Near ones are few, large, fast and clear; squaring makes far ones many.
+            // Near particles are few, large, fast and opaque. The product of two random numbers makes far ones more
+            // frequent.
             let near = random.nextDouble() * random.nextDouble()
             func between(_ pair: (Double, Double), _ part: Double) -> Double { pair.0 + (pair.1 - pair.0) * part }
             return Particle(
@@ -69,7 +72,7 @@ struct ParticlesLayer: PictureLayer {
         }.sorted { $0.size < $1.size }
     }
 
-    /// The two ends of what is drawn at random.
+    /// Reads the two ends of a range for random numbers.
     private static func pair(
         _ fields: inout Fields, _ key: String, in range: ClosedRange<Double>, default fallback: (Double, Double)
     ) throws -> (Double, Double) {
@@ -87,7 +90,7 @@ struct ParticlesLayer: PictureLayer {
         let time = scene.time
         for i in flakes.indices {
             let flake = flakes[i]
-            // A way that is longer than the picture by the flake and its sway, so that none comes or goes within it.
+            // Particles wrap around outside the picture: the range is larger than the picture by their size and swing.
             let margin = (flake.size + flake.sway) * height
             let way = SIMD2(width + 2 * margin, height + 2 * margin)
             let turns = flake.start * way + flake.speed * (time * height)
@@ -105,11 +108,12 @@ struct ParticlesLayer: PictureLayer {
         }
     }
 
+    /// The value modulo the length, 0..<length.
     private static func wrapped(_ value: Double, _ length: Double) -> Double {
         value - (value / length).rounded(.down) * length
     }
 
-    /// A smooth swing from -1 to 1 and back in each whole turn: two parabolas, near enough to a sine.
+    /// A smooth swing between -1 and 1 with a period of 1: two parabolas that approximate a sine.
     private static func wave(_ turn: Double) -> Double {
         let t = wrapped(turn, 1)
         return t < 0.5 ? 16 * t * (0.5 - t) : -16 * (t - 0.5) * (1 - t)

@@ -1,11 +1,12 @@
 import Frames
 import JSON
 
-/// Art over the whole picture, at its edges or in a corner of it.
+/// A layer of art over the whole picture, along its edges or in a corner.
 struct PictureFrameLayer: PictureLayer {
     private let overlay: FrameOverlay
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let file = try fields.string("art")
         let fit: PictureFit = try fields.choice("fit", default: .stretch)

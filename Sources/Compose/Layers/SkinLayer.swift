@@ -2,22 +2,23 @@ import Frames
 import JSON
 import Track
 
-/// Art on the face chart, bent to the face and lit by its skin: paint, tattoos, whole-face masks.
+/// A layer of art on the UV chart, warped to the face and lit like its skin: paint, tattoos, whole-face masks.
 struct SkinLayer: Layer {
-    /// Whether what lies between lids or lips, or hair over the forehead, is drawn over.
+    /// Whether the eyes, the mouth, or hair over the forehead are covered by the art.
     enum Opening: String, CaseIterable { case open, covered }
 
     let uv: FaceUVArt
-    /// 0...1: how much of the skin's light and shade the art takes up.
+    /// How much of the skin's shading the art takes on, 0...1.
     let relief: Float
-    /// Whether hair that falls over the forehead is painted over.
+    /// Whether the art covers hair that falls over the forehead.
     let coversHair: Bool
 
-    /// The skin's luma above black under which art has its own brightness, and the power by which it grows darker on
-    /// darker skin: half of that is the skin's own colour, half the light.
+    /// The skin's luma above black level at which art has its own brightness, and the exponent by which art gets darker
+    /// on darker skin. The exponent is 0.5 because half of the skin's darkness is its own colour, half the light.
     static let (wellLit, dimming): (Float, Float) = (140, 0.5)
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let name = try fields.string("art")
         var edges = FaceUVEdges()
@@ -47,12 +48,12 @@ struct SkinLayer: Layer {
 }
 
 extension Canvas {
-    /// Of the skin's luma: hair is darker than the first, and what is lighter than the second is skin, in the shade too.
+    /// Luma relative to the skin's: up to the first it is hair; from the second on it is skin, even in the shade.
     private static let hair: (dark: Float, light: Float) = (0.36, 0.6)
-    /// Eye distances above the brows over which hair begins to count, so that brows do not.
+    /// Height above the brows, in eye distances, over which the removal sets in, so that brows don't count as hair.
     private static let onset: Float = 0.15
 
-    /// Takes the tile's art off hair that falls over the forehead.
+    /// Removes the layer buffer's art over hair that falls over the forehead.
     fileprivate mutating func keyOutHair(_ skin: BackdropSamples, _ face: borrowing Face) {
         let up = Point(0 - face.head.x.y, 0 - face.head.y.y)
         let height = max(up.length, 1e-3)
@@ -67,14 +68,15 @@ extension Canvas {
 }
 
 extension Paint {
-    /// Art in the light of the skin that it lies on.
+    /// The paint for art in the light of the skin under it.
     /// - Parameters:
-    ///   - relief: 0...1.
-    ///   - dimming: the power by which art grows darker on darker skin.
+    ///   - skin: the skin's mean samples; nil: art keeps its own brightness.
+    ///   - relief: how much of the skin's shading the art takes on, 0...1.
+    ///   - dimming: the exponent by which art gets darker on darker skin.
     init(_ appearance: Appearance, on skin: BackdropSamples?, relief: Float, dimming: Float) {
         self = appearance.paint
         guard let skin, appearance.light > 0 else { return }
-        // No brighter than drawn: what is white stays paint and does not glow.
+        // Hardly brighter than drawn, so that white looks like paint and doesn't glow.
         let light = min(1.05, exp(dimming * log(max(skin.luma, 8) / SkinLayer.wellLit)))
         gain = 1 + (light - 1) * appearance.light
         self.relief = ShadingTransfer(reference: skin.sample, strength: relief)

@@ -2,32 +2,34 @@ import Frames
 import JSON
 import Track
 
-/// A picture pinned to landmarks. One pin moves it, with scale and roll from the head; two give a similarity, three an
-/// affine map; more bend it, so that a beard follows the jaw.
+/// A layer with a picture that is pinned to landmarks. One pin places it, with scale and roll from the head; two define
+/// a similarity transform, three an affine map; more warp it, so that a beard follows the jaw.
 struct SpriteLayer: Layer {
+    /// A point of the art that is placed on a point of the face.
     struct Pin: Sendable {
-        /// In the art's own units (an SVG's viewBox, a PNG's pixels).
+        /// Position in art units (an SVG's viewBox, a PNG's pixels).
         let art: Point
         let face: Anchor
     }
 
-    /// What becomes of the lips where the art lies over them.
+    /// Whether the lips are covered by the art or visible through it.
     enum Mouth: String, CaseIterable { case covered, through }
 
-    /// Shown in turn.
+    /// The animation frames; one if the art isn't animated.
     let pictures: [Art]
     let timeline: Timeline
     let pins: [Pin]
-    /// Art units between the eyes; used with one pin.
+    /// Distance between the eyes in art units. Used with one pin.
     let eyeDistance: Float
-    /// Nil where a map lays the art straight onto the frame.
+    /// The warp grid; nil if an affine map places the art directly on the frame.
     let bend: ThinPlateSpline?
     let lips: Mouth
 
-    /// What a face has of places to pin to.
+    /// The most pins.
     private static let mostPins = 16
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and art.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let moving = parts.style.motion.pictures
         let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
@@ -83,7 +85,7 @@ struct SpriteLayer: Layer {
         bend = pins.count > 3 || lips == .through ? try Self.bend(pictures, pins, fields) : nil
     }
 
-    /// Whether two or three pins say where art lies; more are looked at when it is bent.
+    /// Whether two or three pins define where art is. More pins are checked when the warp is computed.
     private static func canHold(_ pins: [Pin]) -> Bool {
         switch pins.count {
         case 2: (pins[1].art - pins[0].art).length > 1e-3
@@ -96,7 +98,8 @@ struct SpriteLayer: Layer {
         }
     }
 
-    /// A grid over all of the pictures.
+    /// The warp grid over all animation frames.
+    /// - Throws: `Problem` if the pins define no warp.
     private static func bend(_ pictures: [Art], _ pins: [Pin], _ fields: Fields) throws -> ThinPlateSpline {
         var (low, high) = (Point(.infinity, .infinity), Point(-.infinity, -.infinity))
         for picture in pictures {
@@ -114,7 +117,7 @@ struct SpriteLayer: Layer {
         return bend
     }
 
-    /// Eye distances that one art unit covers on a mean head, by the pins' spread.
+    /// Eye distances per art unit on a mean head, where the pins are spread most.
     private static func eyeDistances(per pins: [Pin]) -> Float {
         let head = Face.mean
         var most: Float = 0
@@ -138,6 +141,7 @@ struct SpriteLayer: Layer {
         blend(level.sprite, by: map.after(toArt), paint, onto: &canvas.frame)
     }
 
+    /// Draws art that is warped, or that the lips show through.
     private func drawBent(
         _ art: Art, on canvas: inout Canvas, _ face: borrowing Face, _ paint: Paint, _ swing: Float
     ) {
@@ -175,7 +179,7 @@ struct SpriteLayer: Layer {
         canvas.drawLayer(paint)
     }
 
-    /// From art units to the face's pixels; nil where the pins fall together.
+    /// The map from art units to the face's pixels, by up to three pins; nil if pins coincide.
     /// - Parameter swing: degrees, clockwise, about a single pin.
     func placement(on face: borrowing Face, swing: Float = 0) -> Affine? {
         let first = pins[0].face.position(on: face)
@@ -188,7 +192,7 @@ struct SpriteLayer: Layer {
             let (art, seen) = (pins[1].art - pins[0].art, pins[1].face.position(on: face) - first)
             let length = (art * art).sum()
             guard length > 1e-6, (seen * seen).sum() > 1e-6 else { return nil }
-            // As complex numbers: the map's factor is seen / art.
+            // As complex numbers: the map multiplies by seen / art.
             let re = (seen.x * art.x + seen.y * art.y) / length
             let im = (seen.y * art.x - seen.x * art.y) / length
             return shifted(Affine(a: re, b: -im, c: im, d: re, tx: 0, ty: 0), first)
@@ -200,7 +204,7 @@ struct SpriteLayer: Layer {
         }
     }
 
-    /// The map with the first pin's art point on `place`.
+    /// The map, translated so that the first pin's art point is on `place`.
     private func shifted(_ map: Affine, _ place: Point) -> Affine {
         let at = map.linear(pins[0].art)
         var map = map

@@ -2,37 +2,39 @@ import Frames
 import JSON
 import Track
 
-/// Words in the picture, or pinned to a face: a name tag and the like. Set once, when the mask is loaded, by librsvg,
-/// whose text is Pango's: every script that the machine has a font for, written right to left where it is.
+/// A layer of text in the picture, or pinned to a face, such as a name tag. Rendered once, when the mask is loaded, by
+/// librsvg, which uses Pango: it supports every script that the machine has a font for, including right-to-left ones.
 struct TextLayer: Layer, PictureLayer {
-    /// Where it lies.
+    /// Where the text is drawn.
     private enum Place: Sendable {
-        /// Top left corner, pixels.
+        /// In the picture: the top left corner, in pixels.
         case picture(Point)
-        /// A landmark, and the way from there in the face's own axes; eye distances.
+        /// On a face: an anchor, and the offset from it along the face's axes in eye distances.
         case face(Anchor, Point)
     }
 
     private let art: Art
-    /// The whole drawing, pixels of its first level.
+    /// Size of the whole drawing, in pixels of its finest level.
     private let size: Point
     private let place: Place
-    /// With a face: drawn pixels for one eye distance.
+    /// For text on a face, drawn pixels per eye distance.
     private let perEye: Float
+    /// Whether the text is mirrored horizontally.
     private let isMirrored: Bool
 
-    /// True where each face wears it.
+    /// Whether the text is drawn on faces, not in the picture.
     var isPinned: Bool {
         if case .face = place { true } else { false }
     }
 
-    /// Letters: no name is longer, and no line of a hundred can be read.
+    /// The most characters. No name is longer, and a line of a hundred can't be read.
     static let longest = 200
 
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// Reads the layer's description and renders the text.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let target = parts.target
-        // The wearer's own words, where there are any.
+        // The user's own text, if there is one.
         let written = try fields.string("text")
         let text = target.choices["text"] ?? written
         guard !text.isEmpty, text.count <= Self.longest else {
@@ -48,7 +50,7 @@ struct TextLayer: Layer, PictureLayer {
         isMirrored = try fields.bool("mirrored", default: false)
         let plate = fields.has("plate") ? try Plate(try fields.object("plate"), parts) : nil
 
-        // Of one line, or of the plate where there is one.
+        // Height of a line, or of the plate's art if there is any; pixels.
         let height: Float
         var pinned: (Anchor, Point)?
         if fields.has("face") {
@@ -75,7 +77,7 @@ struct TextLayer: Layer, PictureLayer {
         if let plate {
             raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
         } else {
-            // Long words are set smaller rather than cut off.
+            // Long text is made smaller and not cut off.
             let room = Point(Float(target.width) - 2 * margin, Float(target.height) - 2 * margin)
             raster = try style.drawn(text, lineHeight: height, within: pinned == nil ? room : nil)
         }
@@ -100,7 +102,7 @@ struct TextLayer: Layer, PictureLayer {
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         guard case .picture(let corner) = place else { return }
-        // The first pixel's centre is a whole number, its edge half a pixel before.
+        // Whole coordinates are pixel centres, so the first pixel's edge is half a pixel before the corner.
         let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: corner.x - 0.5, ty: corner.y - 0.5)
         compositeLayer(map, scale: 1, onto: &canvas, appearance)
     }
@@ -118,7 +120,10 @@ struct TextLayer: Layer, PictureLayer {
         compositeLayer(map, scale: scale * each, onto: &canvas, appearance)
     }
 
-    /// - Parameter map: from drawn pixels, whose corner is 0, to the frame's.
+    /// Draws the text.
+    /// - Parameters:
+    ///   - map: from drawn pixels, whose top left corner is 0, to the frame's pixels.
+    ///   - scale: frame pixels per drawn pixel.
     private func compositeLayer(_ map: Affine, scale: Float, onto canvas: inout Canvas, _ appearance: Appearance) {
         let level = art.level(forScale: scale)
         guard let toArt = level.map.inverse else { return }
@@ -127,23 +132,24 @@ struct TextLayer: Layer, PictureLayer {
     }
 }
 
-/// How words look.
+/// The font, colour and outline of a text.
 private struct TextStyle {
-    /// A family's name as fontconfig knows it; what is missing in it is taken from others.
+    /// A font family's name for fontconfig. Glyphs that it doesn't have are taken from other fonts.
     var font = "sans-serif"
-    /// 400 is regular, 700 bold.
+    /// Font weight: 400 is regular, 700 bold.
     var weight = 700
     var isItalic = false
     var color = "#ffffff"
-    /// Nil: none.
+    /// Colour of the outline; nil: no outline.
     var outline: String?
-    /// Of the line's height.
+    /// Width of the outline relative to the line's height.
     var outlineWidth = 0.1
 
-    /// Units of the drawing that a line is high: enough that hinting plays no part.
+    /// Height of a line in units of the drawing: large enough that hinting has no effect.
     private static let line = 100.0
 
-    /// - Parameter corner: of the text's beginning.
+    /// The SVG of the text.
+    /// - Parameter box: the viewBox.
     private func svg(_ text: String, box: Rect) -> String {
         let stroke =
             outline.map {
@@ -161,18 +167,20 @@ private struct TextStyle {
             """
     }
 
+    /// Renders the text.
     /// - Parameters:
-    ///   - lineHeight: pixels of one line.
-    ///   - room: pixels within which it must fit, whatever the line's height; nil: none.
+    ///   - lineHeight: height of one line in pixels.
+    ///   - room: the most pixels across and down, whatever the line's height; nil: no limit.
+    /// - Throws: `Problem` if the text can't be rendered, or has no visible glyph.
     func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RGBAImage {
         let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
-        // Wide enough for the longest text; drawn small, to see where its ink lies.
+        // A viewBox wide enough for the longest text, rendered small, to find the text's extent.
         let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
         let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "the text", density: .infinity)
         guard var ink = draft.ink else {
             throw Problem(.invalid, "the text '\(text)' draws nothing", fix: "give it letters that a font has")
         }
-        // Names set side by side stand on one line and are as high, with or without a y.
+        // A fixed ascent and descent: names side by side share a baseline and height, with or without a y.
         let (top, bottom) = (min(ink.y, -72), max(ink.y + ink.height, (lines - 1) * 120 + 20))
         ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
         var density = lineHeight / Float(Self.line)
@@ -181,17 +189,19 @@ private struct TextStyle {
     }
 }
 
-/// What words are set on.
+/// The background of a text.
 private struct Plate {
     private enum Background {
-        /// A rounded plate as large as the words ask for; 0...1.
+        /// A rounded plate that fits the text; opacity is 0...1.
         case plain(color: String, opacity: Double)
-        /// Art, and the box in it that words are fitted to, art units.
+        /// Art, and the box in it that the text is fitted to, in art units.
         case art(path: String, box: Rect)
     }
 
     private let background: Background
 
+    /// Reads the key `plate`.
+    /// - Throws: `Problem` with file and line for an error in the description.
     init(_ source: consuming Fields, _ parts: LayerParts) throws {
         var fields = source
         if fields.has("art") {
@@ -212,9 +222,11 @@ private struct Plate {
         try fields.finish()
     }
 
+    /// Renders the plate with a text on it.
     /// - Parameters:
-    ///   - height: pixels of a line on a plain plate, of all the art else.
-    ///   - across: pixels that there are for a plain plate.
+    ///   - height: for a plain plate, the height of a line; for art, the height of all of it; pixels.
+    ///   - across: the most pixels across for a plain plate.
+    /// - Throws: `Problem` if the text or the art can't be rendered.
     func drawn(_ text: String, _ style: TextStyle, height: Float, across: Float) throws -> RGBAImage {
         switch background {
         case .plain(let color, let opacity):
@@ -244,7 +256,7 @@ private struct Plate {
 }
 
 extension RGBAImage {
-    /// Where anything is drawn, in art units, to the next whole pixel; nil where nothing is.
+    /// The bounding box of the visible pixels, in art units, with a margin of one pixel; nil if there are none.
     fileprivate var ink: Rect? {
         var (left, top, right, bottom) = (width, height, 0, 0)
         for y in 0..<height {
@@ -259,7 +271,7 @@ extension RGBAImage {
             x: corner.x, y: corner.y, width: Float(right - left + 2) / scale, height: Float(bottom - top + 2) / scale)
     }
 
-    /// This picture with another one over it; what lies beside it is cut off.
+    /// This picture with another one drawn over it and cropped to this one's edges.
     fileprivate func with(_ other: RGBAImage, at corner: (x: Int, y: Int)) -> RGBAImage {
         var both = self
         for y in max(0, -corner.y)..<max(0, -corner.y, min(other.height, height - corner.y)) {
@@ -276,7 +288,7 @@ extension RGBAImage {
     }
 }
 
-/// A text as it stands in an SVG.
+/// Escapes a text for XML.
 func xml(_ text: String) -> String {
     var out = ""
     for letter in text {
@@ -285,7 +297,7 @@ func xml(_ text: String) -> String {
         case "<": out += "&lt;"
         case ">": out += "&gt;"
         case "\"": out += "&quot;"
-        // What XML forbids even so.
+        // Control characters, which XML forbids even if escaped.
         case _ where letter.unicodeScalars.allSatisfy({ $0.value < 32 }): out += " "
         default: out.append(letter)
         }

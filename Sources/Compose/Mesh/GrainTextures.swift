@@ -1,20 +1,22 @@
 import Frames
 
-/// Patterns that make a surface look like its stuff. Made once, on first use.
+/// Repeating textures of materials. Each is generated once, on first use.
 enum GrainTextures {
-    /// How wide a pattern's square is on the surface, head units.
+    /// Width of a texture's square on the surface, in head units.
     static let size: Float = 0.5
+    /// Binary logarithm of the texture's side in samples.
     private static let sizeLog = 7
+    /// Side of a texture in samples.
     static let samples = Float(1 << sizeLog)
 
     static let felt = make { x, y in 128 + 13 * (speckle(x, y, 1) + speckle(x, y, 2)) }
-    /// Threads over and under each other.
+    /// Woven threads.
     static let cloth = make { x, y in
         let over = (x / 2 + y / 2) % 2 == 0
         let round = over ? sin(Float(x % 2) * .pi / 2 + 0.8) : sin(Float(y % 2) * .pi / 2 + 0.8)
         return 118 + 18 * round + 8 * speckle(x, y, 3)
     }
-    /// Stitches in columns, each a V.
+    /// Columns of V-shaped stitches.
     static let knit = make { x, y in
         let (column, row) = (x % 16, y % 16)
         let slant = column < 8 ? column : 15 - column
@@ -22,7 +24,7 @@ enum GrainTextures {
         let gap = Float(column < 8 ? column : 15 - column)
         return 74 + 62 * sin(phase * .pi) * min(1, 0.25 + gap / 5) + 14 * speckle(x, y, 4)
     }
-    /// Strands of a hide's hair, all one way.
+    /// Strands of hair, all in one direction.
     static let fur = make { x, y in
         128 + 34 * smooth(x, y, cells: (42, 6), 5) + 20 * smooth(x, y, cells: (85, 11), 6)
     }
@@ -30,7 +32,7 @@ enum GrainTextures {
         let pores = smooth(x, y, cells: (26, 26), 7)
         return 128 - 26 * max(0, pores) + 8 * speckle(x, y, 8)
     }
-    /// Braids.
+    /// Braided straw.
     static let straw = make { x, y in
         let row = y / 8
         let slant = row % 2 == 0 ? x + y : x - y + 4096
@@ -52,13 +54,13 @@ enum GrainTextures {
         return Grain(samples: samples, sizeLog: sizeLog)
     }
 
-    /// -1...1, each sample for itself.
+    /// White noise, -1...1.
     private static func speckle(_ x: Int, _ y: Int, _ seed: UInt64) -> Float {
         var random = SplitMix64(seed: seed &* 7919 &+ UInt64(y << sizeLog | x))
         return random.next() * 2 - 1
     }
 
-    /// Noise of so many cells across and down, which fits to itself at the edges; -1...1.
+    /// Value noise with the given number of cells across and down, which tiles without a seam; -1...1.
     private static func smooth(_ x: Int, _ y: Int, cells: (x: Int, y: Int), _ seed: UInt64) -> Float {
         let (u, v) = (Float(x) / samples * Float(cells.x), Float(y) / samples * Float(cells.y))
         let (i, j) = (Int(u), Int(v))

@@ -1,90 +1,102 @@
 import Frames
 
-/// A solid's picture on one head, kept: while the head hardly turns it is laid again where a plane map carries it, at a
-/// fifth of what drawing it costs. Whether it may is seen at some of the solid's corners, which are placed and lit anew for
-/// each frame. (An impostor, after Maciel and Shirley, "Visual navigation of large environments using textured clusters",
-/// 1995, whose error is measured and not guessed.)
+/// A cached picture of a mesh layer on one head. While the head hardly turns, the picture is moved by an affine map, at
+/// a fifth of the cost of drawing it. Some of the mesh's corners, projected and lit in each frame, tell whether that is
+/// accurate enough. (An impostor, after Maciel and Shirley, "Visual navigation of large environments using textured
+/// clusters", 1995, with a measured error instead of an estimated one.)
 struct Impostor: ~Copyable {
-    /// Whose picture it is.
+    /// The layer and the face that an impostor belongs to.
     struct Owner: Equatable {
-        /// The solid's.
+        /// The mesh layer's number.
         let number: Int
-        /// The person's.
+        /// The face's id.
         let face: Int
     }
 
-    /// A corner, as it was when the picture was drawn.
+    /// A reference corner, with its position and colour when the picture was drawn.
     struct Corner {
+        /// Index of the mesh in the layer.
         let piece: Int
+        /// Index of the vertex in the mesh.
         let vertex: Int
+        /// In pixels.
         let position: Point
+        /// The lit colour, as in `RasterVertex`.
         let color: SIMD4<Float>
     }
 
-    /// The picture, with the contact shadow.
+    /// The picture, including the contact shadow.
     var layer = LayerBuffer()
+    /// The layer and face that the picture shows; nil if the entry was never used.
     fileprivate(set) var owner: Owner?
+    /// The cache's clock when the picture was last used; 0: never.
     fileprivate var used: UInt64 = 0
+    /// The reference corners; none if there is no valid picture.
     private(set) var referenceCorners: [Corner] = []
-    /// Where its head lay in the frame before, pixels.
+    /// The head's position in the last frame, in pixels.
     fileprivate var head: Point?
-    /// False where a part of it was left out, beyond the frame's edges.
+    /// Whether the picture is complete; false if a part beyond the frame's edges was left out.
     private var isWhole = true
 
-    /// Where marks lie in a frame. More of them say no more.
+    /// Positions of the reference corners in a frame. More corners would add no accuracy.
     typealias Places = [96 of Point]
     static let maxReferenceCorners = Places.count
-    /// How far corners are off altogether: in the mean of squares, and none by much more.
+    /// The error of the reference corners: root mean square and maximum, each relative to the largest invisible one.
     struct Deviation {
+        /// The largest invisible root mean square and maximum.
         private let mean, most: Float
         private var sum: Float = 0
         private var worst: Float = 0
 
-        /// Pixels by which corners lie beside their places.
+        /// For position errors in pixels.
         static var ofPlaces: Deviation { Deviation(mean: 0.5, most: 1) }
-        /// Levels by which colours are off: a glint wanders over a few corners at once.
+        /// For colour errors in levels. The maximum is large, because a glint moves over a few corners at once.
         static var ofColors: Deviation { Deviation(mean: 4, most: 16) }
 
         private init(mean: Float, most: Float) { (self.mean, self.most) = (mean, most) }
 
-        /// - Parameter square: of one corner's.
+        /// Adds a corner.
+        /// - Parameter square: its squared error.
         mutating func add(_ square: Float) {
             sum += square
             worst = max(worst, square)
         }
 
-        /// Up to 1 nobody sees it.
+        /// The error of all corners; up to 1 it is invisible.
         func size(over corners: Int) -> Float {
             max((sum / Float(max(corners, 1))).squareRoot() / mean, worst.squareRoot() / most)
         }
     }
 
-    /// The deviation that a picture may have more for each pixel by which it moves in a frame. A camera that exposes for
-    /// half of a frame's time smears it over half a pixel; corners then lie off by a tenth of that in the mean.
+    /// Additional deviation that is allowed per pixel of the head's motion since the last frame. A camera that exposes
+    /// for half of the frame's time blurs the motion over half a pixel; corners may then be off by a tenth of that on
+    /// average.
     static let smear: Float = 0.1
-    /// The deviation up to which a picture that is about to be drawn anew may be laid once more, for each pixel between the
-    /// eyes: no corner lies further off than 6 % of that, for one frame, of a head that moves fast, and so is blurred.
+    /// The largest deviation, per pixel between the eyes, at which an outdated picture may be shown once more before it
+    /// is redrawn: no corner is off by more than 6 % of the eye distance, for one frame, on a head that moves fast and
+    /// so is blurred.
     static let mostLag: Float = 0.06
-    /// Pixels by which laying may put pixels beside their own places: of a head at rest, and of one that moves fast.
+    /// The largest `warpError` in pixels: for a head at rest, and for one that moves fast.
     private static let usualWarpError: Float = 1 / 16
     static let maxWarpError: Float = 1 / 5
 
-    /// Pixels beyond the frame's edges that are drawn too, since they may come in, even.
+    /// Pixels beyond the frame's edges that are drawn too, since they may move into the frame; even.
     private static let margin = 4 * warpBorder
 
     init() { referenceCorners.reserveCapacity(Self.maxReferenceCorners) }
 
-    /// Follows its head from one frame to the next.
-    /// - Parameter head: where it lies now, pixels.
-    /// - Returns: the deviation up to which the picture is laid again.
+    /// Records the head's position in this frame.
+    /// - Parameter head: in pixels.
+    /// - Returns: the largest deviation at which the picture may be reused.
     mutating func trackHead(_ head: Point) -> Float {
         let moved = self.head.map { (head - $0).length } ?? 0
         self.head = head
         return 1 + Self.smear * moved
     }
 
-    /// Forgets the picture, and makes room for another.
-    /// - Returns: false where nothing of it lies near the frame.
+    /// Discards the picture, and prepares for a new one.
+    /// - Parameter region: the new picture's bounding box in pixels.
+    /// - Returns: false if none of it is near the frame.
     mutating func begin(_ region: PixelRect, in layout: FrameLayout) -> Bool {
         invalidate()
         guard layer.begin(region, in: layout, margin: Self.margin) else { return false }
@@ -92,13 +104,15 @@ struct Impostor: ~Copyable {
         return true
     }
 
+    /// Discards the picture.
     mutating func invalidate() { referenceCorners.removeAll(keepingCapacity: true) }
 
+    /// Adds a reference corner, up to `maxReferenceCorners`.
     mutating func recordCorner(_ reference: Corner) {
         if referenceCorners.count < Self.maxReferenceCorners { referenceCorners.append(reference) }
     }
 
-    /// Whether anything was drawn where a corner lies: none of it was where the head hides it.
+    /// Whether the picture shows anything at a corner's position. It doesn't where the head hides the mesh.
     func shows(_ place: Point) -> Bool {
         let region = layer.region
         let (x, y) = (place.x.rounded() - Float(region.x), place.y.rounded() - Float(region.y))
@@ -106,12 +120,12 @@ struct Impostor: ~Copyable {
         return layer.readPixels[Int(y) * layer.stride + Int(x)] >> 24 != 0
     }
 
-    /// The map that carries the marks nearest to where they lie now, by least squares, and how far they lie from there;
-    /// nil where the map is no small change.
-    /// - Parameter places: of the marks, now.
+    /// The affine map that moves the reference corners as closely as possible to their positions now (least squares),
+    /// and the remaining deviation; nil if the map isn't a small change.
+    /// - Parameter places: the corners' positions now, in pixels.
     func map(to places: borrowing Places) -> (map: Affine, deviation: Float)? {
         guard referenceCorners.count >= 3 else { return nil }
-        // About the first mark, so that floats hold the sums.
+        // Relative to the first corner, so that Float is precise enough for the sums.
         let (origin, end) = (referenceCorners[0].position, places[0])
         var (sum, sumEnd) = (Point.zero, Point.zero)
         var (xx, xy, yy) = (Float(0), Float(0), Float(0))
@@ -149,7 +163,7 @@ struct Impostor: ~Copyable {
         return isWhole || reaches(map) ? (map, size) : nil
     }
 
-    /// Whether what was left out beyond the frame's edges stays there.
+    /// Whether the part that was left out beyond the frame's edges stays outside.
     private func reaches(_ map: Affine) -> Bool {
         let region = layer.region
         let far = Float(Self.margin - warpBorder)
@@ -163,26 +177,27 @@ struct Impostor: ~Copyable {
     }
 }
 
-/// The pictures of what was worn last.
+/// The impostors that were drawn last.
 struct ImpostorCache: ~Copyable {
     typealias Entries = [16 of Impostor]
     static let most = Entries.count
     var entries: Entries = InlineArray { _ in Impostor() }
+    /// Number of requests so far.
     private var clock: UInt64 = 0
 
     init() {}
 
-    /// Draws after which a picture that was not asked for is nobody's: masks come and go.
+    /// Requests after which an unused picture counts as abandoned: masks come and go.
     private static let patience: UInt64 = 100
 
-    /// The place of an owner's picture; nil: there is none.
+    /// The index of an owner's entry; nil if there is none.
     func find(_ owner: Impostor.Owner) -> Int? {
         for i in entries.indices where entries[i].owner == owner { return i }
         return nil
     }
 
-    /// The place of an owner's picture. Where there is none, one that nobody asks for any more, emptied: its memory is
-    /// there already; else one that was never used, else the one that was not used for longest.
+    /// The index of an owner's entry. If there is none, an abandoned entry is invalidated and reused, since its memory
+    /// is already allocated; otherwise one that was never used, or else the least recently used one.
     mutating func place(of owner: Impostor.Owner) -> Int {
         clock += 1
         if let known = find(owner) {

@@ -1,38 +1,41 @@
 import Frames
 import JSON
 
-/// What a part of a solid is made of.
+/// The material of a part of a mesh.
 struct Material: Sendable {
-    /// Stuffs by how they take light.
+    /// Kinds of material, by how they reflect light.
     enum Look: String, CaseIterable, Sendable {
         case plain, felt, velvet, cloth, satin, knit, fur, leather, straw, paper, wood, plastic, metal
     }
 
-    /// Luma above black, U and V about 128, of the frame's range.
+    /// Luma above black level, and U and V relative to 128, in samples of the frame's range.
     let color: SIMD3<Float>
-    /// Whether it takes the colour of the layer's tint, and its picture is dyed in that.
+    /// Whether the layer's tint replaces its colour and tints its picture.
     let isTinted: Bool
+    /// How its surface reflects light.
     let finish: Finish
+    /// The texture; nil: none.
     let grain: Grain?
+    /// The picture on the surface; nil: none.
     var picture: Art?
-    /// 1 is opaque; less is glass.
+    /// Opacity: 1 is opaque, less is like glass.
     let opacity: Float
-    /// What the inner side of a sheet is multiplied by.
+    /// Factor for the brightness of a sheet's inner side.
     let inside: Float
 
-    /// How light comes back from a surface.
+    /// How a surface reflects light.
     struct Finish: Sendable {
-        /// How far round the edge the light reaches: 0 as on stone, 1 as on down.
+        /// How far the light wraps around: 0 as on stone, 1 as on down.
         var wrap: Float = 0.25
-        /// The highlight's strength, 0...1.
+        /// Strength of the specular highlight, 0...1.
         var gloss: Float = 0
-        /// The highlight's sharpness: how often its cosine is squared.
+        /// Sharpness of the highlight: how often its cosine is squared.
         var squarings = 3
-        /// Brightness of edges, as velvet's.
+        /// Brightness of edges, as on velvet.
         var sheen: Float = 0
-        /// 0...1, how much the surroundings are mirrored in the surface's own colour.
+        /// How much the surroundings are reflected in the surface's own colour, 0...1.
         var metal: Float = 0
-        /// 0...1, how far it shines by itself.
+        /// How much the surface glows, 0...1.
         var glow: Float = 0
     }
 
@@ -51,7 +54,7 @@ struct Material: Sendable {
         var finish = Self.finish(look)
         finish.gloss = Float(try fields.number("gloss", in: 0...1, default: Double(finish.gloss)))
         let roughness = try fields.number("roughness", in: 0...1, default: -1)
-        // From a mirror (7 squarings: a cosine to the 128th) to none.
+        // From a mirror (7 squarings: the cosine to the power of 128) to no highlight.
         if roughness >= 0 { finish.squarings = Int((7 * (1 - roughness)).rounded()) }
         finish.metal = Float(try fields.number("metal", in: 0...1, default: Double(finish.metal)))
         finish.sheen = Float(try fields.number("sheen", in: 0...1, default: Double(finish.sheen)))
@@ -74,7 +77,7 @@ struct Material: Sendable {
         try fields.finish()
     }
 
-    /// By its parts: what a model says of one.
+    /// Makes a material from the values of a model.
     init(color: SIMD3<Float>, finish: Finish, picture: Art?, opacity: Float) {
         (self.color, self.finish, self.picture, self.opacity) = (color, finish, picture, opacity)
         (isTinted, grain, inside) = (false, nil, 0.55)
@@ -110,15 +113,17 @@ struct Material: Sendable {
     }
 }
 
-/// The light of one face's surroundings, in the picture's axes.
+/// The lighting of meshes on one face, in the picture's axes.
 struct Lighting {
-    /// From the face to the light.
+    /// Unit vector from the face to the light.
     let direction: SIMD3<Float>
-    /// Half way between the light and who looks.
+    /// The half vector between the directions to the light and to the viewer.
     private let halfway: SIMD3<Float>
+    /// Brightness of the light; 1 in a well-lit room.
     private let gain: Float
+    /// What the light adds to white: 0, U and V; in samples.
     private let cast: SIMD3<Float>
-    /// White's luma above black.
+    /// Luma of white above black level.
     private let white: Float
 
     init(_ light: FaceLight, range: ColorRange) {
@@ -129,13 +134,14 @@ struct Lighting {
         white = range == .full ? 255 : 219
     }
 
-    /// The light's parts: what comes from all round (more from above than from below), and from the lamp.
+    /// Brightness of the ambient light from above and from below, and of the directional light.
     private static let (sky, ground, lamp): (Float, Float, Float) = (0.62, 0.34, 0.62)
 
-    /// What a corner looks like: the lit colour and the light alone.
+    /// The lit colour of a vertex, and in the last lane the light alone.
     /// - Parameters:
-    ///   - normal: in the picture's axes, of length 1.
-    ///   - shade: what its own light is multiplied by.
+    ///   - base: the material's colour.
+    ///   - normal: unit vector in the picture's axes.
+    ///   - shade: factor for the light at this vertex.
     @inline(__always)
     func color(_ base: SIMD3<Float>, _ finish: Material.Finish, normal: SIMD3<Float>, shade: Float) -> SIMD4<Float> {
         let up = 0.5 - normal.y * 0.5
@@ -151,7 +157,7 @@ struct Lighting {
             shine *= finish.gloss
         }
         if finish.metal > 0 {
-            // A mirrored room: dark below, a bright band at its middle, windows above.
+            // The reflection of a room: dark below, a bright band in the middle, windows above.
             let mirrored = normal * (2 * facing) + SIMD3(0, 0, 1)
             let height = 0 - mirrored.y
             let side = mirrored.x

@@ -1,28 +1,29 @@
 import Frames
 
-/// Triangles in head space: origin between the eyes, x to the picture's right, y down, z away from the camera, the unit
-/// is the distance between the eyes. Seen from the front their corners go clockwise in the picture.
+/// A triangle mesh in head space: origin between the eyes, x to the picture's right, y down, z away from the camera, in
+/// eye distances. Seen from the front, corners are clockwise in the picture.
 struct Mesh: Sendable {
     struct Vertex: Sendable {
         var position: SIMD3<Float>
-        /// Outward, of length 1.
+        /// Outward unit normal.
         var normal: SIMD3<Float> = .zero
-        /// How far along the surface, head units: for patterns.
+        /// Distance along the surface in head units, for textures.
         var along: SIMD2<Float> = .zero
-        /// The same, each from 0 to 1: for pictures.
+        /// Position on the surface, each coordinate from 0 to 1, for pictures.
         var part: SIMD2<Float> = .zero
-        /// What the light is multiplied by: less than 1 in folds and corners.
+        /// Factor for the light: less than 1 in folds and corners.
         var shade: Float = 1
-        /// How far it goes with what swings, 0...1.
+        /// How much the vertex follows the swing, 0...1.
         var swing: Float = 0
     }
 
-    /// Corners are numbered in 16 bits.
+    /// The most vertices of a mesh, whose indices have 16 bits.
     static let mostVertices = 60_000
-    /// Ten hats of the largest kind.
+    /// The most triangles of a mesh: enough for ten of the largest hats.
     static let mostTriangles = 60_000
 
     var vertices: [Vertex] = []
+    /// Three indices into `vertices` per triangle.
     var triangles: [UInt16] = []
 
     /// Adds another mesh's triangles.
@@ -32,16 +33,17 @@ struct Mesh: Sendable {
         triangles += other.triangles.map { $0 &+ first }
     }
 
+    /// Adds a triangle by the indices of its vertices.
     mutating func add(_ a: Int, _ b: Int, _ c: Int) {
         triangles.append(UInt16(truncatingIfNeeded: a))
         triangles.append(UInt16(truncatingIfNeeded: b))
         triangles.append(UInt16(truncatingIfNeeded: c))
     }
 
-    /// A grid of points, row by row, with its normals.
+    /// Makes a mesh from a grid of points, with normals.
     /// - Parameters:
-    ///   - point: of column and row; seen from outside, columns go to the right and rows down.
-    ///   - isClosed: whether the last column meets the first.
+    ///   - isClosed: whether the last column coincides with the first.
+    ///   - point: the position for a column and a row. Seen from outside, columns go to the right and rows down.
     static func grid(columns: Int, rows: Int, isClosed: Bool, _ point: (Int, Int) -> SIMD3<Float>) -> Mesh {
         var mesh = Mesh()
         for row in 0...rows {
@@ -71,7 +73,7 @@ struct Mesh: Sendable {
         return mesh
     }
 
-    /// Lengths along the surface: of a row by the longest one, so that patterns are as large everywhere as there.
+    /// Sets `along`. All rows use the length of the longest one, so that textures aren't stretched there.
     private mutating func measure(columns: Int, rows: Int) {
         let width = columns + 1
         var longest: Float = 0
@@ -97,12 +99,12 @@ struct Mesh: Sendable {
         }
     }
 
-    /// Normals as the mean of the triangles' round each corner, by their area.
+    /// Computes vertex normals: the mean over the adjacent triangles, weighted by area.
     mutating func smooth() {
         for i in vertices.indices { vertices[i].normal = .zero }
         for i in stride(from: 0, to: triangles.count - 2, by: 3) {
             let (a, b, c) = (Int(triangles[i]), Int(triangles[i + 1]), Int(triangles[i + 2]))
-            // Clockwise as seen: the cross product points away from who sees it.
+            // Clockwise as seen: the cross product points away from the viewer.
             let facing = cross(
                 vertices[b].position - vertices[a].position, vertices[c].position - vertices[a].position)
             for corner in [a, b, c] { vertices[corner].normal -= facing }
@@ -110,7 +112,8 @@ struct Mesh: Sendable {
         for i in vertices.indices { vertices[i].normal = normalized(vertices[i].normal) }
     }
 
-    /// Units for each side of a picture that lies on it, across and down, where it is stretched most.
+    /// Head units that a picture's width and height would cover if the picture were stretched everywhere as much as
+    /// where it is stretched most.
     var stretch: SIMD2<Float> {
         var most = SIMD2<Float>.zero
         for i in stride(from: 0, to: triangles.count - 2, by: 3) {
@@ -126,7 +129,7 @@ struct Mesh: Sendable {
         return most
     }
 
-    /// Moves all points, and the normals by the map's inverse transpose.
+    /// Transforms all positions, and normals by the map's inverse transpose.
     mutating func transform(_ map: AffineMap3D) {
         for i in vertices.indices {
             vertices[i].position = map(vertices[i].position)
@@ -137,9 +140,10 @@ struct Mesh: Sendable {
         }
     }
 
-    /// Lays points elsewhere, one by one, and takes the normals anew.
+    /// Moves each vertex by a function, and recomputes the normals.
     mutating func deform(_ map: (Vertex) -> SIMD3<Float>) {
-        // Normals of points that lie on each other (a seam) stay alike: each is turned by what its neighbourhood does.
+        // Each normal follows from what the map does to small steps along the tangents, so that coincident points, as
+        // at a seam, keep equal normals.
         let step: Float = 0.01
         for i in vertices.indices {
             let vertex = vertices[i]
@@ -155,14 +159,14 @@ struct Mesh: Sendable {
     }
 }
 
-/// A map of head space onto itself: three columns and a shift.
+/// An affine map of head space: three columns and a translation.
 struct AffineMap3D: Sendable {
     var x: SIMD3<Float> = [1, 0, 0]
     var y: SIMD3<Float> = [0, 1, 0]
     var z: SIMD3<Float> = [0, 0, 1]
     var shift: SIMD3<Float> = .zero
 
-    /// Scales, then turns about x, y and z in this order (degrees), then moves.
+    /// Scales, then rotates about x, y and z in this order (degrees), then translates.
     init(at shift: SIMD3<Float> = .zero, turn: SIMD3<Float> = .zero, scale: SIMD3<Float> = [1, 1, 1]) {
         let (a, b, c) = (radians(turn.x), radians(turn.y), radians(turn.z))
         func turned(_ v: SIMD3<Float>) -> SIMD3<Float> {
@@ -177,16 +181,19 @@ struct AffineMap3D: Sendable {
         self.shift = shift
     }
 
+    /// Maps a point.
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD3<Float> { x * p.x + y * p.y + z * p.z + shift }
 
+    /// Whether the map changes handedness.
     var isMirrored: Bool { dot(cross(x, y), z) < 0 }
 
-    /// Not of length 1.
+    /// Maps a normal. The result isn't normalized.
     func normal(_ n: SIMD3<Float>) -> SIMD3<Float> {
         let sign: Float = isMirrored ? -1 : 1
         return (cross(y, z) * n.x + cross(z, x) * n.y + cross(x, y) * n.z) * sign
     }
 
+    /// The map that applies `first` and then this one.
     func after(_ first: AffineMap3D) -> AffineMap3D {
         var map = self
         map.x = x * first.x.x + y * first.x.y + z * first.x.z
@@ -201,12 +208,13 @@ func dot(_ a: SIMD3<Float>, _ b: SIMD3<Float>) -> Float { (a * b).sum() }
 
 func norm(_ v: SIMD3<Float>) -> Float { dot(v, v).squareRoot() }
 
+/// The vector scaled to length 1; a vector of length 0 becomes -y, up.
 func normalized(_ v: SIMD3<Float>) -> SIMD3<Float> {
     let length = norm(v)
     return length > 1e-12 ? v / length : [0, -1, 0]
 }
 
-/// Two directions along a surface, so that their cross product is its normal.
+/// Two unit tangents of a surface whose cross product is its normal.
 func tangents(_ normal: SIMD3<Float>) -> (SIMD3<Float>, SIMD3<Float>) {
     let away: SIMD3<Float> = abs(normal.y) < 0.9 ? [0, 1, 0] : [1, 0, 0]
     let u = normalized(cross(away, normal))

@@ -2,34 +2,38 @@ import CGLTF
 import Frames
 import Glibc
 
-/// A body that a designer modelled elsewhere: glTF 2.0, as Blender exports it. Static meshes of plain triangles; base colour
-/// with its picture, roughness, metal; all in one file.
+/// A glTF 2.0 model, as exported by Blender: static meshes of plain triangles, with base colour and its picture,
+/// roughness and metalness, all in one file.
 ///
-/// Its y goes up and its z to the viewer, with a unit of one eye distance: Blender's own axes come out so by its default.
-/// The unsafe calls to the C shim are in this file alone.
+/// The axes are glTF's: y up, z to the viewer, which is the default of Blender's export. The unit is one eye distance.
+/// The unsafe calls to the C shim are in this file only.
 struct MeshModel {
+    /// A mesh with one material.
     struct Piece {
         let mesh: Mesh
         let material: Material
+        /// Whether it is visible from both sides.
         let isSheet: Bool
     }
 
     let pieces: [Piece]
 
-    /// Bytes of a .glb. The pictures of a hat take most of it.
+    /// The most bytes of a .glb. The pictures of a hat take most of it.
     static let largestBinary = 16 << 20
-    /// Bytes of a description: of a .gltf, or of a .glb's first part. Sixty thousand triangles take a few megabytes.
+    /// The most bytes of the JSON: of a .gltf, or of a .glb's first chunk. Sixty thousand triangles take a few
+    /// megabytes.
     static let largestText = 6 << 20
-    /// Levels of a description; tinygltf goes down by calling itself.
+    /// The deepest nesting of the JSON. tinygltf parses it recursively.
     static let deepestText = 48
     private static let limits = cgltf_limits(
         nodes: 1000, depth: 32, vertices: Mesh.mostVertices, triangles: Mesh.mostTriangles)
-    /// Pixels of the longer side of a picture on a body.
+    /// The most pixels on the longer side of a picture.
     private static let largestPicture = 512
 
+    /// Reads a model from a file.
     /// - Parameters:
-    ///   - name: of the file, relative to the mask's folder, which it may not leave.
-    ///   - range: of the frames that it is for.
+    ///   - name: path relative to the mask's folder; may not lead outside it.
+    ///   - range: of the frames that it will be drawn on.
     /// - Throws: `Problem` that names the file.
     init(file name: String, folder: String, range: ColorRange) throws {
         let path = try Art.resolvePath(folder, name)
@@ -37,7 +41,9 @@ struct MeshModel {
         try self.init(bytes, path: path, range: range)
     }
 
+    /// Reads a model from the bytes of a .glb or .gltf.
     /// - Parameter path: for messages.
+    /// - Throws: `unusable` if the model is damaged or too large.
     init(_ bytes: [UInt8], path: String, range: ColorRange) throws {
         let isBinary = bytes.starts(with: "glTF".utf8)
         try Self.checkText(bytes, isBinary, path)
@@ -76,11 +82,11 @@ struct MeshModel {
             fix: "export it again as .glb: plain triangles, no compression, pictures as PNG")
     }
 
-    /// Size and nesting of the description, before anybody reads it.
+    /// Checks the size and nesting of the JSON before it is parsed.
     private static func checkText(_ bytes: [UInt8], _ isBinary: Bool, _ path: String) throws(Problem) {
         var text = bytes[...]
         if isBinary {
-            // Magic, version, length; then the first part's length and kind, and the part.
+            // Magic number, version, length; then the first chunk's length, type and data.
             guard bytes.count >= 20 else { throw broken(path, "it is cut off") }
             let length = bytes[12..<16].reversed().reduce(0) { $0 << 8 | Int($1) }
             guard length <= bytes.count - 20 else { throw broken(path, "it is cut off") }
@@ -116,12 +122,12 @@ struct MeshModel {
         return Art(try ArtReader.load(png: bytes, named: path, maxDimension: largestPicture), range: range) { _ in }
     }
 
-    /// From glTF's axes (y up, z to the viewer) to head space's, which is half a turn about x; and the corners from
-    /// counter-clockwise to clockwise.
+    /// Converts glTF's axes (y up, z to the viewer) to head space's, which is half a turn about x, and the order of
+    /// corners from counter-clockwise to clockwise.
     private static func mesh(
         _ vertices: [cgltf_vertex], _ indices: [UInt32], hasNormals: Bool, picture: Art?
     ) -> Mesh {
-        // Within the picture by a pixel, for it is surrounded by nothing.
+        // Texture coordinates stay one pixel inside the picture, whose border is transparent.
         let edge = picture.map { SIMD2<Float>(repeating: 1) / [Float($0.size.x), Float($0.size.y)] } ?? .zero
         var mesh = Mesh()
         mesh.vertices = vertices.map { vertex in
@@ -134,7 +140,8 @@ struct MeshModel {
             mesh.add(Int(indices[i]), Int(indices[i + 2]), Int(indices[i + 1]))
         }
         if !hasNormals { mesh.smooth() }
-        // As large as the whole picture would lie on the body, by the areas: it says how fine a picture is needed.
+        // The size that the whole picture would have on the mesh, by the ratio of areas. It tells how detailed a
+        // picture is needed.
         var (body, art): (Float, Float) = (0, 0)
         for i in stride(from: 0, to: mesh.triangles.count - 2, by: 3) {
             let corners = (0..<3).map { mesh.vertices[Int(mesh.triangles[i + $0])] }
@@ -149,20 +156,20 @@ struct MeshModel {
 }
 
 extension Material {
-    /// As glTF describes one.
+    /// Makes a material from glTF's values.
     /// - Parameters:
-    ///   - linear: RGBA, 0...1, by the light, not by sRGB's curve.
-    ///   - isBlended: whether the alpha is glass's.
+    ///   - linear: RGBA, 0...1, in linear light and not sRGB-encoded.
+    ///   - isBlended: whether alpha makes the material transparent.
     init(
         linear: SIMD4<Float>, roughness: Float, metal: Float, isBlended: Bool, picture: Art?, range: ColorRange
     ) {
-        // IEC 61966-2-1.
+        // The sRGB transfer function, IEC 61966-2-1.
         func sRGB(_ x: Float) -> Float { x <= 0.003_130_8 ? x * 12.92 : 1.055 * powf(x, 1 / 2.4) - 0.055 }
         let black: Float = range == .full ? 0 : 16
         let color = Color(sRGB(linear.x) * 255, sRGB(linear.y) * 255, sRGB(linear.z) * 255)
         var finish = Finish()
         finish.metal = metal
-        // Smooth surfaces mirror lamps, sharply; rough ones do not.
+        // Smooth surfaces have strong, sharp highlights; rough ones have none.
         finish.gloss = 0.6 * (1 - roughness)
         finish.squarings = Int((7 * (1 - roughness)).rounded())
         self.init(

@@ -1,33 +1,35 @@
 import Frames
 import JSON
 
-/// Where a solid's own space lies on the head.
+/// The coordinate system that a mesh layer's parts are described in.
 enum MeshPlacement: String, CaseIterable {
-    /// Head space itself.
+    /// Head space.
     case head
-    /// The origin in the middle of a hat's rim, leaning back with it; what is round there fits the head, which is longer
-    /// than wide.
+    /// The origin is at the centre of a hat's brim line, and the axes lean back with it. What is round there fits the
+    /// head, which is longer than wide.
     case hat
 
+    /// The map to head space.
     var map: AffineMap3D {
         switch self {
         case .head: AffineMap3D()
-        // The rim crosses the forehead below the hairline and the back of the head below its widest place.
+        // The brim line crosses the forehead below the hairline, and the back of the head below its widest part.
         case .hat: AffineMap3D(at: [0, -0.86, 1.16], turn: [-9, 0, 0], scale: [1, 1, 1.18])
         }
     }
 }
 
 extension AffineMap3D {
-    /// Upward, of length 1, square to this space's floor.
+    /// Unit vector perpendicular to this space's floor, upward.
     var up: SIMD3<Float> { normalized(normal([0, -1, 0])) }
 
-    /// How far a place lies above the floor through this space's origin.
+    /// The height of a point above the floor through this space's origin.
     func height(of p: SIMD3<Float>) -> Float { dot(up, p - shift) }
 }
 
 extension Fields {
-    /// `at`, `turn` (degrees) and `scale` (one number, or one for each axis).
+    /// Reads `at`, `turn` (degrees) and `scale` (one number, or one per axis).
+    /// - Throws: `Problem` with file and line for an error in the description.
     mutating func affineMap3D() throws -> AffineMap3D {
         let at = try vector("at", default: .zero, limit: 20)
         let turn = try vector("turn", default: .zero, limit: 360)
@@ -48,7 +50,8 @@ extension Fields {
         return scale
     }
 
-    /// Three numbers between -limit and limit.
+    /// Reads three numbers between -limit and limit.
+    /// - Throws: `Problem` with file and line if they aren't.
     mutating func vector(_ key: String, default fallback: SIMD3<Float>?, limit: Double) throws -> SIMD3<Float> {
         if let fallback, json(key) == nil { return fallback }
         let list = try numbers(key, count: 3)
@@ -58,8 +61,12 @@ extension Fields {
         return [Float(list[0]), Float(list[1]), Float(list[2])]
     }
 
-    /// A list of rows of numbers.
-    /// - Parameter widths: how many numbers a row may have.
+    /// Reads a list of rows of numbers.
+    /// - Parameters:
+    ///   - widths: how many numbers a row may have.
+    ///   - count: how many rows there may be.
+    ///   - limit: the largest absolute value of a number.
+    /// - Throws: `Problem` with file and line for an error in the description.
     mutating func rows(
         _ key: String, widths: ClosedRange<Int>, count: ClosedRange<Int>, limit: Double
     ) throws -> [[Float]] {
@@ -84,7 +91,7 @@ extension Fields {
     }
 }
 
-/// Reads a solid's parts, one after another.
+/// Reads a mesh layer's parts, one after another.
 struct MeshReader {
     private enum Kind: String, CaseIterable { case lathe, extrusion, tube, ring, ball, plane }
 
@@ -98,7 +105,8 @@ struct MeshReader {
         (self.materials, self.frame) = (materials, frame)
     }
 
-    /// - Throws: `Problem` with file and line.
+    /// Reads a part.
+    /// - Throws: `Problem` with file and line for an error in the description.
     mutating func read(_ part: inout Fields) throws {
         let kind = try part.choice("shape", default: Kind.lathe)
         guard part.has("shape") else {
@@ -144,8 +152,8 @@ struct MeshReader {
         return found.material
     }
 
-    /// Adds what was modelled elsewhere.
-    /// - Throws: `Problem` where it is too much beside what is there.
+    /// Adds the meshes of a model.
+    /// - Throws: `Problem` if there are too many triangles together with the parts.
     mutating func add(_ model: MeshModel, _ fields: Fields) throws {
         for piece in model.pieces {
             try add(piece.mesh, frame, piece.material, piece.isSheet ? .sheet : .body, fields, key: "model")
@@ -170,7 +178,8 @@ struct MeshReader {
         }
     }
 
-    /// - Returns: the body, and whether it is seen from both sides.
+    /// Makes the mesh of a part's shape.
+    /// - Returns: the mesh, and whether it is visible from both sides.
     private func shape(_ kind: Kind, _ part: inout Fields) throws -> (Mesh, Bool) {
         switch kind {
         case .lathe:
@@ -182,7 +191,7 @@ struct MeshReader {
         case .extrusion:
             let text = try part.string("path")
             let unit = Float(try part.number("unit", in: 0.1...10_000, default: 100))
-            // Half a pixel of a face whose eyes are 150 pixels apart.
+            // Half a pixel on a face whose eyes are 150 pixels apart.
             guard let path = OutlinePath(text, tolerance: unit / 300) else {
                 throw part.wrong("path", "no closed outline", allowed: "the data of an SVG path, of up to 2000 points")
             }
@@ -229,7 +238,7 @@ struct MeshReader {
         }
     }
 
-    /// One radius for all, or one for each point of the path.
+    /// Reads one radius for all points of the path, or one for each.
     private func radii(_ part: inout Fields, count: Int) throws -> [Float] {
         guard let json = part.json("radius") else {
             throw part.wrong("radius", "is missing", allowed: "a number, or one for each point of the path")
@@ -240,7 +249,8 @@ struct MeshReader {
         return try part.numbers("radius", count: count).map { Float(max(0, min(10, $0))) }
     }
 
-    /// A bend about x or z by an angle over the body's own height, and a taper towards its top.
+    /// Bends the mesh around an axis by an angle over its own height (or width, around y), and tapers it towards its
+    /// top.
     private func bend(_ mesh: inout Mesh, _ part: inout Fields) throws {
         let taper = Float(try part.number("taper", in: 0...4, default: 1))
         var fields = try part.object("bend")
@@ -248,7 +258,7 @@ struct MeshReader {
         let axis = try fields.string("axis", default: "z")
         guard ["x", "y", "z"].contains(axis) else { throw fields.wrong("axis", "'\(axis)'", allowed: "x, y, z") }
         try fields.finish()
-        // Less bends nothing, and its radius is no number.
+        // A smaller angle has no visible effect, and its radius would overflow.
         let isBent = abs(angle) > 1e-4
         guard taper != 1 || isBent else { return }
         var (low, high) = (SIMD3<Float>(repeating: .infinity), SIMD3<Float>(repeating: -.infinity))
@@ -265,13 +275,13 @@ struct MeshReader {
             p.z *= factor
             guard isBent else { return p }
             switch axis {
-            // Sheets are wrapped about the upright axis, their middle staying in place.
+            // Wraps a sheet around the vertical axis; its centre stays in place.
             case "y":
                 let radius = size.x / angle
                 let turn = (p.x - (low.x + high.x) / 2) / radius
                 let r = radius - p.z
                 return [sin(turn) * r + (low.x + high.x) / 2, p.y, radius - cos(turn) * r]
-            // The body's foot stays in place, its top leans over.
+            // The bottom of the mesh stays in place and the top leans over.
             case "x":
                 let radius = size.y / angle
                 let turn = (high.y - p.y) / radius
@@ -286,7 +296,7 @@ struct MeshReader {
         }
     }
 
-    /// Bumps by noise.
+    /// Adds bumps of noise to the surface.
     private func roughen(_ mesh: inout Mesh, _ part: inout Fields) throws {
         var fields = try part.object("rough")
         let height = Float(try fields.number("height", in: 0...1, default: 0))
@@ -301,7 +311,8 @@ struct MeshReader {
         }
     }
 
-    /// What swings does so about the part's own origin, more the farther it is from there.
+    /// Reads how much the part swings about its own origin: more with distance from there, if `stiff` is given.
+    /// - Returns: whether the part swings.
     private func swing(_ mesh: inout Mesh, _ part: inout Fields, _ own: AffineMap3D) throws -> Bool {
         guard part.has("swing") else { return false }
         var fields = try part.object("swing")
@@ -315,6 +326,7 @@ struct MeshReader {
         return true
     }
 
+    /// Makes the tufts of fur on a mesh; nil if the part has none.
     private func tufts(_ mesh: inout Mesh, _ part: inout Fields) throws -> Mesh? {
         guard part.has("tufts") else { return nil }
         var fields = try part.object("tufts")

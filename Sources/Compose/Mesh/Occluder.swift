@@ -1,14 +1,16 @@
 import Frames
 
-/// A head that hides what is behind it, and on which shadows fall: a mean adult's, widened for hair.
+/// A head that hides what is behind it and receives shadows: an average adult's, enlarged for hair.
 struct Occluder: Sendable {
+    /// The visible head, which hides what is behind it.
     let mesh: Mesh
-    /// What of the head a hat takes in: it hides nothing, for hair gives way, but what is seen of it lies in the hat's shadow.
+    /// The part of the head inside a hat. It hides nothing, since hair gives way to the hat, but what is visible of it
+    /// is in the hat's shadow.
     let covered: Mesh
 
-    /// Height (up), half the width, front and back, head units: sections of a mean adult's head. Below the brow they
-    /// follow the mean landmarks; the skull is 2.4 wide and 2.9 long for an eye distance of 1 (a head of 152 x 185 mm, eyes
-    /// 63 mm apart: Farkas, "Anthropometry of the head and face", 1994).
+    /// Horizontal sections of an average adult's head: height (up), half the width, front and back, in head units.
+    /// Below the brow they follow the mean landmarks. The skull is 2.4 wide and 2.9 long for an eye distance of 1 (a
+    /// head of 152 x 185 mm, eyes 63 mm apart: Farkas, "Anthropometry of the head and face", 1994).
     private static let sections: [(up: Float, half: Float, front: Float, back: Float)] = [
         (1.92, 0.06, 1.02, 1.20), (1.85, 0.45, 0.62, 1.66), (1.62, 0.84, 0.28, 2.12), (1.25, 1.09, 0.02, 2.42),
         (0.80, 1.19, -0.13, 2.56), (0.40, 1.19, -0.22, 2.60), (0.10, 1.15, -0.10, 2.58), (-0.20, 1.14, -0.08, 2.48),
@@ -16,10 +18,12 @@ struct Occluder: Sendable {
         (-1.90, 0.40, 0.30, 1.40), (-2.60, 0.72, 0.40, 1.80),
     ]
     private static let columns = 28
-    /// How much hair adds to the skull's sides, back and top.
+    /// Enlargement of the skull by hair: its sides, its back, and by half of that its top.
     private static let hair: Float = 0.08
 
-    /// - Parameter lid: a plane (origin and y axis of its space) above which there is nothing: hair gives way to a hat.
+    /// Makes the head.
+    /// - Parameter lid: the space of a hat, whose floor (origin and y axis) cuts off the head above it, since hair
+    ///   gives way to a hat; nil: no hat.
     init(under lid: AffineMap3D?) {
         let sections = Self.sections
         var mesh = Mesh.grid(columns: Self.columns, rows: sections.count - 1, isClosed: true) { column, row in
@@ -27,7 +31,7 @@ struct Occluder: Sendable {
             let turn = 2 * Float.pi * Float(column) / Float(Self.columns)
             let middle = (section.front + section.back) / 2
             let long = (section.back - section.front) / 2
-            // Hair begins above the ears and behind the forehead.
+            // Hair starts above the ears and behind the forehead.
             let isHairy = max(0, min(1, (section.up + 0.2) / 0.5))
             let (s, c) = (sin(turn), cos(turn))
             let behind = max(0, min(1, c + 0.8))
@@ -37,7 +41,7 @@ struct Occluder: Sendable {
                 middle + long * c * hair,
             ]
         }
-        // The nose: its bridge, tip and wings.
+        // The nose: bridge, tip and wings.
         let first = mesh.vertices.count
         let nose: [SIMD3<Float>] = [
             [0, -0.1, -0.26], [0, 0.52, -0.62], [-0.24, 0.7, -0.26], [0.24, 0.7, -0.26], [0, 0.76, -0.36],

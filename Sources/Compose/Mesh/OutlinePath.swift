@@ -1,25 +1,28 @@
 import Frames
 
-/// Outlines from an SVG path's data (SVG 1.1, 8.3): all commands, curves as short lines.
+/// Outlines from SVG path data (SVG 1.1, 8.3): all commands, with curves flattened to short lines.
 struct OutlinePath {
-    /// Closed ones, in the path's own units.
+    /// Closed outlines, in the path's units.
     private(set) var outlines: [[SIMD2<Float>]] = []
 
+    /// The outline that is being built.
     private var current: [SIMD2<Float>] = []
+    /// The current point.
     private var place = SIMD2<Float>.zero
+    /// The start of the current subpath.
     private var start = SIMD2<Float>.zero
-    /// The last control point, for the commands that mirror it.
+    /// The last control point, for commands that reflect it.
     private var control: SIMD2<Float>?
 
-    /// The farthest that a line may lie from its curve, in the path's own units.
+    /// The largest distance of a line from its curve, in the path's units.
     private let tolerance: Float
-    /// The most lines for a curve.
+    /// The most lines per curve.
     private static let mostSteps = 24
-    /// Points beyond which an outline is a mistake or an attack: cutting it takes time by its square.
+    /// The most points. More are a mistake or an attack: triangulation takes quadratic time.
     private static let mostPoints = 2000
 
-    /// nil where the text is no path, or one of more than 2000 points.
-    /// - Parameter tolerance: the farthest that a line may lie from its curve, in the path's own units.
+    /// Parses path data; nil if it is invalid, has no outline, or has more than 2000 points.
+    /// - Parameter tolerance: the largest distance of a line from its curve, in the path's units.
     init?(_ text: String, tolerance: Float) {
         self.tolerance = tolerance
         var reader = PathReader(text)
@@ -36,6 +39,7 @@ struct OutlinePath {
         guard !outlines.isEmpty else { return nil }
     }
 
+    /// Closes the current outline. One of less than three points is dropped.
     private mutating func close() {
         if current.count >= 3 {
             if let last = current.last, (last - current[0]).length < 1e-4 { current.removeLast() }
@@ -51,9 +55,11 @@ struct OutlinePath {
         place = p
     }
 
+    /// Adds a cubic Bézier curve from the current point.
     private mutating func curve(_ c1: SIMD2<Float>, _ c2: SIMD2<Float>, _ end: SIMD2<Float>) {
         let from = place
-        // A cubic's lines miss it by at most 3/4 of its second difference, over the square of their number.
+        // The error of a flattened cubic is at most 3/4 of its second difference, over the square of the number of
+        // lines.
         let bend = max((from - c1 * 2 + c2).length, (c1 - c2 * 2 + end).length)
         let steps = max(1, min(Self.mostSteps, Int((0.75 * bend / tolerance).squareRoot().rounded(.up))))
         for i in 1...steps {
@@ -63,7 +69,7 @@ struct OutlinePath {
         }
     }
 
-    /// One command with its numbers; false where they are not there.
+    /// Executes one command; false if its numbers are missing.
     private mutating func draw(_ command: UInt8, _ reader: inout PathReader) -> Bool {
         let isRelative = command >= UInt8(ascii: "a")
         let base = isRelative ? place : .zero
@@ -111,7 +117,7 @@ struct OutlinePath {
         return true
     }
 
-    /// From two ends to a centre: SVG 1.1, F.6.5.
+    /// Adds an elliptical arc; from end points to centre by SVG 1.1, F.6.5.
     private mutating func arc(
         _ radii: SIMD2<Float>, _ angle: Float, isLarge: Bool, isClockwise: Bool, to end: SIMD2<Float>
     ) {
@@ -132,7 +138,7 @@ struct OutlinePath {
         if isClockwise && sweep < 0 { sweep += 2 * .pi }
         if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
         guard sweep.isFinite, middle.x.isFinite, middle.y.isFinite else { return line(to: end) }
-        // The middle of a line lies within its circle by r (1 - cos(angle / 2)), which is r angle^2 / 8.
+        // The middle of a chord is inside its circle by r (1 - cos(angle / 2)), which is about r angle^2 / 8.
         let angle = (8 * tolerance / max(rx, ry)).squareRoot()
         let steps = max(2, min(Self.mostSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
         for i in 1...steps {
@@ -143,7 +149,7 @@ struct OutlinePath {
     }
 }
 
-/// Commands and numbers of a path.
+/// Splits path data into commands and numbers.
 private struct PathReader {
     private let bytes: [UInt8]
     private var at = 0
@@ -161,7 +167,8 @@ private struct PathReader {
         while at < bytes.count, bytes[at] == 0x20 || bytes[at] == 0x2c || (9...13).contains(bytes[at]) { at += 1 }
     }
 
-    /// The next command; where numbers follow at once, the last one goes on (a move goes on as lines).
+    /// The next command; nil at the end or if there is none. If numbers follow directly, the last command is repeated
+    /// (a move as a line).
     mutating func command(after last: UInt8) -> UInt8? {
         skip()
         guard at < bytes.count else { return nil }

@@ -1,18 +1,18 @@
 import Frames
 
-/// Closed outlines in the plane, y downward.
+/// Functions on closed outlines in the plane, y down.
 enum Polygon {
-    /// Twice the area; positive: clockwise as seen.
+    /// Twice the signed area; positive if clockwise as seen.
     static func area(_ outline: [SIMD2<Float>]) -> Float {
         var sum: Float = 0
         for (p, q) in zip(outline, outline.dropFirst() + outline.prefix(1)) { sum += p.x * q.y - q.x * p.y }
         return sum
     }
 
-    /// Each outer outline (clockwise), followed by its holes (counter-clockwise).
+    /// Groups of outlines: each outer one (clockwise), followed by its holes (counter-clockwise).
     static func groups(_ outlines: [[SIMD2<Float>]]) -> [[[SIMD2<Float>]]] {
         let usable = outlines.filter { $0.count >= 3 && abs(area($0)) > 1e-9 }
-        // As the even-odd rule fills: what lies within an odd number of others is a hole.
+        // By the even-odd rule, an outline inside an odd number of others is a hole.
         let depths = usable.indices.map { i in
             usable.indices.filter { $0 != i && contains(usable[$0], usable[i][0]) }
         }
@@ -31,6 +31,7 @@ enum Polygon {
         (area(outline) > 0) == clockwise ? outline : outline.reversed()
     }
 
+    /// Whether a point is inside an outline.
     static func contains(_ outline: [SIMD2<Float>], _ p: SIMD2<Float>) -> Bool {
         var isInside = false
         for (a, b) in zip(outline, outline.dropFirst() + outline.prefix(1)) where (a.y > p.y) != (b.y > p.y) {
@@ -39,14 +40,15 @@ enum Polygon {
         return isInside
     }
 
-    /// The outline moved to its own inside.
+    /// The outline moved towards the filled side.
     static func inset(_ outline: [SIMD2<Float>], by distance: Float) -> [SIMD2<Float>] {
         guard distance > 0 else { return outline }
         let count = outline.count
         return outline.indices.map { i in
             let before = unit(outline[i] - outline[(i + count - 1) % count])
             let after = unit(outline[(i + 1) % count] - outline[i])
-            // The inside of a clockwise outline is on its right; of a hole, which goes the other way, outside of it.
+            // The filled side is on the right: inside a clockwise outline, and outside a hole, which is
+            // counter-clockwise.
             let (n, m) = (SIMD2(-before.y, before.x), SIMD2(-after.y, after.x))
             let middle = n + m
             let length = (middle * middle).sum()
@@ -57,7 +59,7 @@ enum Polygon {
 
     private static func unit(_ v: SIMD2<Float>) -> SIMD2<Float> { v / max(v.length, 1e-9) }
 
-    /// Whether any two sides of closed outlines cross.
+    /// Whether any two sides of the outlines cross.
     static func isCrossed(_ outlines: [[SIMD2<Float>]]) -> Bool {
         let sides = outlines.flatMap { outline in
             outline.indices.map { (outline[$0], outline[($0 + 1) % outline.count]) }
@@ -71,8 +73,8 @@ enum Polygon {
         return false
     }
 
-    /// Cuts an outline with holes into triangles by clipping ears (Meisters, 1975); holes are joined to it by bridges.
-    /// - Returns: the points, and three of their numbers for each triangle, clockwise.
+    /// Triangulates an outline with holes by ear clipping (Meisters, 1975). Holes are joined to the outline by bridges.
+    /// - Returns: the points, and three indices for each triangle, clockwise.
     static func triangulated(_ group: [[SIMD2<Float>]]) -> (points: [SIMD2<Float>], triangles: [Int]) {
         var points = group[0]
         var ring = Array(points.indices)
@@ -81,7 +83,7 @@ enum Polygon {
             let first = points.count
             points += hole
             guard let right = hole.indices.max(by: { hole[$0].x < hole[$1].x }) else { continue }
-            // To the nearest point of the ring that the hole's rightmost point sees.
+            // Bridge to the nearest point of the ring that is visible from the hole's rightmost point.
             let from = hole[right]
             let seen = ring.indices.filter { isVisible(points, ring, from, ring[$0]) }
             let candidates = seen.isEmpty ? Array(ring.indices) : seen
@@ -97,7 +99,7 @@ enum Polygon {
                 cut = i
                 break
             }
-            // Outlines that cross themselves have no ear at times: any corner will do then.
+            // Self-intersecting outlines sometimes have no ear: then cut any corner.
             let i = cut ?? 0
             let count = ring.count
             triangles += [ring[(i + count - 1) % count], ring[i], ring[(i + 1) % count]]
@@ -107,10 +109,12 @@ enum Polygon {
         return (points, triangles)
     }
 
+    /// Twice the signed area of a triangle; positive if clockwise as seen.
     private static func side(_ a: SIMD2<Float>, _ b: SIMD2<Float>, _ c: SIMD2<Float>) -> Float {
         (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
     }
 
+    /// Whether a corner of the ring is convex, and its triangle contains no other point.
     private static func isEar(_ points: [SIMD2<Float>], _ ring: [Int], _ i: Int) -> Bool {
         let count = ring.count
         let (a, b, c) = (points[ring[(i + count - 1) % count]], points[ring[i]], points[ring[(i + 1) % count]])
@@ -122,6 +126,7 @@ enum Polygon {
         }
     }
 
+    /// Whether no side of the ring crosses the line from a point to one of the ring's points.
     private static func isVisible(_ points: [SIMD2<Float>], _ ring: [Int], _ from: SIMD2<Float>, _ to: Int) -> Bool {
         let target = points[to]
         for (i, k) in ring.indices.map({ ($0, ($0 + 1) % ring.count) }) {

@@ -1,16 +1,17 @@
 import Frames
 
-/// The bodies that solids are made of, in their own space: as head space, with "height" upward (against y).
+/// Generators of the shapes that mesh layers are made of. Coordinates are like head space's; "height" is upward,
+/// against y.
 enum Shape {
-    /// Profiles that bend by more than this have an edge there, degrees.
+    /// The angle in degrees from which a bend in a profile is a hard edge.
     static let edgeAngle: Float = 38
 
-    /// A profile turned about the upright axis.
+    /// A profile revolved around the vertical axis.
     /// - Parameters:
     ///   - profile: radius, height and shade, from one end to the other.
-    ///   - around: columns.
+    ///   - around: number of columns.
     static func lathe(_ profile: [(radius: Float, height: Float, shade: Float)], around: Int) -> Mesh {
-        // Rows go down on the outside. The outline, closed along the axis, tells which way that is.
+        // Seen from outside, rows go down. The signed area between profile and axis tells which direction that is.
         var area: Float = 0
         for (p, q) in zip(profile, profile.dropFirst()) { area += p.radius * q.height - q.radius * p.height }
         let points = area > 0 ? profile.reversed() : profile
@@ -38,6 +39,7 @@ enum Shape {
         return mesh
     }
 
+    /// The angle by which a profile turns at a point, in degrees, 0...180.
     private static func angle(
         _ a: (radius: Float, height: Float, shade: Float), _ b: (radius: Float, height: Float, shade: Float),
         _ c: (radius: Float, height: Float, shade: Float)
@@ -50,7 +52,7 @@ enum Shape {
         return min(wrapped, 360 - wrapped)
     }
 
-    /// A ball, or with unequal radii an egg.
+    /// A sphere.
     static func ball(radius: Float, around: Int) -> Mesh {
         let rows = max(4, around / 2)
         return Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
@@ -60,11 +62,13 @@ enum Shape {
         }
     }
 
-    /// A tube along a curve through points (Catmull-Rom, 1974).
+    /// A tube along a smooth curve through points (Catmull-Rom, 1974).
     /// - Parameters:
-    ///   - radii: at each point of the path.
-    ///   - flatness: the section's height as a part of its width.
-    ///   - isClosed: a ring, whose last point joins the first.
+    ///   - radii: one for each point of the path.
+    ///   - around: number of columns around the tube.
+    ///   - steps: number of rows along the tube.
+    ///   - flatness: the cross-section's height relative to its width.
+    ///   - isClosed: whether the tube is a ring, whose last point joins the first.
     static func tube(
         _ path: [SIMD3<Float>], radii: [Float], around: Int, steps: Int, flatness: Float, isClosed: Bool
     ) -> Mesh {
@@ -83,13 +87,13 @@ enum Shape {
             return p1 + (c1 + (c2 + c3 * f) * f) * f
         }
         let widths = radii.map { SIMD2($0, 0) }
-        // A frame that is carried along without twisting about the curve.
+        // A rotation-minimizing frame along the curve.
         var centers: [SIMD3<Float>] = []
         var sides: [(SIMD3<Float>, SIMD3<Float>)] = []
         for row in 0...rows {
             let t = Float(row) / Float(rows)
             let center = value(path, t)
-            // A ring goes on beyond its ends.
+            // A ring continues beyond its ends.
             let (before, after) =
                 isClosed
                 ? (t < 0.002 ? t + 0.998 : t - 0.002, t > 0.998 ? t - 0.998 : t + 0.002)
@@ -98,10 +102,10 @@ enum Shape {
             var side = sides.last?.0 ?? tangents(ahead).0
             side = normalized(side - ahead * dot(side, ahead))
             centers.append(center)
-            // Round from the first to the second, seen along the curve, is counter-clockwise: what is made so faces outward.
+            // From the first to the second, seen along the curve, is counter-clockwise, so the surface faces outward.
             sides.append((side, cross(side, ahead)))
         }
-        // Carried round a ring that is not flat it comes back turned: that is spread along the ring.
+        // Around a ring that isn't flat, the frame comes back rotated. That angle is distributed along the ring.
         let (first, last) = (sides[0], sides[rows])
         let excess = isClosed ? atan2(dot(last.0, first.1), dot(last.0, first.0)) : 0
         var mesh = Mesh.grid(columns: around, rows: rows, isClosed: true) { column, row in
@@ -121,22 +125,22 @@ enum Shape {
         return mesh
     }
 
-    /// A flat sheet that faces the viewer, its middle at the origin.
+    /// A flat sheet that faces the viewer, with its centre at the origin.
     static func plane(width: Float, height: Float, columns: Int, rows: Int) -> Mesh {
         Mesh.grid(columns: columns, rows: rows, isClosed: false) { column, row in
             [(Float(column) / Float(columns) - 0.5) * width, (Float(row) / Float(rows) - 0.5) * height, 0]
         }
     }
 
-    /// Flat outlines given depth, with slanted rims.
+    /// Flat outlines extruded, with bevelled edges.
     /// - Parameters:
-    ///   - outlines: closed, in the plane; those inside of another are its holes.
-    ///   - depth: from front to back; the front lies at -depth / 2.
-    ///   - bevel: how far the rims slant, head units.
+    ///   - outlines: closed, in the plane; an outline inside another one is a hole in it.
+    ///   - depth: from front to back, in head units; the front is at -depth / 2.
+    ///   - bevel: width of the bevel, in head units.
     static func extrusion(_ outlines: [[SIMD2<Float>]], depth: Float, bevel: Float) -> Mesh {
         var mesh = Mesh()
         for group in Polygon.groups(outlines) {
-            // As wide a slant as leaves the outlines free of crossings.
+            // The widest bevel at which the inner outlines don't cross.
             var bevel = min(bevel, depth * 0.49)
             var inner = group.map { Polygon.inset($0, by: bevel) }
             while bevel > 0, Polygon.isCrossed(inner) {
@@ -173,7 +177,7 @@ enum Shape {
         return mesh
     }
 
-    /// A strip between two outlines of as many points; corners of less than `edgeAngle` are smooth.
+    /// A strip between two outlines with equally many points; corners of less than `edgeAngle` are smooth.
     private static func wall(_ front: ([SIMD2<Float>], Float), _ back: ([SIMD2<Float>], Float)) -> Mesh {
         var mesh = Mesh()
         let count = front.0.count
@@ -196,18 +200,19 @@ enum Shape {
                 let p = ring.0[k]
                 mesh.vertices.append(Mesh.Vertex(position: [p.x, p.y, ring.1], normal: normal, along: p))
             }
-            // Outlines go clockwise, so their outside is on the left.
+            // Outlines are clockwise, so their outside is on the left.
             mesh.add(first, first + 2, first + 1)
             mesh.add(first, first + 3, first + 2)
         }
         return mesh
     }
 
-    /// Short blades all over a mesh, as of fur: what makes an edge soft and a surface alive.
+    /// Short blades all over a mesh, as fur, which soften its edges.
     /// - Parameters:
-    ///   - count: of blades.
-    ///   - length: of a blade, head units.
-    ///   - lean: towards which they are combed; its length is how much, against 1 for the surface's own normal.
+    ///   - count: number of blades.
+    ///   - length: mean length of a blade, in head units.
+    ///   - width: mean half width of a blade's root, in head units.
+    ///   - lean: the direction that they are combed in; its length is relative to 1 for the surface's normal.
     static func tufts(
         on mesh: Mesh, count: Int, length: Float, width: Float, lean: SIMD3<Float>, seed: UInt64
     ) -> Mesh {
@@ -222,7 +227,7 @@ enum Shape {
         var tufts = Mesh()
         guard sum > 0 else { return tufts }
         for k in 0..<count {
-            // Evenly along the area, then shaken within a step.
+            // Stratified sampling by area: one random place in each of `count` equal shares.
             let wanted = sum * (Float(k) + random.next()) / Float(count)
             var (low, high) = (0, areas.count - 1)
             while low < high {
@@ -262,7 +267,7 @@ enum Shape {
     }
 }
 
-/// Smooth noise in space: values at whole places, mixed between them (value noise), -1...1.
+/// Value noise in space: random values at integer coordinates, smoothly interpolated; -1...1.
 func noise(_ p: SIMD3<Float>, seed: UInt64) -> Float {
     let base = p.rounded(.down)
     let f = p - base

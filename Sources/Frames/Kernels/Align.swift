@@ -1,51 +1,54 @@
-/// How a small picture lies in another one.
+/// The result of aligning a template with a picture.
 public struct Alignment: Sendable {
-    /// From the template's pixels to the picture's.
+    /// The map from the template's pixels to the picture's.
     public var map: Affine
-    /// Of the template's and the picture's brightness where they lie on each other: 1 where they are alike but for gain
-    /// and offset, 0 where they have nothing in common.
+    /// The correlation of the template's brightness with the picture's where they overlap: 1 if they differ by gain and
+    /// offset alone, 0 if they are unrelated.
     public var correlation: Float
 }
 
-/// Finds where a small square picture lies in another one of the same size that shows nearly the same.
+/// Aligns a small square template with a picture of the same size that shows nearly the same.
 ///
-/// Inverse compositional alignment (Baker and Matthews, "Lucas-Kanade 20 Years On", IJCV 2004) by an affine map, gain
-/// and offset of the brightness being free. Samples lie in an upright ellipse, where a face fills its patch. Sized
-/// once; aligning allocates nothing.
+/// Inverse compositional alignment (Baker and Matthews, "Lucas-Kanade 20 Years On", IJCV 2004) with an affine map; gain
+/// and offset of the brightness are free parameters. Samples are taken in an upright ellipse, which a face fills in its
+/// patch. Memory is allocated once; aligning allocates nothing.
 public struct ImageAligner: ~Copyable {
-    /// Radii of the ellipse as shares of the side: a face between the eyes' outer ends, from the brows to the lower
-    /// lip, in a patch that holds it from above the brows to the chin.
+    /// Radii of the ellipse as shares of the side. It covers a face between the outer eye corners, from the brows to
+    /// the lower lip, in a patch that extends from above the brows to the chin.
     private static let radii = Point(0.36, 0.42)
-    /// A sample whose difference is this many times the mean one is an eyelid, a lip or a hand: it counts no more.
+    /// The residual, in multiples of the mean one, at which samples are clamped: an eyelid, a lip or a hand.
     private static let outlier: Float = 2.5
-    /// Fewer samples than this say nothing certain about six numbers.
+    /// The fewest samples that determine six parameters reliably.
     private static let fewest = 60
-    /// From 2^23 on a Float has no fraction.
+    /// 2^23: a Float this large has no fraction.
     private static let unit: Float = 8_388_608
-    /// What the picture must hold of the spread of a flat wall's noise: a standard deviation of one step.
+    /// The smallest standard deviation of brightness that counts as texture: one step, the noise of a flat wall.
     private static let flattest: Float = 1
 
-    /// One a sample: what its brightness changes by for each of the map's six numbers, itself, and 1. The map's numbers
-    /// are those of a shift in pixels at the middle and at the rim: all six are then of one size.
+    /// One row per sample: the derivatives of its brightness by the six parameters of the map, its brightness, and 1.
+    /// The parameters are shifts in pixels at the centre and at the rim, so that all six have the same scale.
     private var slopes: [SIMD8<Float>]
     private var places: [Point]
     private var count = 0
 
-    /// - Parameter capacity: the most samples; a side of 68 at every second pixel has some 550.
+    /// Allocates memory for the samples.
+    /// - Parameter capacity: the most samples; a side of 68 pixels, sampled at every second pixel, has some 550.
     public init(capacity: Int) {
         slopes = Array(repeating: .zero, count: capacity)
         places = Array(repeating: .zero, count: capacity)
     }
 
+    /// Aligns a template with a picture.
     /// - Parameters:
     ///   - picture: `side * side` samples, row by row.
-    ///   - template: as many.
-    ///   - step: every so many pixels of the template is a sample, across and down.
-    ///   - visible: true where the template shows something, by its pixels: not what lies beside the frame's edge.
-    ///   - start: where the template is thought to lie in the picture.
-    ///   - rounds: of refinement.
-    ///   - enough: a round that moves no sample farther is the last, pixels.
-    /// - Returns: nil where too little is visible, or flat, or the map runs wild.
+    ///   - template: `side * side` samples, row by row.
+    ///   - side: the width and height of both, pixels.
+    ///   - step: the distance between samples in the template, pixels, across and down.
+    ///   - visible: whether the template shows something at one of its pixels; false beyond the frame's edge.
+    ///   - start: the estimated map from the template to the picture.
+    ///   - rounds: the most iterations.
+    ///   - enough: iteration ends once it moves no sample farther than this, pixels.
+    /// - Returns: nil if too little is visible, the brightness is too even, or the map diverges.
     public mutating func align(
         _ picture: Span<UInt8>, to template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
         from start: Affine, rounds: Int, enough: Float = 0
@@ -72,10 +75,16 @@ public struct ImageAligner: ~Copyable {
         return Alignment(map: map, correlation: correlation)
     }
 
-    /// Tries a map at shifted places, where a face may have jumped farther than refinement reaches.
+    /// Searches integer shifts of a map, for a face that moved farther than iterative alignment converges.
     /// - Parameters:
-    ///   - reach: the largest shift, pixels of the picture, to all sides.
-    /// - Returns: the best of the shifted maps, and its correlation; nil where too little is visible.
+    ///   - picture: `side * side` samples, row by row.
+    ///   - template: `side * side` samples, row by row.
+    ///   - side: the width and height of both, pixels.
+    ///   - step: the distance between samples in the template, pixels, across and down.
+    ///   - visible: whether the template shows something at one of its pixels; false beyond the frame's edge.
+    ///   - start: the map that is shifted.
+    ///   - reach: the largest shift in every direction, pixels of the picture.
+    /// - Returns: the shifted map with the highest correlation; nil if too little is visible.
     public mutating func search(
         _ picture: Span<UInt8>, for template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
         from start: Affine, reach: Int
@@ -86,7 +95,7 @@ public struct ImageAligner: ~Copyable {
             for x in -reach...reach {
                 var map = start
                 (map.tx, map.ty) = (map.tx + Float(x), map.ty + Float(y))
-                // A place where half of the face is outside the patch proves nothing.
+                // A shift that puts half of the face outside the patch is not evidence.
                 guard let sums = sums(picture, side, map, 0), sums.seen > count / 2 else { continue }
                 let correlation = sums.correlation(atLeast: Self.flattest)
                 if correlation > best?.correlation ?? -1 { best = Alignment(map: map, correlation: correlation) }
@@ -95,8 +104,8 @@ public struct ImageAligner: ~Copyable {
         return best
     }
 
-    /// Takes the template's slopes at its samples.
-    /// - Returns: whether enough of it is visible.
+    /// Computes the template's derivatives at its samples.
+    /// - Returns: whether enough samples are visible.
     private mutating func prepare(
         _ picture: Span<UInt8>, _ template: Span<UInt8>, _ side: Int, _ step: Int, _ visible: (Point) -> Bool
     ) -> Bool {
@@ -123,15 +132,15 @@ public struct ImageAligner: ~Copyable {
         return count >= Self.fewest
     }
 
-    /// What one look at the picture through a map gives.
+    /// Sums over all samples of a picture seen through a map.
     private struct Sums {
-        /// Differences times slopes.
+        /// The residuals, clamped, times the derivatives.
         var slopes = SIMD8<Float>.zero
-        /// The mean size of a difference.
+        /// The mean absolute residual.
         var difference: Float = 0
-        /// Samples that the picture has.
+        /// The samples that the map puts inside the picture.
         var seen = 0
-        /// Of the template, the picture, and their products.
+        /// Sums of the template, of the picture, and of their products.
         var t: Float = 0
         var p: Float = 0
         var tt: Float = 0
@@ -153,9 +162,9 @@ public struct ImageAligner: ~Copyable {
         guard map.tx.isFinite, map.ty.isFinite, abs(map.determinant - 1) < 0.9 else { return nil }
         for i in 0..<count {
             let place = unsafe map(places.span[unchecked: i])
-            // Written so that what is not a number counts as outside.
+            // Written so that NaN counts as outside.
             guard place.x >= 0 && place.y >= 0 && place.x < last && place.y < last else { continue }
-            // Its low bits are the whole number below, got without a check.
+            // The low bits of the mantissa are the integer part; this avoids a checked conversion.
             let whole = pointwiseMax(place + (Self.unit - 0.5), Point(repeating: Self.unit))
             let weight = place - (whole - Self.unit)
             let at = Int(whole.y.bitPattern & 0x7f_ffff) &* side &+ Int(whole.x.bitPattern & 0x7f_ffff)
@@ -180,11 +189,11 @@ public struct ImageAligner: ~Copyable {
     }
 }
 
-/// The normal equations of a least-squares fit with eight unknowns, factored (Cholesky) to be solved several times.
+/// The normal equations of a least-squares fit with eight unknowns, factored (Cholesky) for repeated solving.
 private struct Normal {
     private var lower = [8 of SIMD8<Float>](repeating: .zero)
 
-    /// nil where the rows do not determine all eight.
+    /// Factors the normal equations; nil if the rows do not determine all eight unknowns.
     init?(_ rows: Span<SIMD8<Float>>, _ count: Int) {
         var sums = [8 of SIMD8<Float>](repeating: .zero)
         for i in 0..<count {
@@ -192,7 +201,7 @@ private struct Normal {
             for k in 0..<8 { sums[k] += row * row[k] }
         }
         for j in 0..<8 {
-            // A thousandth more on the diagonal keeps what the picture hardly shows from running away.
+            // A thousandth more on the diagonal (damping) keeps weakly determined parameters from diverging.
             var pivot = sums[j][j] * 1.001
             for k in 0..<j { pivot -= lower[j][k] * lower[j][k] }
             guard pivot > 1e-3 else { return nil }
@@ -220,10 +229,10 @@ private struct Normal {
     }
 }
 
-/// Makes a square picture half as wide and high, each sample the mean of four. Allocates nothing.
+/// Halves a square picture; each sample becomes the mean of four. Allocates nothing.
 /// - Parameters:
 ///   - source: `side * side` samples; `side` is even.
-///   - target: its first quarter as many samples are filled.
+///   - target: its first `side * side / 4` samples are filled.
 public func halve(_ source: Span<UInt8>, side: Int, into target: inout MutableSpan<UInt8>) {
     let half = side / 2
     precondition(source.count >= side * side && target.count >= half * half, "both have all samples")

@@ -1,16 +1,16 @@
-/// What lies under 16 neighbouring pixels of a row, one value a pixel: chroma that pixels share is there for each.
+/// The frame's samples under 16 neighbouring pixels of a row, one per pixel; shared chroma is repeated.
 struct Backdrop {
     var y: SIMD16<UInt16>
     var u: SIMD16<UInt16>
     var v: SIMD16<UInt16>
 }
 
-/// Lends rows of a frame to kernels that look at what they draw on, whatever the layout.
+/// Reads rows of a frame, in any layout, for kernels that depend on the pixels they draw over.
 @unsafe struct BackdropReader {
     fileprivate let base: UnsafePointer<UInt8>
     fileprivate let layout: FrameLayout
     fileprivate let luma: (offset: Int, step: Int)
-    /// First samples of U and V in the first row, bytes from row to row and from one U to the next.
+    /// Offsets of the first U and V samples, bytes from row to row, and bytes from one U to the next.
     fileprivate let chroma: (u: Int, v: Int, stride: Int, step: Int)
     fileprivate let shift: (x: Int, y: Int)
 
@@ -29,7 +29,7 @@ struct Backdrop {
         }
     }
 
-    /// Luma alone of the 16 pixels from `x` on.
+    /// The luma of the 16 pixels from `x` on; 0 beyond the frame's edge.
     @inline(__always)
     func luma(_ x: Int, _ y: Int) -> SIMD16<UInt16> {
         let line = unsafe base + (luma.offset + y * layout.planes[0].stride + x * luma.step)
@@ -41,13 +41,13 @@ struct Backdrop {
         guard unsafe luma.step == 2 else {
             return SIMD16(truncatingIfNeeded: unsafe UnsafeRawPointer(line).loadUnaligned(as: SIMD16<UInt8>.self))
         }
-        // From the even byte, so that the last pixel's words end with the row.
+        // Loads from the even byte, so that the last load ends with the row.
         let isHigh = unsafe luma.offset & 1
         let words = unsafe UnsafeRawPointer(line - isHigh).loadUnaligned(as: SIMD16<UInt16>.self)
         return isHigh == 1 ? words &>> 8 : words & 255
     }
 
-    /// All of the 16 pixels from the even `x` on.
+    /// Luma and chroma of the 16 pixels from `x` on, which is even.
     @inline(__always)
     func all(_ x: Int, _ y: Int) -> Backdrop {
         var under = unsafe Backdrop(y: luma(x, y), u: SIMD16(repeating: 128), v: SIMD16(repeating: 128))
@@ -64,7 +64,7 @@ struct Backdrop {
                 let words = unsafe UnsafeRawPointer(row + chroma.u).loadUnaligned(as: SIMD8<UInt16>.self)
                 (u, v) = (words & 255, words &>> 8)
             } else {
-                // U is one below V by half a word of 32 bits; the row's first byte is luma or U.
+                // U and V are two bytes apart in each 32-bit word; the row's first byte is luma or U.
                 let isHigh = unsafe chroma.u & 1
                 let words = unsafe UnsafeRawPointer(row + chroma.u - isHigh).loadUnaligned(as: SIMD8<UInt32>.self)
                 let moved = isHigh == 1 ? words &>> 8 : words
@@ -82,22 +82,22 @@ struct Backdrop {
     }
 }
 
-/// Samples of 8 bits that mean no light.
+/// The 8-bit luma of black.
 @inline(__always)
 func blackLevel(_ range: ColorRange) -> UInt16 { range == .full ? 0 : 16 }
 
-/// What a frame shows at some places of it.
+/// Mean samples of a frame at some positions.
 public struct BackdropSamples: Sendable {
-    /// Mean luma above black.
+    /// Mean luma above black level.
     public var luma: Float = 0
-    /// The same with black, as the frame has it.
+    /// Mean luma as in the frame, black level included.
     public var sample: Float = 0
     /// Mean U and V.
     public var chroma = SIMD2<Float>(128, 128)
 }
 
 extension Frame {
-    /// The means at those places that lie in the frame; nil where none does. Allocates nothing.
+    /// Averages the frame's samples at the positions that are inside it; nil if none is. Allocates nothing.
     public func meanSamples(at places: Span<Point>) -> BackdropSamples? {
         let layout = self.layout
         var (sum, count) = (SIMD3<Float>(), Float(0))
@@ -120,7 +120,7 @@ extension Frame {
 }
 
 extension BackdropReader {
-    /// Y, U, V of one pixel.
+    /// Y, U and V of one pixel.
     fileprivate func one(_ x: Int, _ y: Int) -> SIMD3<Float> {
         let luma = unsafe Float(base[luma.offset + y * layout.planes[0].stride + x * luma.step])
         guard unsafe layout.format != .gray else { return SIMD3(luma, 128, 128) }

@@ -1,15 +1,15 @@
-/// Lays a tile a little beside the place that it was drawn for, turned and sized by next to nothing. Cubic, so that it
-/// stays as sharp as it was drawn: bilinear sampling takes a quarter of a fur's contrast, and as the place moves through
-/// pixels it comes and goes. Allocates nothing.
+/// Composites a layer through an affine map that is nearly a translation, with bicubic sampling. Allocates nothing.
 ///
-/// Eight pixels of a row share one place between the source's pixels, and its weights, which puts them beside their own by
-/// as much as `warpError` says.
+/// Bicubic sampling keeps the layer as sharp as it was drawn: bilinear sampling takes a quarter of the contrast of fur,
+/// and the loss comes and goes as the layer moves by fractions of a pixel.
+///
+/// Eight pixels of a row share one subpixel position and its weights, which displaces them by up to `warpError`.
 /// - Parameters:
-///   - layer: whose outer `warpBorder` columns and rows are transparent, or lie outside of the frame after the move.
-///   - map: from the frame's pixels that the tile was drawn for to those of this one; `canComposite` it.
-///   - paint: how it is laid.
-///   - error: pixels by which none may lie further from its own place; with more than a sixteenth eight pixels are seen to
-///     belong together, unless what they show moves fast.
+///   - layer: its outer `warpBorder` columns and rows are transparent, or outside of the frame after the move.
+///   - map: from the frame's pixels for which the layer was drawn to those of this frame; see `canComposite`.
+///   - paint: blend mode, opacity and light.
+///   - error: the largest allowed displacement, pixels. Above 1/16 the groups of eight pixels become visible, unless
+///     what they show moves fast.
 public func compositeLayer(
     _ layer: borrowing LayerBuffer, moved map: Affine, _ paint: Paint, within error: Float = 1 / 16,
     onto frame: inout Frame
@@ -17,7 +17,7 @@ public func compositeLayer(
     let (region, layout, rowWords) = (layer.region, frame.layout, layer.stride)
     guard let back = map.inverse, canComposite(map, within: error), !region.isEmpty, paint.opacity > 0 else { return }
     let (words, isNear) = (layer.readPixels, layer.nearArt)
-    // The rows and columns that the corners span.
+    // The rows and columns that the mapped corners span.
     let size = Point(Float(region.width), Float(region.height))
     let corner = Point(Float(region.x), Float(region.y))
     guard let (low, high) = map.span(from: corner, to: corner + size) else { return }
@@ -37,7 +37,7 @@ public func compositeLayer(
                 let sampler = BicubicSampler(
                     art: art, stepU: BicubicSampler.fixed(back.a * 8), stepV: BicubicSampler.fixed(back.c * 8),
                     gain: UInt32((min(paint.opacity, 1) * 256).rounded()))
-                // In the middle of eight pixels from the left on, and from there back to the first.
+                // Mapped at the centre of the eight pixels, then shifted back to the first of them.
                 let middle: Float = 3.5
                 for y in stride(from: top, to: bottom, by: rows) {
                     let at = back(Point(Float(left) + middle, Float(y))) - corner
@@ -60,40 +60,41 @@ public func compositeLayer(
     }
 }
 
-/// Columns and rows at a tile's edges that `compositeLayer` with a map takes nothing from.
+/// The outer columns and rows of a layer that `compositeLayer` with a map does not draw.
 public let warpBorder = 12
 
-/// Whether a map turns and sizes by little enough for `compositeLayer`.
+/// Whether a map rotates and scales little enough for `compositeLayer`.
 public func canComposite(_ map: Affine, within error: Float = 1 / 16) -> Bool { warpError(map) <= error }
 
-/// Pixels by which `compositeLayer` puts none further from its own place.
+/// The largest displacement of a pixel by `compositeLayer` with this map, pixels.
 public func warpError(_ map: Affine) -> Float {
-    // Half of eight pixels.
+    // The distance from the centre of eight pixels to their ends.
     4 * max(max(abs(map.a - 1), abs(map.b)), max(abs(map.c), abs(map.d - 1)))
 }
 
 extension ArtBlocks {
-    /// Eight pixels and their neighbours reach no further than from the middle's block to the next.
+    /// Blocks for the bicubic warp: eight pixels and their neighbours reach no further than the next block.
     static let moved = ArtBlocks(shift: 3)
 }
 
-/// Takes runs of the frame's pixels from a tile's.
+/// Samples a layer for runs of the frame's pixels.
 @safe private struct BicubicSampler {
     let art: SampledArt
-    /// From eight pixels to the next ones.
+    /// The step in the layer from eight pixels to the next eight, fixed point.
     let stepU: Int
     let stepV: Int
     let gain: UInt32
 
-    /// Fixed point with so many bits behind the point, of which six weigh.
+    /// Fraction bits of a fixed-point position, of which the highest six select the weights.
     private static let fraction = 22
     private static let weightShift = fraction - 6
 
     static func fixed(_ pixels: Float) -> Int { Int(pixels * Float(1 << fraction)) }
 
+    /// Samples a run of 16 pixels.
     /// - Parameters:
-    ///   - u: the first pixel's place in the tile.
-    /// - Returns: false where all of the run is transparent.
+    ///   - u: the first pixel's position in the layer, fixed point.
+    /// - Returns: false if the whole run is transparent.
     @inline(__always)
     func sample(_ u: Int, _ v: Int, into run: inout Run) -> Bool {
         let first = sample(u, v, half: 0, into: &run)
@@ -105,13 +106,13 @@ extension ArtBlocks {
 
     @inline(__always)
     private func sample(_ u: Int, _ v: Int, half: Int, into run: inout Run) -> Bool {
-        // To the nearest weight.
+        // Rounded to the nearest of 64 weights.
         let (u, v) = (
             (u &+ 1 << (Self.weightShift - 1)) >> Self.weightShift,
             (v &+ 1 << (Self.weightShift - 1)) >> Self.weightShift
         )
         let (column, row) = (u >> 6, v >> 6)
-        // One tap before the first pixel and two after the last; above and below likewise. What is left out lies on the
+        // One tap before the first pixel and two after the last, also above and below. What is left out is within the
         // border.
         guard column >= 1, row >= 1, column &+ 11 <= art.stride, row &+ 2 < art.height, column &+ 4 < art.width
         else { return false }
@@ -132,11 +133,11 @@ extension ArtBlocks {
     }
 }
 
-/// The weights of four neighbours, in 64ths: Catmull and Rom's cubic.
+/// The weights of four neighbours in 64ths: the Catmull-Rom cubic.
 private struct Taps {
     let (first, second, third, fourth): (Int16, Int16, Int16, Int16)
 
-    /// - Parameter place: behind the second, 0..<64.
+    /// - Parameter place: the position after the second neighbour in 64ths, 0..<64.
     @inline(__always)
     init(_ place: Int) {
         let taps = Taps.table[place]
@@ -153,15 +154,15 @@ private struct Taps {
     }
 }
 
-/// Mixes eight pixels from their neighbours: from above to below, then from left to right.
+/// Interpolates eight pixels from their neighbours, first vertically, then horizontally.
 /// - Parameters:
-///   - source: the first pixel's, or where it would be; rows are `stride` bytes apart.
+///   - source: the address of the first pixel; rows are `stride` bytes apart.
 ///   - target: 32 bytes.
 @inline(never)
 private func mix(
     _ source: UnsafeRawPointer, _ stride: Int, _ across: Taps, _ down: Taps, _ target: UnsafeMutableRawPointer
 ) {
-    // Twelve pixels, the first one before the source's.
+    // Twelve pixels, beginning one before the first.
     var columns = [6 of SIMD8<Int16>](repeating: .zero)
     for i in 0..<6 {
         let at = unsafe source + (i &* 8 &- 4)
@@ -191,14 +192,14 @@ private func mix(
     }
 }
 
-/// By the sign of the difference, which takes two thirds of the instructions that lanes one by one do here.
+/// The lane-wise minimum by the sign of the difference: two thirds of the instructions of a lane-by-lane comparison.
 @inline(__always)
 private func laneMin(_ a: SIMD8<Int16>, _ b: SIMD8<Int16>) -> SIMD8<Int16> {
     let difference = b &- a
     return a &+ (difference & (difference &>> 15))
 }
 
-/// Two pixels' channels.
+/// The channels of two neighbouring pixels.
 @inline(__always)
 private func pair(_ at: UnsafeRawPointer) -> SIMD8<Int16> {
     SIMD8<Int16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))

@@ -1,20 +1,21 @@
-/// Takes pixels from art along a straight line: bilinear, 8 bits of weight. Two at a time, since their four channels fill
-/// a register, with the weights beside each other in it: they are what lies behind the positions' points, and go on and
-/// wrap in their lanes as the positions do.
+/// Samples art along a straight line: bilinear, with 8 bits of weight.
+///
+/// Two pixels are sampled at a time, since their eight channels fill a register. Their weights are in a register too: a
+/// weight is the fraction of a position, and wraps in its 16-bit lane as the position advances.
 @safe struct ArtLine {
-    /// Positions have 16 bits behind the point, as many as a lane.
+    /// Fraction bits of a position: 16, the width of a lane.
     static let fraction = 16
 
-    /// Where the next pixel lies in the art, to the right and down.
+    /// The next pixel's position in the art, to the right and down, fixed point.
     var u: Int
     var v: Int
-    /// From pixel to pixel.
+    /// The step from pixel to pixel, fixed point.
     let du: Int
     let dv: Int
 
-    /// How opaque pixels are: 1 << `fraction` leaves them as they are, less than nothing is nothing.
+    /// A linear fade of the pixels' opacity: 1 << `fraction` is opaque, and negative values count as 0.
     struct Fade {
-        /// Of the next pixel.
+        /// The opacity of the next pixel.
         var value: Int
         let step: Int
 
@@ -22,21 +23,21 @@
         var weight: UInt16 { UInt16(truncatingIfNeeded: max(0, min(256, value >> (ArtLine.fraction - 8)))) }
     }
 
-    /// Goes on without taking anything.
+    /// Advances without sampling.
     @inline(__always)
     mutating func skip(_ count: Int) {
         u &+= count &* du
         v &+= count &* dv
     }
 
-    /// Takes the next pixels, each of which lies on the art with the one to its right and the two below.
+    /// Samples the next pixels. For each, the art must contain its position and the pixels to its right and below.
     @inline(__always)
     mutating func sample(_ count: Int, of art: SampledArt, into target: UnsafeMutablePointer<UInt32>) {
         var none: Fade?
         unsafe sample(count, of: art, fading: &none, into: target)
     }
 
-    /// The same, faded.
+    /// Samples the next pixels and fades them.
     @inline(__always)
     mutating func sample(_ count: Int, of art: SampledArt, _ fade: Fade, into target: UnsafeMutablePointer<UInt32>) {
         var fade: Fade? = fade
@@ -70,22 +71,22 @@
         skip(1)
     }
 
-    /// Two pixels side by side, mixed from above to below.
+    /// Two horizontal neighbours, each interpolated vertically.
     @inline(__always)
     private func column(_ art: SampledArt, _ weight: SIMD8<UInt16>) -> SIMD8<UInt16> {
         let p = unsafe art.pixels + ((v >> Self.fraction) &* art.stride &+ (u >> Self.fraction))
         let upper = unsafe UnsafeRawPointer(p).loadUnaligned(as: SIMD8<UInt8>.self)
         let lower = unsafe UnsafeRawPointer(p + art.stride).loadUnaligned(as: SIMD8<UInt8>.self)
-        // 256 a + (b - a) w + 128 lies within 16 bits; that a step on the way may not does no harm.
+        // 256 a + (b - a) w + 128 fits in 16 bits; intermediate results may wrap.
         let difference = Self.words(lower, .zero) &- Self.words(upper, .zero)
         return (Self.words(Self.half, upper) &+ difference &* (weight &>> 8)) &>> 8
     }
 
-    /// What rounds when the lower eight bits are cut off.
+    /// Half a unit of the lower eight bits, which rounds when they are cut off.
     @inline(__always)
     private static var half: SIMD8<UInt8> { SIMD8(repeating: 128) }
 
-    /// By the lanes' bytes: the library's own conversions are called, not put in.
+    /// Joins bytes to 16-bit lanes. The library's own conversions are not inlined.
     @inline(__always)
     private static func words(_ low: SIMD8<UInt8>, _ high: SIMD8<UInt8>) -> SIMD8<UInt16> {
         var bytes = SIMD16<UInt8>()
@@ -93,7 +94,7 @@
         return unsafe unsafeBitCast(bytes, to: SIMD8<UInt16>.self)
     }
 
-    /// Two pixels, mixed from left to right.
+    /// Two pixels, interpolated horizontally.
     @inline(__always)
     private static func mix(
         _ first: SIMD8<UInt16>, _ second: SIMD8<UInt16>, _ weight: SIMD8<UInt16>, _ fade: inout Fade?

@@ -1,18 +1,19 @@
 import CLinux
 
-/// A picture ready to be laid over frames: premultiplied YUVA, one 32-bit word a pixel (Y lowest, then U, V, A), in the
-/// range of the frames that it is for. One transparent pixel surrounds the art, so that its edge fades on its own.
+/// A picture ready to be blended over frames: premultiplied YUVA, one 32-bit word per pixel (Y in the lowest byte, then
+/// U, V, A), in the range of the frames it is for. A border of one transparent pixel lets the art's edge fade out.
 public struct Sprite: Sendable {
-    /// Pixels, at most 4096.
+    /// The width in pixels, 2 to 4096.
     public let width: Int
-    /// Pixels, at most 4096.
+    /// The height in pixels, 2 to 4096.
     public let height: Int
-    /// Row by row.
+    /// The pixels, row by row.
     public let pixels: [UInt32]
 
-    /// Where art lies or is near, so that what is transparent costs next to nothing.
+    /// For each block, whether it or a neighbour contains art, so that transparent parts cost next to nothing.
     private let isNearArt: [Bool]
 
+    /// Creates a sprite from pixels.
     /// - Parameter pixels: `width * height` of them; both sides have 2 to 4096 pixels.
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(pixels.count == width * height && (2...4096).contains(width) && (2...4096).contains(height))
@@ -24,16 +25,16 @@ public struct Sprite: Sendable {
 
 /// Lays a stamp over a frame, touching only the pixels under it. Allocates nothing.
 ///
-/// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documents say of 4:2:2 and
+/// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documentation says of 4:2:2 and
 /// 4:2:0: it gets the mean of the art over those samples.
 /// - Parameters:
 ///   - sprite: the art, in the range of the frame.
-///   - map: from the stamp's pixels to the frame's; one that folds the plane or is not finite lays nothing.
-///   - paint: how it is laid.
+///   - map: from the sprite's pixels to the frame's; nothing is drawn if it is singular or not finite.
+///   - paint: blend mode, opacity and light.
 public func blend(_ sprite: borrowing Sprite, by map: Affine, _ paint: Paint, onto frame: inout Frame) {
     guard let back = map.inverse, paint.opacity > 0 else { return }
     let layout = frame.layout
-    // The rows of the frame that the stamp's corners span.
+    // The rows of the frame that the sprite's corners span.
     let size = Point(Float(sprite.width - 1), Float(sprite.height - 1))
     guard let (low, high) = map.span(from: .zero, to: size) else { return }
     guard max(max(abs(back.a), abs(back.b)), max(abs(back.c), abs(back.d))) < 4096 else { return }
@@ -67,12 +68,12 @@ extension Sprite {
     }
 }
 
-/// The same, as the art was drawn.
+/// Blends a sprite over a frame without changing the art.
 public func blend(_ sprite: borrowing Sprite, by map: Affine, opacity: Float, onto frame: inout Frame) {
     blend(sprite, by: map, Paint(opacity: opacity), onto: &frame)
 }
 
-/// One or two rows of the frame, in runs.
+/// Blends one or two rows of the frame, in runs.
 private func blendRows(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ y: Int, rows: Int, _ sampler: Sampler,
     _ blender: PixelBlender
@@ -94,9 +95,9 @@ private func blendRows(
     }
 }
 
-/// Takes rows of the frame's pixels from a stamp: bilinear, 8 bits of weight.
+/// Samples a sprite for rows of the frame's pixels: bilinear, with 8 bits of weight.
 @safe struct Sampler {
-    /// The columns of one row that lie on the stamp, and where they begin there, in fixed point.
+    /// The columns of one row that are on the sprite, and their first position there, in fixed point.
     struct Row {
         var begin = 0
         var end = 0
@@ -104,19 +105,19 @@ private func blendRows(
         var v = 0
     }
 
-    /// Fixed point has 24 bits behind the point, so that steps add up to no error that shows.
+    /// Fraction bits of a position: 24, so that the rounding errors of the steps stay invisible.
     private static let fraction = 24
     private static let one = Float(1 << fraction)
-    /// More than positions are off by after a run of steps that were cut off to `ArtLine`'s bits.
+    /// An upper bound of a position's error after a run of steps truncated to `ArtLine`'s bits.
     private static let hair = (runLength + 1) << (fraction - ArtLine.fraction)
 
     private let art: SampledArt
     private let back: Affine
-    /// Whether pixels may lie upon pixels.
+    /// Whether the sprite is neither scaled nor rotated, so that its pixels can coincide with the frame's.
     private let isUpright: Bool
     private let (du, dv): (Int, Int)
     private let gain: UInt32
-    /// False where a run may reach beyond the blocks that `isNearArt` speaks of.
+    /// False if a run may reach beyond the neighbouring blocks that `isNearArt` covers.
     private let maySkip: Bool
 
     init(_ art: SampledArt, _ back: Affine, gain: UInt32) {
@@ -126,7 +127,7 @@ private func blendRows(
         maySkip = max(abs(back.a), abs(back.c)) * Float(runLength) / 2 + 2 < Float(1 << ArtBlocks.sprite.shift)
     }
 
-    /// The part of a row that lies on the stamp: where 0 <= u < width - 1 and 0 <= v < height - 1.
+    /// The part of a row that is on the sprite: where 0 <= u < width - 1 and 0 <= v < height - 1.
     func row(_ y: Int, width frameWidth: Int) -> Row {
         let start = back(Point(0, Float(y)))
         var columns = (first: Float(0), last: Float(frameWidth - 1))
@@ -138,11 +139,11 @@ private func blendRows(
         row.begin = max(0, Int(first.rounded(.up)))
         row.end = min(frameWidth, Int(last.rounded(.down)) + 1)
         guard row.begin < row.end else { return Row() }
-        // Half a step of the weights, which are cut off to 8 bits.
+        // Half a step of the weights, which are truncated to 8 bits.
         let half = 1 << (Self.fraction - 9)
         row.u = Int((start.x + back.a * Float(row.begin)) * Self.one) + half
         row.v = Int((start.y + back.c * Float(row.begin)) * Self.one) + half
-        // Rounding may carry the ends a hair outside.
+        // Rounding may put the ends slightly outside.
         while row.begin < row.end && !isInside(row.u, row.v) {
             row.begin += 1
             row.u += du
@@ -156,7 +157,7 @@ private func blendRows(
         return row
     }
 
-    /// Keeps the columns x for which `from + slope * x` lies between 0 and `limit`.
+    /// Restricts columns to those x for which `from + slope * x` is between 0 and `limit`.
     private static func narrow(
         _ columns: inout (first: Float, last: Float), _ from: Float, _ slope: Float, _ limit: Float
     ) {
@@ -174,8 +175,8 @@ private func blendRows(
             && v < (art.height - 1) << Self.fraction - Self.hair
     }
 
-    /// Samples the run of columns from `x` on; what lies outside of the row's part is transparent.
-    /// - Returns: false where all of it is.
+    /// Samples the run of columns from `x` on; columns outside the row's part are transparent.
+    /// - Returns: false if the whole run is transparent.
     func sample(_ row: Row, from x: Int, into run: inout Run) -> Bool {
         let begin = max(x, row.begin)
         let end = min(x + runLength, row.end)
@@ -191,12 +192,12 @@ private func blendRows(
         if end - begin < runLength {
             run = Run()
         } else if isUpright, (u | v) & (1 << Self.fraction - 1) < 1 << (Self.fraction - 8) {
-            // Words and frames set to whole pixels need no weights.
+            // Sprites aligned with whole pixels need no interpolation.
             let first = unsafe art.pixels + ((v >> Self.fraction) * art.stride + (u >> Self.fraction))
             run = faded(unsafe UnsafeRawPointer(first).loadUnaligned(as: Run.self), gain)
             return run != Run()
         }
-        // The last bits are for what adds up from run to run.
+        // The lowest bits only matter for the sum over many runs.
         let fine = Self.fraction - ArtLine.fraction
         var line = ArtLine(u: u >> fine, v: v >> fine, du: du >> fine, dv: dv >> fine)
         unsafe withUnsafeMutableBytes(of: &run) { bytes in
@@ -215,8 +216,7 @@ private func blendRows(
 }
 
 extension Affine {
-    /// The lowest and highest coordinates that an upright rectangle's image has; nil where they are so far out that they
-    /// are no pixels of a frame.
+    /// The bounding box of an axis-aligned rectangle's image; nil if it is too far out to be in a frame.
     func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
         let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
         var (least, most) = (corners[0], corners[0])

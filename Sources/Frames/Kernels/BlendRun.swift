@@ -1,21 +1,21 @@
-/// Pixels that are sampled and blended at once. Even, since most formats share chroma between two.
+/// The number of pixels that are sampled and blended at once: even, since most formats share chroma between two pixels.
 let runLength = 16
 
-/// Art under neighbouring pixels of a row: premultiplied YUVA words, as in a `Sprite`.
+/// The art for neighbouring pixels of a row: premultiplied YUVA words, as in a `Sprite`.
 typealias Run = SIMD16<UInt32>
 
-/// All four channels times `gain` / 256, rounded.
+/// Multiplies all four channels by `gain` / 256, rounded.
 @inline(__always)
 func faded(_ run: Run, _ gain: UInt32) -> Run {
     guard gain < 256 else { return run }
     let mask = Run(repeating: 0x00ff_00ff)
-    // Two channels of each word at a time.
+    // Two channels of each word are multiplied at a time.
     let half = Run(repeating: 0x0080_0080)
     let (even, odd) = ((run & mask) &* gain &+ half, ((run &>> 8) & mask) &* gain &+ half)
     return ((even &>> 8) & mask) | (odd & ~mask)
 }
 
-/// The same of one word, for code that works pixel by pixel; cut off instead of rounded.
+/// Multiplies all four channels of one word by `gain` / 256, truncated.
 /// - Parameter gain: at most 256.
 @inline(__always)
 public func faded(_ word: UInt32, _ gain: UInt32) -> UInt32 {
@@ -23,7 +23,7 @@ public func faded(_ word: UInt32, _ gain: UInt32) -> UInt32 {
     return (((word & mask) &* gain) >> 8 & mask) | (((word >> 8) & mask) &* gain & ~mask)
 }
 
-/// Where a run lies in a frame. `x` is even; `count` of its pixels are in the frame.
+/// The position of a run in a frame. `x` is even; `count` of its pixels are in the frame.
 struct RunPlace {
     let x: Int
     let y: Int
@@ -32,14 +32,14 @@ struct RunPlace {
     var below: RunPlace { RunPlace(x: x, y: y + 1, count: count) }
 }
 
-/// Art over neighbouring samples of one kind: premultiplied, and its alpha.
+/// Premultiplied art and its alpha for neighbouring samples of one kind.
 struct RunSamples {
     var art: SIMD16<UInt16>
     var alpha: SIMD16<UInt16>
 }
 
-/// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
-/// - Parameter lower: nil where there is no next row, or chroma is not shared with it.
+/// Blends a run over a row of the frame, and if two rows share chroma, a second run over the row below.
+/// - Parameter lower: the second run; nil if there is no row below, or it doesn't share chroma.
 @inline(__always)
 func blend(
     _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -56,8 +56,8 @@ func blend(
     }
 }
 
-/// Where pixels share chroma, in whole runs or parts of them. Not inlined: in callers that grow by it, the compiler does
-/// not inline the packed formats' way either.
+/// Blends whole or partial runs if pixels share chroma. Not inlined: if it were, the compiler would no longer inline
+/// the path for packed formats in the callers.
 @inline(never)
 private func blendShared(
     _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -67,7 +67,7 @@ private func blendShared(
     if let lower { unsafe blend(luma(lower), onto: base, layout, at: place.below) }
 }
 
-/// Where each pixel has chroma of its own.
+/// Blends a run if each pixel has its own chroma.
 @inline(never)
 private func blendWhole(
     _ run: Run, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -79,7 +79,7 @@ private func blendWhole(
     unsafe blend(RunSamples(art: high & 255, alpha: high &>> 8), place.count, onto: v + place.x)
 }
 
-/// The same under light, where pixels share chroma.
+/// Blends a run under light, if pixels share chroma.
 @inline(__always)
 func blend(
     _ upper: Run, _ lower: Run?, _ light: RunLight, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
@@ -97,7 +97,7 @@ private func lit(_ luma: RunSamples, _ light: RunLight) -> RunSamples {
     RunSamples(art: light.luma(luma.art, luma.alpha), alpha: luma.alpha)
 }
 
-/// The last column of an odd width has its chroma for itself.
+/// Repeats the last column of an odd width, which doesn't share its chroma.
 @inline(__always)
 private func withEvenEnd(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upper: Run, lower: Run) {
     var (first, second) = (upper, lower ?? upper)
@@ -107,8 +107,8 @@ private func withEvenEnd(_ upper: Run, _ lower: Run?, _ place: RunPlace) -> (upp
     return (first, second)
 }
 
-/// Lays samples over a row of the frame.
-/// - Parameter chroma: U and V in turn, for each two pixels.
+/// Blends samples over a row of the frame.
+/// - Parameter chroma: U and V alternating, for each two pixels.
 @inline(__always)
 func blend(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
@@ -128,7 +128,7 @@ func blend(
     unsafe blendPlanes(chroma, onto: base, layout, at: place)
 }
 
-/// Lays luma alone, where it has a plane of its own.
+/// Blends luma alone, if it has a plane of its own.
 @inline(__always)
 func blend(
     _ luma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -137,7 +137,7 @@ func blend(
     unsafe blend(luma, place.count, onto: base + plane.offset + place.y * plane.stride + place.x)
 }
 
-/// The chroma of a whole run.
+/// Blends the chroma of a whole run.
 @inline(never)
 private func blendPlanes(
     _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -153,7 +153,7 @@ private func blendPlanes(
     }
 }
 
-/// A part of a run, sample by sample.
+/// Blends part of a run, sample by sample.
 @inline(never)
 private func blendEnd(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
@@ -172,7 +172,7 @@ private func blendEnd(
     }
 }
 
-/// What two pixels share, for each.
+/// Repeats chroma that two pixels share, for each of them.
 @inline(__always)
 private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
     var samples = chroma
@@ -180,16 +180,16 @@ private func each(_ chroma: RunSamples, _ half: SIMD8<UInt16>) -> RunSamples {
     return samples
 }
 
-/// U and V in turn, each the mean over two columns and two rows with the mean alpha, and the mean luma for each.
+/// U and V alternating, each the mean over two columns and two rows, with the mean alpha; and the mean luma for each.
 @inline(__always)
 private func chroma(_ upper: Run, _ lower: Run) -> (samples: RunSamples, luma: SIMD16<UInt16>) {
     let mask = Run(repeating: 0x00ff_00ff)
-    // Each 32-bit word holds two channels' sums: at most four times 255.
+    // Each 32-bit word contains the sums of two channels: at most four times 255.
     let even = (upper & mask) &+ (lower & mask)
     let odd = (upper &>> 8 & mask) &+ (lower &>> 8 & mask)
     let luma = even.evenHalf &+ even.oddHalf
     let other = odd.evenHalf &+ odd.oddHalf
-    // V is above Y, alpha above U.
+    // V is in the half above Y, alpha in the half above U.
     let art = (other & 0xffff) &>> 2 | (luma &>> 18) &<< 16
     let alpha = other &>> 18
     let mean = (luma & 0xffff) &>> 2
@@ -207,21 +207,22 @@ private func luma(_ run: Run) -> RunSamples {
     return RunSamples(art: low & 255, alpha: high &>> 8)
 }
 
-/// Y and U of each word, V and alpha.
+/// The lower halves of the words (Y and U), and the upper ones (V and alpha).
 @inline(__always)
 private func halves(_ run: Run) -> (SIMD16<UInt16>, SIMD16<UInt16>) {
     let words = unsafe unsafeBitCast(run, to: SIMD32<UInt16>.self)
     return (words.evenHalf, words.oddHalf)
 }
 
-/// `under` seen through art of `alpha`, plus the art's own premultiplied value; division by 255 exact to rounding.
+/// `under` seen through art of `alpha`, plus the art's own premultiplied value; the division by 255 is correctly
+/// rounded.
 @inline(__always)
 private func over(_ samples: RunSamples, _ under: SIMD16<UInt16>) -> SIMD16<UInt16> {
     let t = under &* (255 &- samples.alpha) &+ 128
     return laneMin(samples.art &+ ((t &+ (t &>> 8)) &>> 8), SIMD16(repeating: 255))
 }
 
-/// Over samples of a plane.
+/// Blends over samples of a plane.
 @inline(__always)
 private func blend(_ samples: RunSamples, _ count: Int, onto bytes: UnsafeMutablePointer<UInt8>) {
     guard count < runLength else {
@@ -233,7 +234,7 @@ private func blend(_ samples: RunSamples, _ count: Int, onto bytes: UnsafeMutabl
     for i in 0..<count { unsafe blend(samples.art[i], samples.alpha[i], onto: &bytes[i]) }
 }
 
-/// Over a row of U and one of V.
+/// Blends over a row of U and one of V.
 @inline(__always)
 private func blendHalves(
     _ chroma: RunSamples, onto u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
@@ -253,7 +254,7 @@ private func blend(_ art: UInt16, _ alpha: UInt16, onto sample: inout UInt8) {
     sample = UInt8(truncatingIfNeeded: min(255, art &+ ((t &+ (t >> 8)) >> 8)))
 }
 
-/// Over 16 pixels of packed 4:2:2, a word each: luma, and U and V in turn.
+/// Blends over 16 pixels of packed 4:2:2. Each is a word of luma and chroma, the chroma U and V alternating.
 @inline(__always)
 private func blendPacked(
     _ luma: RunSamples, _ chroma: RunSamples, onto bytes: UnsafeMutablePointer<UInt8>, lumaFirst: Bool
@@ -267,7 +268,7 @@ private func blendPacked(
     unsafe row.storeBytes(of: blended, as: SIMD16<UInt16>.self)
 }
 
-/// The first U and V sample of a row of chroma, and the bytes from one to the next.
+/// The first U and V sample of a row of chroma, and the bytes from one sample to the next.
 @unsafe func chromaRow(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ row: Int
 ) -> (u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, step: Int) {

@@ -1,7 +1,7 @@
-// One window at a time.
+// Evaluation of one window at a time.
 extension CascadeProgram {
-    /// One over the inner window's standard deviation times its area; nil where OpenCV judges nothing, since the
-    /// window is flat. LBP compares sums with sums and needs none.
+    /// The scale of a window's features: one over the inner window's standard deviation times its area. Nil if the
+    /// window is too flat, as in OpenCV. LBP only compares sums with sums, so its scale is 1.
     func contrast(_ window: UnsafePointer<Int32>) -> Float? {
         guard isHaar else { return 1 }
         let sum = unsafe Self.sum(window, corners)
@@ -17,7 +17,7 @@ extension CascadeProgram {
         unsafe window[Int(at.x)] &- window[Int(at.y)] &- window[Int(at.z)] &+ window[Int(at.w)]
     }
 
-    /// Judges a window from a stage on.
+    /// Evaluates a window from the given stage on.
     func finish(
         _ window: UnsafePointer<Int32>, _ scale: Float, from first: Int, gained soFar: Float, work: inout Int
     ) -> CascadeResult {
@@ -94,8 +94,8 @@ extension CascadeProgram {
         return total
     }
 
-    /// The cells clockwise from the top left, one bit each, the first the highest: set where not darker than the
-    /// middle.
+    /// The local binary pattern: one bit per outer cell, clockwise from the top left, the first one the highest. A bit
+    /// is set if the cell is not darker than the middle one.
     @inline(__always)
     private static func pattern(_ window: UnsafePointer<Int32>, _ at: SIMD16<Int32>) -> Int {
         @inline(__always) func corner(_ i: Int) -> Int32 { unsafe window[Int(at[i])] }
@@ -116,7 +116,7 @@ extension CascadeProgram {
     }
 }
 
-// Eight neighbouring windows at once, until too few of them are left.
+// Evaluation of eight neighbouring windows at once, until too few of them are left.
 extension CascadeProgram {
     func group(
         _ window: UnsafePointer<Int32>, _ x: Int, _ y: Int, _ width: Int, _ stage: Int,
@@ -148,12 +148,12 @@ extension CascadeProgram {
         }
     }
 
-    /// `contrast` of eight neighbours, and the bits of those that are not flat.
+    /// The `contrast` of eight neighbours, and a bit mask of those that are not flat.
     private func contrasts(_ window: UnsafePointer<Int32>) -> (scales: SIMD8<Float>, judged: Int) {
         let sum = unsafe SIMD8<Double>(Self.sums(window, corners))
         let squares = unsafe SIMD8<UInt32>(truncatingIfNeeded: Self.sums(window + planeSize, corners))
         let spread = area * SIMD8<Double>(squares) - sum * sum
-        // What is not a number, of a window that has no spread at all, is below nothing.
+        // A window without any spread gives NaN, and comparisons with NaN are false.
         let scales = SIMD8<Float>(1 / spread.squareRoot())
         return (scales, Self.bits((spread .> 0) .& (area * SIMD8<Double>(scales) .< 0.1)))
     }
@@ -211,7 +211,7 @@ extension CascadeProgram {
         return total
     }
 
-    /// Both nodes of every tree for every window, then the way that each window took.
+    /// Evaluates both nodes of every tree for every window, then selects each window's leaf.
     private func pairSums(
         _ window: UnsafePointer<Int32>, _ scales: SIMD8<Float>, _ stage: CascadeStage
     ) -> SIMD8<Double> {

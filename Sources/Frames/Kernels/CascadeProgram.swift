@@ -1,14 +1,14 @@
-/// One node of a Haar tree: up to three weighted rectangle sums against a threshold.
+/// One node of a Haar tree: up to three weighted rectangle sums, compared with a threshold.
 package struct HaarNode: BitwiseCopyable, Sendable {
-    /// Entries of the integral, from the window's first, of each rectangle's corners (+, -, -, +).
+    /// Offsets of each rectangle's corners (+, -, -, +) in the integral, from the window's first entry.
     package var first: SIMD4<Int32>
     package var second: SIMD4<Int32>
     package var third: SIMD4<Int32>
-    /// Weights of the three; 0: there is no third. OpenCV's are small whole numbers, so sums of them are exact.
+    /// Weights of the three rectangles; 0: there is no third. OpenCV's are small integers, so sums of them are exact.
     package var weights: SIMD4<Float>
-    /// Of the weighted sum over the window's contrast. Below it the way goes left.
+    /// The threshold of the weighted sum divided by the window's contrast. Below it the left branch is taken.
     package var threshold: Float
-    /// The next node where 0 or more, else the leaf `~left`.
+    /// The next node if 0 or more, else the leaf `~left`.
     package var left: Int32
     package var right: Int32
 
@@ -21,11 +21,11 @@ package struct HaarNode: BitwiseCopyable, Sendable {
     }
 }
 
-/// One node of a tree of local binary patterns: nine cells' sums, the eight outer against the middle one.
+/// One node of a tree of local binary patterns: the sums of eight outer cells, compared with the middle one's.
 package struct PatternNode: BitwiseCopyable, Sendable {
-    /// Entries of the integral, from the window's first, of the 4 x 4 corners of the cells, row by row.
+    /// Offsets of the 4 x 4 corners of the cells in the integral, from the window's first entry, row by row.
     package var corners: SIMD16<Int32>
-    /// One bit for each pattern; set: the way goes left.
+    /// One bit for each pattern; if set, the left branch is taken.
     package var subset: SIMD8<UInt32>
     package var left: Int32
     package var right: Int32
@@ -35,12 +35,12 @@ package struct PatternNode: BitwiseCopyable, Sendable {
     }
 }
 
-/// One stage: the window goes on where its trees' leaves add up to the threshold.
+/// One stage: a window passes if the sum of its trees' leaves reaches the threshold.
 package struct CascadeStage: BitwiseCopyable, Sendable {
     package var firstTree: Int32
     package var treeCount: Int32
     package var threshold: Float
-    /// By how much the largest possible sum exceeds the threshold: what a margin is measured against.
+    /// The difference between the largest possible sum and the threshold; margins are relative to it.
     package var headroom: Float
 
     package init(firstTree: Int, treeCount: Int, threshold: Float, headroom: Float) {
@@ -49,25 +49,25 @@ package struct CascadeStage: BitwiseCopyable, Sendable {
     }
 }
 
-/// What a cascade says of one window.
+/// The result of a cascade for one window.
 public struct CascadeResult: BitwiseCopyable, Equatable, Sendable {
-    /// Stages passed; -1: the window is too flat to be judged.
+    /// The number of stages passed; -1: the window is too flat to be evaluated.
     public var passed: Int32 = -1
-    /// The last evaluated stage's sum less its threshold: negative where the window fell there.
+    /// The last evaluated stage's sum minus its threshold; negative if the window was rejected there.
     public var margin: Float = 0
-    /// The margins of the passed stages, 0 (each just passed) to 1 (no window could pass better).
+    /// The relative margins of the passed stages, 0 (each barely passed) to 1 (the maximum).
     public var strength: Float = 0
 
-    /// A window too flat to be judged, where nothing is given.
+    /// Creates a result; without arguments, that of a window too flat to be evaluated.
     public init(passed: Int32 = -1, margin: Float = 0, strength: Float = 0) {
         (self.passed, self.margin, self.strength) = (passed, margin, strength)
     }
 
-    /// Depth first, strength second: grows with both, so that one number finds (high) and keeps (lower).
+    /// The stages passed plus the strength. Detection compares it with a high threshold, tracking with a lower one.
     public var confidence: Float { Float(passed) + strength }
 }
 
-/// A verdict and the window's first column and row in the level.
+/// A cascade's result and the window's first column and row in the level.
 package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     package var x: Int32
     package var y: Int32
@@ -78,43 +78,45 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     }
 }
 
-/// A cascade made ready for integrals of one stride. Immutable once made.
+/// A cascade compiled for integrals of one stride. Immutable.
 ///
-/// All sums are those of OpenCV: whole-number rectangle sums weighted in Float, a stage's leaves added in Double in
-/// the trees' order, so that each window ends where it ends there.
+/// All sums are computed as OpenCV does: integer rectangle sums are weighted in Float, and a stage's leaves are added
+/// in Double in the order of the trees. So every window is rejected at the same stage as in OpenCV.
 @safe package struct CascadeProgram: ~Copyable {
     let stages: UnsafeMutableBufferPointer<CascadeStage>
     let haar: UnsafeMutableBufferPointer<HaarNode>
     let patterns: UnsafeMutableBufferPointer<PatternNode>
     let leaves: UnsafeMutableBufferPointer<Float>
-    /// Each tree's first node.
+    /// The first node of each tree.
     let roots: UnsafeMutableBufferPointer<Int32>
     package let windowWidth: Int
     package let windowHeight: Int
     let stride: Int
     let planeSize: Int
-    /// The inner window whose contrast scales the features: one sample in from each side.
+    /// The area and corners of the inner window, whose contrast scales the features: one sample in from each side.
     let area: Double
     let corners: SIMD4<Int32>
-    /// Nodes of the largest tree.
+    /// The number of nodes of the largest tree.
     let treeSize: Int
-    /// Columns from one window to the next: 2 where the integral is split.
+    /// Columns from one window to the next: 2 if the integral is split, else 1.
     let pitch: Int
     let headroom: Float
     let stageCount: Int
     let isHaar: Bool
-    /// Whether all trees have one node, or all have two that follow each other.
+    /// Whether all trees have one node, or all have two consecutive nodes, so that windows can be evaluated in groups.
     let groupable: Bool
-    /// Fewer live windows than this are finished one at a time: what a group costs in single windows, measured.
+    /// The smallest number of remaining windows that is evaluated as a group; measured cost of a group in single
+    /// windows.
     let fewest: Int
-    /// What a tree costs in stumps, measured.
+    /// The measured cost of a tree, in stumps.
     let treeWork: Int
 
+    /// Compiles a cascade.
     /// - Parameters:
     ///   - haar: all nodes of a Haar cascade, or none.
     ///   - patterns: all nodes of an LBP cascade, or none.
-    /// - Precondition: `roots`, nodes and leaves refer to each other inside their arrays and every node's successors
-    ///   lie behind it; offsets stay inside a window of the given size. `Cascade` checks this when it reads a file.
+    /// - Precondition: `roots`, nodes and leaves refer to each other inside their arrays, and the successors of every
+    ///   node are after it; offsets stay inside a window of the given size. `Cascade` checks this when it reads a file.
     package init(
         stages: [CascadeStage], haar: [HaarNode], patterns: [PatternNode], leaves: [Float], roots: [Int32],
         windowWidth: Int, windowHeight: Int, treeSize: Int, for integral: borrowing Integral
@@ -162,13 +164,13 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         return unsafe buffer
     }
 
-    /// How many windows a level has, across and down; 0 where it is smaller than one.
+    /// The number of windows in a level, across and down; 0 if the level is smaller than a window.
     package func windows(of integral: borrowing Integral) -> (columns: Int, rows: Int) {
         guard integral.width >= windowWidth, integral.height >= windowHeight else { return (0, 0) }
         return (integral.width - windowWidth + 1, integral.height - windowHeight + 1)
     }
 
-    /// Judges the window whose first sample is (x, y); nil outside the level.
+    /// Evaluates the window whose first sample is (x, y); nil if it is outside the level.
     /// - Parameter work: grows by the trees evaluated, in stumps.
     package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> CascadeResult? {
         let (columns, rows) = windows(of: integral)
@@ -179,12 +181,12 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         return unsafe finish(window, scale, from: 0, gained: 0, work: &work)
     }
 
-    /// Judges the windows of one row and lists those that pass `stage` stages or more.
+    /// Evaluates the windows of one row and lists those that pass `stage` stages or more.
     /// - Parameters:
-    ///   - columns: first samples, every `step`-th of them, or every second where the integral is split; those outside
-    ///     the level are left out.
-    ///   - hits: room for the list; `count` of them are taken, and more are dropped once it is full.
-    ///   - work: grows by the trees evaluated, in stumps; groups at what they cost.
+    ///   - columns: the range of the windows' first samples. Every `step`-th column in it is evaluated, or every second
+    ///     one if the integral is split; columns outside the level are skipped.
+    ///   - hits: the list; results are appended from `count` on, and dropped once it is full.
+    ///   - work: grows by the trees evaluated, in stumps; groups count at their measured cost.
     package func scan(
         _ integral: borrowing Integral, row y: Int, columns: Range<Int>, step: Int, stage: Int,
         hits: inout MutableSpan<CascadeHit>, count: inout Int, work: inout Int

@@ -1,35 +1,35 @@
 /// A linear change of all samples of a channel: `128 + gain * (sample - 128) + offset`. Grey, sepia, tint, white
 /// balance, brightness, contrast and warmth are all of this form.
 public struct ColorAdjustment: Equatable, Sendable {
-    /// For Y, U and V; -2...2 once it is applied.
+    /// The factors of Y, U and V; limited to -2...2 when applied.
     public var gain: SIMD3<Float>
-    /// For Y, U and V, samples.
+    /// The offsets of Y, U and V, in samples; limited to -255...255 when applied.
     public var offset: SIMD3<Float>
 
-    /// Leaves all as it is.
+    /// The adjustment that changes nothing.
     public static let identity = ColorAdjustment(gain: [1, 1, 1], offset: .zero)
 
-    /// A change by its parts.
+    /// An adjustment by its gain and offset.
     public init(gain: SIMD3<Float>, offset: SIMD3<Float>) { (self.gain, self.offset) = (gain, offset) }
 
-    /// Part of the way from no change (0) to this one (1).
+    /// This adjustment at part of its strength: 0 changes nothing, 1 is the whole.
     public func faded(_ part: Float) -> ColorAdjustment {
         ColorAdjustment(gain: 1 + (gain - 1) * part, offset: offset * part)
     }
 
-    /// First `other`, then this.
+    /// The composition of two adjustments: first `other`, then this one.
     public func after(_ other: ColorAdjustment) -> ColorAdjustment {
         ColorAdjustment(gain: gain * other.gain, offset: gain * other.offset + offset)
     }
 }
 
-/// Changes a whole frame's tone where it lies, within what its range allows. Allocates nothing.
+/// Adjusts the colours of a whole frame in place, within the limits of its range. Allocates nothing.
 public func apply(_ tone: ColorAdjustment, to frame: inout Frame) {
     let layout = frame.layout
     let isLimited = layout.range == .limited
     let lowest: Int16 = isLimited ? 16 : 0
     let highest = isLimited ? SIMD3<Int16>(235, 240, 240) : SIMD3(repeating: 255)
-    // 6 bits behind the point: 127 * 2 * 64 stays within 16 bits.
+    // 6 fraction bits: 127 * 2 * 64 stays within 16 bits.
     let gain = pointwiseMin(pointwiseMax(tone.gain, SIMD3(repeating: -2)), SIMD3(repeating: 2)) * 64
     let offset = pointwiseMin(pointwiseMax(tone.offset, SIMD3(repeating: -255)), SIMD3(repeating: 255))
     for index in layout.planes.indices {
@@ -62,7 +62,7 @@ public func apply(_ tone: ColorAdjustment, to frame: inout Frame) {
     }
 }
 
-/// A tone for 16 bytes in turn, as a plane's channels lie: for the even and the odd bytes, each in a 16-bit lane.
+/// An adjustment for 16 consecutive bytes of a plane: for the even and the odd bytes, each in a 16-bit lane.
 private struct ColorAdjustmentSteps {
     struct Half {
         var gain = SIMD8<Int16>()
@@ -104,7 +104,7 @@ private func apply(_ steps: ColorAdjustmentSteps, to row: UnsafeMutableRawPointe
     }
 }
 
-/// The mean U and V of a frame less their middle, samples, from every 8th row; zero for gray.
+/// The mean U and V of a frame minus 128, in samples, from every 8th row; zero for gray.
 public func meanChroma(_ frame: borrowing Frame) -> SIMD2<Float> {
     let layout = frame.layout
     var totals = SIMD4<UInt64>.zero
@@ -117,7 +117,7 @@ public func meanChroma(_ frame: borrowing Frame) -> SIMD2<Float> {
             guard let base = bytes.baseAddress else { return }
             for y in stride(from: plane.rows / 2 % 8, to: plane.rows, by: 8) {
                 let row = unsafe UnsafeRawPointer(base + plane.offset + y * plane.stride)
-                // Up to 256 chunks of 16 bytes before the sums of 16 bits are full.
+                // The 16-bit sums hold up to 256 chunks of 16 bytes.
                 var x = 0
                 while x + 16 <= plane.rowBytes {
                     var sums = SIMD16<UInt16>.zero

@@ -1,27 +1,27 @@
 extension Rasterizer {
-    /// Pixels of a shadow's cell, as a power of two.
+    /// The side of a shadow cell in pixels, as a power of two.
     private static let cellShift = 3
     private static let cell = 1 << cellShift
 
-    /// Lets what was drawn darken the visible occluders beside it softly, as a brim does a forehead. Called after
-    /// `resolve`.
+    /// Casts a soft shadow of the drawn picture on the visible occluders around it, as a brim does on a forehead.
+    /// Called after `resolve`.
     /// - Parameters:
-    ///   - layer: the drawn picture; its shadow is laid under it.
-    ///   - offset: from what casts the shadow to where it falls, pixels.
-    ///   - blur: pixels.
+    ///   - layer: the drawn picture; its shadow is added under it.
+    ///   - offset: from the picture to its shadow, pixels.
+    ///   - blur: the radius of the blur, pixels.
     ///   - strength: 0...1.
-    ///   - range: of the frame that the tile is for.
-    ///   - border: columns and rows at the tile's edges that stay as they are.
+    ///   - range: the range of the frame that the layer is for.
+    ///   - border: columns and rows at the layer's edges that stay unchanged.
     public mutating func castShadow(
         in layer: inout LayerBuffer, offset: SIMD2<Float>, blur: Float, strength: Float, range: ColorRange,
         border: Int = 0
     ) {
         let (width, height) = (region.width, region.height)
-        // One cell more, so that each pixel has four round it.
+        // One more cell, so that each pixel has four around it.
         let (across, down) = (width / Self.cell + 2, height / Self.cell + 2)
         guard strength > 0 else { return }
         if shadow.count < across * down {
-            // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+            // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
             shadow = Array(repeating: 0, count: across * down * 5 / 4)
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
         }
@@ -41,7 +41,7 @@ extension Rasterizer {
                 for j in 0..<down - 1 {
                     for i in 0..<across - 1 {
                         let at = j * across + i
-                        // Cell (i, j) has its middle at the pixel (8 i, 8 j).
+                        // The centre of cell (i, j) is the pixel (8 i, 8 j).
                         let corners =
                             SIMD4(
                                 UInt32(shadow[at]), UInt32(shadow[at + 1]), UInt32(shadow[at + across]),
@@ -51,13 +51,13 @@ extension Rasterizer {
                             max(border, j * Self.cell), min(height - border, (j + 1) * Self.cell)
                         )
                         guard corners != .zero, x < width - border, top < bottom else { continue }
-                        // The tile's rows have room for whole cells.
+                        // The layer's rows have room for whole cells.
                         let inside = Self.lanes(from: border - x, below: width - border - x)
                         for y in top..<bottom {
                             let fv = UInt32(truncatingIfNeeded: y & 7)
                             let left = (corners.x &* (8 &- fv) &+ corners.z &* fv) >> 6
                             let right = (corners.y &* (8 &- fv) &+ corners.w &* fv) >> 6
-                            // Only skin that is seen is darkened.
+                            // Only visible skin is darkened.
                             let skin = unsafe UnsafeRawPointer(occluders + ((y + 1) * (width + 2) + 1 + x))
                             let word = unsafe UnsafeMutableRawPointer(words + (y * rowWords + x))
                             unsafe darken(
@@ -70,14 +70,14 @@ extension Rasterizer {
         }
     }
 
-    /// All bits of some lanes.
+    /// A mask with all bits set in the lanes `first ..< end`.
     private static func lanes(from first: Int, below end: Int) -> SIMD8<UInt16> {
         var lanes = SIMD8<UInt16>()
         for i in 0..<8 where i >= first && i < end { lanes[i] = .max }
         return lanes
     }
 
-    /// How much of each cell is covered, by four of its pixels, moved to where its shadow falls.
+    /// Computes the coverage of each cell from four of its pixels, moved by the shadow's offset.
     private mutating func measure(_ layer: borrowing LayerBuffer, _ offset: SIMD2<Float>, _ across: Int, _ down: Int) {
         let (width, height) = (region.width, region.height)
         let shift = (x: Int(offset.x.rounded()), y: Int(offset.y.rounded()))
@@ -97,7 +97,7 @@ extension Rasterizer {
         }
     }
 
-    /// The mean over 2 * radius + 1 neighbours along lines; the last ones go on beyond the ends.
+    /// Box blur along lines: the mean of 2 * radius + 1 neighbours. The end samples are repeated beyond the ends.
     private static func blur(
         _ from: inout [UInt8], into to: inout [UInt8], lines: Int, length: Int, step: Int, line: Int, _ radius: Int
     ) {
@@ -115,16 +115,16 @@ extension Rasterizer {
     }
 }
 
-/// All bits of the lanes of eight numbers that are not infinite.
+/// A mask with all bits set in the lanes of the finite ones of eight numbers.
 @inline(__always)
 private func isFinite(_ numbers: UnsafeRawPointer) -> SIMD8<UInt16> {
     let bits = unsafe numbers.loadUnaligned(as: SIMD8<Int32>.self)
-    // A finite number's bits are less than infinity's, or its sign makes them negative.
+    // The bits of a finite number are less than infinity's; a sign bit makes them negative.
     let below = (bits | (bits &- 0x7f80_0000)) &>> 31
     return SIMD8<UInt16>(truncatingIfNeeded: below)
 }
 
-/// Lays eight words over black, whose alpha goes in 256ths from `left` / 8 to `right` / 8.
+/// Composites eight words over black, whose alpha in 256ths is interpolated from `left` / 8 to `right` / 8.
 @inline(never)
 private func darken(
     _ words: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
@@ -137,12 +137,12 @@ private func darken(
     let alpha = parts(dark &* (255 &- high &>> 8))
     let chroma = parts(alpha &* 128 &+ 127)
     var changed = SIMD16<UInt16>()
-    // No sum is more than its channel's 255, for colours are premultiplied.
+    // No sum exceeds 255, since colours are premultiplied.
     changed.evenHalf = low &+ parts(alpha &* black) &+ chroma &<< 8
     changed.oddHalf = high &+ chroma &+ alpha &<< 8
     unsafe words.storeBytes(of: changed, as: SIMD16<UInt16>.self)
 }
 
-/// Divided by 255, rounded down; of up to 65024.
+/// Division by 255, rounded down, for products of up to 65024.
 @inline(__always)
 private func parts(_ product: SIMD8<UInt16>) -> SIMD8<UInt16> { (product &+ 1 &+ product &>> 8) &>> 8 }

@@ -1,13 +1,13 @@
-/// Brings a picture into a frame of the same size, another format or range. Allocates nothing.
+/// Converts a picture to the format and range of a frame of the same size. Allocates nothing.
 ///
-/// Chroma is averaged where the frame has less of it and repeated where it has more; a gray picture becomes a
-/// colourless one. Ranges are converted by ITU-R BT.601.
+/// Chroma is averaged if the frame has less of it and repeated if it has more; a gray picture becomes neutral. Ranges
+/// are converted according to ITU-R BT.601.
 /// - Precondition: both have the same width and height.
 public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
     let (from, to) = (view.layout, frame.layout)
     precondition(from.width == to.width && from.height == to.height, "conversion keeps the size")
     var target = frame.mutableBytes
-    // The one check of the whole: all that follows stays within the layouts' own bytes.
+    // The only bounds check: everything below stays within the bytes of the layouts.
     precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
     unsafe view.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
@@ -26,7 +26,7 @@ public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
     }
 }
 
-/// The same from an owned frame.
+/// Converts an owned frame to the format and range of another one of the same size. Allocates nothing.
 public func convert(_ source: borrowing Frame, into frame: inout Frame) { convert(source.view, into: &frame) }
 
 @unsafe private func copyRows(
@@ -40,34 +40,35 @@ public func convert(_ source: borrowing Frame, into frame: inout Frame) { conver
     }
 }
 
-/// What happens to a sample on its way from one range to another (ITU-R BT.601-7, 2.5; JFIF 1.02), as arithmetic on
-/// 16 bits in 8.8 fixed point, which the compiler turns into vector code. A table of 256 bytes would not become any. The
-/// maps are in this file since the compiler, unless it sees the whole module, takes a call for each sample otherwise.
+/// A map of samples from one range to another (ITU-R BT.601-7, 2.5; JFIF 1.02).
+///
+/// The maps are 16-bit arithmetic in 8.8 fixed point, which the compiler vectorizes; a table of 256 bytes would not be.
+/// They are in this file since the compiler, unless it sees the whole module, would otherwise make a call per sample.
 protocol SampleMap {
     static func luma(_ sample: UInt8) -> UInt8
     static func chroma(_ sample: UInt8) -> UInt8
 }
 
-/// The ranges are the same.
+/// The map between equal ranges.
 enum SameRange: SampleMap {
     @inline(__always) static func luma(_ sample: UInt8) -> UInt8 { sample }
     @inline(__always) static func chroma(_ sample: UInt8) -> UInt8 { sample }
 }
 
-/// Luma 0...255 to 16...235, chroma 0...255 to 16...240, both rounded.
+/// Maps luma 0...255 to 16...235 and chroma 0...255 to 16...240, both rounded.
 enum FullToLimited: SampleMap {
     @inline(__always) static func luma(_ sample: UInt8) -> UInt8 {
-        // 219/255, and 16 plus a half.
+        // 219/255; the offset is 16 plus one half.
         narrow(scaled(UInt16(sample), by: 56284) &+ (16 << 8 | 128))
     }
 
     @inline(__always) static func chroma(_ sample: UInt8) -> UInt8 {
-        // 224/255 about 128: 128 - 128 * 224/255 = 15.561, plus a half.
+        // 224/255 around 128: 128 - 128 * 224/255 = 15.561, plus one half.
         narrow(scaled(UInt16(sample), by: 57569) &+ 4112)
     }
 }
 
-/// Luma 16...235 to 0...255, chroma 16...240 to 0...255, both rounded; what lies outside is cut off.
+/// Maps luma 16...235 to 0...255 and chroma 16...240 to 0...255, both rounded; samples outside are clamped.
 enum LimitedToFull: SampleMap {
     @inline(__always) static func luma(_ sample: UInt8) -> UInt8 {
         let above = UInt16(max(16, min(sample, 235)) &- 16)
@@ -77,19 +78,20 @@ enum LimitedToFull: SampleMap {
 
     @inline(__always) static func chroma(_ sample: UInt8) -> UInt8 {
         let above = UInt16(max(16, min(sample, 240)) &- 16)
-        // 255/224 = 1 + 0.13839 about 128, which is 127.5 above the lowest: a half to get there, a half to round.
+        // 255/224 = 1 + 0.13839 around 128, which is 127.5 above the lowest value: one half for that, one half to
+        // round.
         return narrow(above << 8 &+ scaled(above, by: 9070) &+ 255)
     }
 }
 
-/// `value * factor / 65536` with 8 bits behind the point, for values of 8 bits.
+/// `value * factor / 65536` with 8 fraction bits, for 8-bit values.
 @inline(__always) private func scaled(_ value: UInt16, by factor: UInt32) -> UInt16 {
     UInt16(truncatingIfNeeded: (UInt32(value << 8) &* factor) >> 16)
 }
 
 @inline(__always) private func narrow(_ value: UInt16) -> UInt8 { UInt8(truncatingIfNeeded: value >> 8) }
 
-/// Where the samples of one component lie: sample (x, y) is at `offset + y * stride + x * step`.
+/// The position of one component's samples: sample (x, y) is at `offset + y * stride + x * step`.
 private struct Site {
     var offset: Int
     var step: Int
@@ -99,7 +101,7 @@ private struct Site {
 extension FrameLayout {
     fileprivate var lumaSite: Site { Site(offset: luma.offset, step: luma.pixelStride, stride: planes[0].stride) }
 
-    /// Nil for gray.
+    /// The positions of U and V; nil for gray.
     fileprivate var chromaSites: (u: Site, v: Site)? {
         func site(_ plane: Int, _ shift: Int, _ step: Int) -> Site {
             Site(offset: planes[plane].offset + shift, step: step, stride: planes[plane].stride)
@@ -114,11 +116,11 @@ extension FrameLayout {
     }
 }
 
-/// A row is converted in pieces of so many pixels, so that what lies between two steps stays on the stack and in the
-/// nearest cache. Even, since packed formats have pairs.
+/// The pixels of a row that are converted at a time, so that intermediate results stay on the stack and in the nearest
+/// cache. Even, since packed formats have pairs.
 private let piece = 512
 
-/// One conversion under way. Chroma is brought to the target's density first, then each row is put together.
+/// One conversion. Chroma is first brought to the target's subsampling, then each row is assembled.
 @safe private struct Conversion {
     let source: UnsafePointer<UInt8>
     let from: FrameLayout
@@ -126,7 +128,7 @@ private let piece = 512
     let to: FrameLayout
 
     func run<Map: SampleMap>(_: Map.Type) {
-        // Rows of one piece: luma, U, V, and two more to work on chroma. Neutral, which is what gray stays.
+        // Five rows of one piece: luma, U, V, and two for chroma. Initially neutral chroma, which gray keeps.
         var memory = [2560 of UInt8](repeating: 128)
         var span = memory.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { scratch in
@@ -176,8 +178,8 @@ private let piece = 512
         }
     }
 
-    /// Gives one chroma component of a piece in the target's density and range.
-    /// - Parameter work: two rows for what lies between.
+    /// Converts one chroma component of a piece to the target's subsampling and range.
+    /// - Parameter work: scratch memory of two rows.
     private func chroma<Map: SampleMap>(
         _: Map.Type, _ site: Site, _ row: Int, _ x: Int, _ count: Int, _ out: UnsafeMutablePointer<UInt8>,
         _ work: UnsafeMutablePointer<UInt8>
@@ -207,7 +209,7 @@ private let piece = 512
         }
     }
 
-    /// Puts a row of packed pixels together.
+    /// Packs a row of separate components.
     private func pack(
         _ y: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>, _ count: Int,
         _ bytes: UnsafeMutablePointer<UInt8>
@@ -215,7 +217,7 @@ private let piece = 512
         let lumaFirst = to.format == .yuyv
         let luma = unsafe UnsafeRawPointer(y)
         let words = UnsafeMutableRawPointer(bytes)
-        // In whole words, which the compiler makes vectors of; x86-64 and ARM64 are both little-endian.
+        // Whole words, which the compiler vectorizes; x86-64 and ARM64 are both little-endian.
         if lumaFirst {
             for i in 0..<count / 2 {
                 let pair = unsafe UInt32(luma.loadUnaligned(fromByteOffset: 2 * i, as: UInt16.self))
@@ -230,7 +232,7 @@ private let piece = 512
             }
         }
         guard count & 1 == 1 else { return }
-        // A pair needs a second pixel: the last one again.
+        // A pair needs a second pixel: the last one is repeated.
         let (i, end) = (count / 2, 2 * count - 2)
         let last = unsafe (y[count - 1], u[i], v[i])
         let quad: [4 of UInt8] = lumaFirst ? [last.0, last.1, last.0, last.2] : [last.1, last.0, last.2, last.0]
@@ -238,7 +240,7 @@ private let piece = 512
     }
 }
 
-/// Samples close together: where they lie, or picked into `work`.
+/// Contiguous samples: in place if `step` is 1, else collected into `work`.
 @unsafe @inline(__always) private func gather(
     _ samples: UnsafePointer<UInt8>, _ step: Int, _ count: Int, _ work: UnsafeMutablePointer<UInt8>
 ) -> UnsafePointer<UInt8> {

@@ -1,22 +1,22 @@
-/// Where a frame's brightness bends sharply: the absolute Laplacian of the blurred luma, at half the frame's width and
-/// height. Its memory grows to the largest frame and is kept.
+/// A map of a frame's edges: the absolute Laplacian of the blurred luma, at half the frame's width and height. Its
+/// memory grows to the largest frame and is kept.
 public struct EdgeMap: ~Copyable {
     private var width = 0
     private var height = 0
     private var levels: [UInt8] = []
     private var spare: [UInt8] = []
 
-    /// Laplacians below this are noise and skin, samples.
+    /// Laplacians below this, in samples, are treated as noise and skin texture.
     private static let noise: Int16 = 5
-    /// So much above that is a full edge; a divisor of 255.
+    /// The Laplacian above the noise level that counts as a full edge; a divisor of 255.
     private static let full: Int16 = 15
-    /// The last row's last run is read as far beyond the picture's end.
+    /// Bytes beyond the end of the map that the last run of the last row reads.
     private static let beyond = runLength / 2
 
-    /// An empty one.
+    /// An empty map.
     public init() {}
 
-    /// Finds a frame's edges. Allocates nothing once it has seen a frame of that size.
+    /// Finds a frame's edges. Allocates nothing once it has processed a frame of that size.
     public mutating func find(_ frame: borrowing Frame) {
         let layout = frame.layout
         (width, height) = (layout.width / 2, layout.height / 2)
@@ -25,16 +25,16 @@ public struct EdgeMap: ~Copyable {
             levels = Array(repeating: 0, count: count + Self.beyond)
             spare = levels
         }
-        // Narrower frames have no room for a run and its neighbours.
+        // A narrower frame has no room for a run and its neighbours.
         guard width >= 18, height >= 3 else { return }
         halve(frame)
         Self.filter(levels, into: &spare, width, height) { a, b, c, d, e, f, g, h, i in
-            // The binomial filter, which is nearly a Gaussian with a deviation of 0.7.
+            // The 3 x 3 binomial filter, nearly a Gaussian with a standard deviation of 0.7.
             (a &+ c &+ g &+ i &+ (b &+ d &+ f &+ h) &* 2 &+ e &* 4 &+ 8) &>> 4
         }
         Self.filter(spare, into: &levels, width, height) { a, b, c, d, e, f, g, h, i in
             let bend = a &+ b &+ c &+ d &+ f &+ g &+ h &+ i &- e &* 8
-            // The absolute value by its sign bit: the library's own is a call, and slower.
+            // The absolute value by the sign bit: the library's own is a call, and slower.
             let sign = bend &>> 15
             let clear = (((bend ^ sign) &- sign) &>> 2) &- Self.noise
             return laneClamp(clear, .zero, SIMD8(repeating: Self.full)) &* (255 / Self.full)
@@ -54,7 +54,7 @@ public struct EdgeMap: ~Copyable {
                     let out = unsafe UnsafeMutableRawPointer(target + y * width)
                     var x = 0
                     while x < width {
-                        // The last run overlaps the one before.
+                        // The last run overlaps the previous one.
                         x = min(x, width - 8)
                         let upper = unsafe pairSums(row, 2 * x, format)
                         let lower = unsafe pairSums(row + stride, 2 * x, format)
@@ -70,8 +70,8 @@ public struct EdgeMap: ~Copyable {
 
     private typealias Lanes = SIMD8<Int16>
 
-    /// Each sample from itself and its eight neighbours, row by row from the top left; the outermost ones become as their neighbours
-    /// inside, so that the frame's own edge is none.
+    /// Applies a 3 x 3 filter; its arguments are the neighbourhood row by row from the top left. The outermost samples
+    /// are copied from their neighbours inside, so that the frame's own border is not an edge.
     @inline(__always)
     private static func filter(
         _ source: [UInt8], into target: inout [UInt8], _ width: Int, _ height: Int,
@@ -96,7 +96,7 @@ public struct EdgeMap: ~Copyable {
                         let (a, b, c) = (at(up &- 1), at(up), at(up &+ 1))
                         let (d, e, f) = (at(x &- 1), at(x), at(x &+ 1))
                         let (g, h, i) = (at(down &- 1), at(down), at(down &+ 1))
-                        // Even and odd bytes, each in a lane of 16 bits.
+                        // Even and odd bytes, each in 16-bit lanes.
                         let even = body(
                             a & 255, b & 255, c & 255, d & 255, e & 255, f & 255, g & 255, h & 255, i & 255)
                         let odd = body(
@@ -113,7 +113,7 @@ public struct EdgeMap: ~Copyable {
         }
     }
 
-    /// Draws the edges over a frame in one colour, screened: bright edges cover, faint ones lighten.
+    /// Draws the edges over a frame in one colour, with opacity by strength: strong edges cover, faint ones tint.
     /// - Parameter color: an opaque word of a `Sprite`, in the frame's range.
     public func screen(_ color: UInt32, opacity: Float, onto frame: inout Frame) {
         let layout = frame.layout
@@ -154,7 +154,7 @@ public struct EdgeMap: ~Copyable {
 @inline(__always)
 private func high(_ pairs: SIMD8<Int16>) -> SIMD8<Int16> { pairs &>> 8 & 255 }
 
-/// The sums of the luma of 8 pairs of neighbours.
+/// The sums of 8 pairs of neighbouring luma samples.
 @inline(__always)
 private func pairSums(_ row: UnsafeRawPointer, _ x: Int, _ format: PixelFormat) -> SIMD8<UInt16> {
     switch format {

@@ -1,30 +1,31 @@
 /// An ellipse with a soft edge.
 public struct SoftEllipse: Sendable {
-    /// Pixels.
+    /// The centre, pixels of the frame.
     public let center: Point
-    /// (xx, xy, yy): a place's squared distance, 1 on the ellipse, is xx x² + 2 xy x y + yy y² from the centre.
+    /// (xx, xy, yy): the squared distance of (x, y) from the centre, xx x² + 2 xy x y + yy y², which is 1 on the
+    /// ellipse.
     public let matrix: SIMD3<Float>
-    /// Up to this squared distance all is covered, and from the other on nothing.
+    /// The squared distances up to which the ellipse covers fully, and from which it covers nothing.
     public let (full, none): (Float, Float)
 
-    /// From its parts.
+    /// An ellipse by its parts.
     public init(center: Point, matrix: SIMD3<Float>, full: Float, none: Float) {
         (self.center, self.matrix, self.full, self.none) = (center, matrix, full, none)
     }
 }
 
-/// How strongly a face's own light and shade show in art that is laid over it.
+/// The strength with which a face's own light and shade show in art laid over it.
 public struct FaceShading: Sendable {
     /// The face's mean luma, samples.
     public var mean: Float
     /// The luma of black, samples.
     public var black: Float
-    /// What is darker or brighter than these parts of the mean counts as they do.
+    /// The darkest and brightest luma that count, as factors of the mean; luma is clamped to them.
     public var (darkest, brightest): (Float, Float)
-    /// 0...1.5: how much of what is darker than the mean shows, and of what is brighter.
+    /// 0...1.5: the share of darkening below the mean that is transferred, and of brightening above it.
     public var (shade, shine): (Float, Float)
 
-    /// From its parts.
+    /// A shading by its parts.
     public init(mean: Float, black: Float, darkest: Float, brightest: Float, shade: Float, shine: Float) {
         (self.mean, self.black) = (mean, black)
         (self.darkest, self.brightest, self.shade, self.shine) = (darkest, brightest, shade, shine)
@@ -32,10 +33,11 @@ public struct FaceShading: Sendable {
 }
 
 extension LayerBuffer {
-    /// Multiplies the light of what was drawn by a face's, taken relative to its mean. Allocates nothing.
+    /// Multiplies the luma of the drawn art by the face's luma relative to its mean. Allocates nothing.
     /// - Parameters:
+    ///   - relief: the strength and limits of the transfer.
     ///   - face: the frame's own pixels; beyond them nothing changes.
-    ///   - place: where the face is.
+    ///   - place: the face's position.
     public mutating func transferShading(
         _ relief: FaceShading, by face: borrowing LayerBuffer, within place: SoftEllipse
     ) {
@@ -59,7 +61,7 @@ extension LayerBuffer {
     }
 }
 
-/// - Parameter start: of the first pixel from the ellipse's centre.
+/// - Parameter start: the first pixel's offset from the ellipse's centre.
 @unsafe private func transferShadingRow(
     _ relief: FaceShading, _ face: UnsafePointer<UInt32>, _ art: UnsafeMutablePointer<UInt32>, _ count: Int,
     _ place: SoftEllipse, _ start: Point
@@ -70,7 +72,7 @@ extension LayerBuffer {
     let perLuma = 1 / max(8, relief.mean - relief.black)
     let (low, high) = (relief.darkest - 1, relief.brightest - 1)
     let perAlpha = relief.black / 255
-    // Without a branch, so that the compiler makes vectors of it.
+    // Branch-free, so that the compiler vectorizes it.
     for i in 0..<count {
         let x = start.x + Float(Int32(truncatingIfNeeded: i))
         let square = (across * x + slope) * x + down
@@ -80,11 +82,11 @@ extension LayerBuffer {
         let luma = unsafe Float(Int32(truncatingIfNeeded: face[i] & 255))
         let light = max(low, min(high, (luma - relief.black) * perLuma - 1))
         let change = (min(light, 0) * relief.shade + max(light, 0) * relief.shine) * cover
-        // What alpha has taken of black is no light.
+        // The part of the luma that is alpha's share of the black level is not light.
         let own = Float(Int32(truncatingIfNeeded: word & 255))
         let floor = Float(Int32(truncatingIfNeeded: word >> 24)) * perAlpha
         let lit = max(0, min(255, own + (own - floor) * change))
-        // Adding 2^23 leaves the nearest whole number in the lowest bits.
+        // Adding 2^23 leaves the nearest integer in the lowest bits.
         unsafe art[i] = word & 0xffff_ff00 | (lit + 8_388_608).bitPattern & 255
     }
 }

@@ -1,30 +1,31 @@
-/// A picture as large as the frames that it is laid over, pixel upon pixel: premultiplied YUVA words as in a `Sprite`.
+/// An overlay of the frame's size, drawn without scaling: premultiplied YUVA words as in a `Sprite`.
 public struct FrameOverlay: Sendable {
-    /// Pixels.
+    /// The width in pixels.
     public let width: Int
-    /// Pixels.
+    /// The height in pixels.
     public let height: Int
-    /// Neighbouring runs of a pair of rows that are alike: a pair, since rows may share chroma.
+    /// A stretch of adjacent runs of the same kind in a pair of rows; a pair, since rows may share chroma.
     private struct Stretch {
-        /// Columns, whole runs; the picture may end before.
+        /// The columns, in whole runs; the last run may extend beyond the overlay.
         let begin: Int
         var end: Int
-        /// What all of it is, opaque, in the upper and in the lower row; nil where it differs.
+        /// The opaque colour of the whole stretch in the upper and the lower row; nil if it is not uniform.
         let colors: SIMD2<UInt32>?
-        /// Of its art in `words`: run by run, of the upper row and then of the lower one.
+        /// The index of its art in `words`: run by run, the upper row's and then the lower one's.
         let first: Int
     }
 
-    /// What is neither transparent nor of one colour, in the order in which it is laid: to read it is nearly all that a
-    /// sheet costs, and short pieces far from each other take the longest.
+    /// The pixels that are neither transparent nor of one opaque colour, in drawing order. Reading them is nearly the
+    /// whole cost of an overlay, and short pieces far apart are the slowest.
     private let words: [UInt32]
     private let stretches: [Stretch]
-    /// Of each pair of rows, its first stretch, and at the end how many there are.
+    /// The index of each pair of rows' first stretch, and at the end the number of stretches.
     private let firsts: [Int]
 
-    /// How a sheet changes what it is laid over.
+    /// The blend mode of an overlay.
     public enum Mode: Sendable { case over, multiply, screen }
 
+    /// Creates an overlay from pixels.
     /// - Parameter pixels: `width * height` of them.
     public init(width: Int, height: Int, pixels: [UInt32]) {
         precondition(width > 0 && height > 0 && pixels.count == width * height, "a sheet's pixels are all there")
@@ -57,10 +58,10 @@ public struct FrameOverlay: Sendable {
         (self.stretches, self.firsts) = (stretches, firsts)
     }
 
-    /// Lays the sheet over a frame's top left corner. Allocates nothing.
+    /// Draws the overlay over a frame, aligned at the top left corner. Allocates nothing.
     /// - Parameters:
     ///   - opacity: 0...1, multiplies the art's own alpha.
-    ///   - way: over as art; multiply and screen as light, for which the sheet must be opaque all over.
+    ///   - way: the blend mode; multiply and screen require an overlay that is opaque everywhere.
     public func draw(onto frame: inout Frame, opacity: Float, _ way: Mode = .over) {
         guard opacity > 0 else { return }
         let layout = frame.layout
@@ -118,7 +119,7 @@ public struct FrameOverlay: Sendable {
     }
 }
 
-/// Fills whole runs with one opaque colour, without a look at what is there.
+/// Fills whole runs with one opaque colour, without reading what is there.
 private struct ColorFiller {
     private var patterns: [3 of PlanePattern]
     private let count: Int
@@ -129,9 +130,10 @@ private struct ColorFiller {
         for i in 1..<count { patterns[i] = PlanePattern(layout, plane: i) }
     }
 
+    /// Fills one or two rows of pixels.
     /// - Parameters:
-    ///   - columns: whole runs that lie in the frame.
-    ///   - lower: of the next row, where it shares chroma with this one.
+    ///   - columns: whole runs inside the frame.
+    ///   - lower: the colour of the next row, if it shares chroma with this one.
     func fill(
         _ columns: Range<Int>, row: Int, _ color: UInt32, _ lower: UInt32?, onto base: UnsafeMutablePointer<UInt8>
     ) {
@@ -139,7 +141,7 @@ private struct ColorFiller {
             let pattern = patterns[i]
             let bytes = pattern.bytes(columns.lowerBound, columns.upperBound)
             let start = unsafe base + pattern.plane.offset + (row >> pattern.rowShift) * pattern.plane.stride
-            // Shared chroma is the mean of both rows'.
+            // Shared chroma is the mean of both rows.
             let (first, second) = pattern.rowShift == 1 ? (color, lower ?? color) : (color, color)
             unsafe Self.fill(start, bytes, pattern, first, second)
             if let lower, pattern.rowShift == 0 {
@@ -158,7 +160,7 @@ private struct ColorFiller {
             let sample = ((first >> shift & 255) + (second >> shift & 255)) / 2
             word |= UInt64(sample) << UInt64(8 * i)
         }
-        // A run has 8, 16 or 32 bytes.
+        // A run is 8, 16 or 32 bytes.
         for at in stride(from: bytes.lowerBound, to: bytes.upperBound, by: 8) {
             unsafe UnsafeMutableRawPointer(row + at).storeBytes(of: word, as: UInt64.self)
         }
@@ -167,10 +169,10 @@ private struct ColorFiller {
 
 private func isBare(_ run: Run) -> Bool { (run .== Run()) == SIMDMask(repeating: true) }
 
-/// What is there, lit by opaque art: words to be laid over it.
+/// The frame's pixels blended with opaque art, as opaque words.
 ///
-/// Multiplied, a colour's luma is the product of both, its chroma each one's times the other's luma (that of chroma with
-/// chroma is left out). Screened is the same of what lacks to white, where chroma changes sign twice.
+/// Multiply: the luma is the product of both lumas; each chroma is multiplied by the other's luma (the product of both
+/// chromas is ignored). Screen: the same with inverted levels, where the sign of chroma changes twice.
 private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ black: UInt16) -> Run {
     let span: UInt16 = black == 0 ? 255 : 219
     let levels = (lowest: SIMD16(repeating: black), highest: SIMD16(repeating: black + span))
@@ -185,12 +187,12 @@ private func lit(_ art: Run, _ under: Run, _ way: FrameOverlay.Mode, _ black: UI
         SIMD16<Int16>(truncatingIfNeeded: run &>> shift & 255) &- 128
     }
     let (a, b) = (level(art), level(under))
-    // Divided by the span: by 256 first, then with what that takes too much given back.
+    // Division by the span: first by 256, then a correction is added.
     let part = (a &* b &+ 128) &>> 8
     let rest = (65_536 + UInt32(span) / 2) / UInt32(span) - 256
     let product = laneMin(part &+ (part &* UInt16(rest) &+ 128) &>> 8, SIMD16(repeating: span))
     let luma = black &+ (way == .screen ? span &- product : product)
-    // 7 bits of each level keep the sums within 16 bits.
+    // Levels of 7 bits keep the sums within 16 bits.
     let (sa, sb) = (SIMD16<Int16>(truncatingIfNeeded: a &>> 1), SIMD16<Int16>(truncatingIfNeeded: b &>> 1))
     @inline(__always)
     func mixed(_ shift: UInt32) -> Run {

@@ -1,16 +1,17 @@
-/// Two grey levels between which most samples of a picture lie.
+/// The range of grey levels that contains most samples of a picture.
 public struct GrayRange: Equatable, Sendable {
-    /// 0 to 255.
+    /// The lower level, 0 to 255.
     public var low: Int
+    /// The upper level, 0 to 255.
     public var high: Int
 
-    /// Of every second sample of every second row of a rectangle, which show what all show at a quarter of the cost.
-    /// Allocates nothing.
+    /// Measures the range in a rectangle from every second sample of every second row, which represent all samples at a
+    /// quarter of the cost. Allocates nothing.
     /// - Parameters:
-    ///   - samples: of the picture, row by row.
+    ///   - samples: the picture, row by row.
     ///   - rowStride: samples from one row to the next.
-    ///   - rect: lies inside the picture; is not empty.
-    ///   - share: of the samples are left out below the range, and as many above it: 0 to 0.5.
+    ///   - rect: a rectangle inside the picture, not empty.
+    ///   - share: the share of samples below the range, and of those above it: 0 to 0.5.
     public init(of samples: Span<UInt8>, rowStride: Int, in rect: PixelRect, leaving share: Float) {
         let (columns, rows) = ((rect.width + 1) / 2, (rect.height + 1) / 2)
         precondition(
@@ -39,17 +40,17 @@ public struct GrayRange: Equatable, Sendable {
         }
     }
 
-    /// Not below 1.
+    /// The width of the range, at least 1.
     public var span: Float { Float(max(1, high - low)) }
-    /// Halfway between both.
+    /// The middle of the range.
     public var middle: Int { (low + high) / 2 }
 }
 
-/// Gives a picture more contrast, or less: each sample becomes `gain` times as far from one grey level, and that level
-/// another one. What leaves 0 to 255 is cut off. Allocates nothing.
+/// Adjusts a picture's contrast: multiplies each sample's difference from a grey level by `gain`, and moves that level
+/// to `shown`. Results are clamped to 0...255. Allocates nothing.
 /// - Parameters:
-///   - samples: of the picture.
-///   - count: the first so many are changed.
+///   - samples: the picture, changed in place.
+///   - count: the number of samples that are changed, from the first one on.
 ///   - gain: 0 to 256.
 ///   - level: the grey level that becomes `shown`.
 ///   - shown: 0 to 255.
@@ -57,7 +58,7 @@ public func adjustLevels(_ samples: inout MutableSpan<UInt8>, count: Int, gain: 
     precondition(count >= 0 && count <= samples.count, "the picture has all samples")
     precondition(gain >= 0 && gain <= 256 && 0...255 ~= level && 0...255 ~= shown, "grey levels, and a gain")
     let factor = Int32((gain * 256).rounded())
-    // Half a step more rounds to the nearest.
+    // Half a step more, to round to the nearest.
     let offset = Int32(shown) << 8 - Int32(level) * factor + 128
     for i in 0..<count {
         let value = unsafe (Int32(samples[unchecked: i]) &* factor &+ offset) >> 8

@@ -1,4 +1,5 @@
-/// Makes a planar picture half as wide and high, rounded up: each sample is the mean of four. Allocates nothing.
+/// Scales a planar picture to half its width and height, rounded up: each sample is the mean of four. Allocates
+/// nothing.
 /// - Precondition: both are I420 of one range, and the frame is half as large.
 public func halve(_ source: borrowing Frame, into frame: inout Frame) {
     let (from, to) = (source.layout, frame.layout)
@@ -14,7 +15,7 @@ public func halve(_ source: borrowing Frame, into frame: inout Frame) {
             let bottom = input.extracting(second..<second + a.rowBytes)
             let start = b.offset + row * b.stride
             for x in 0..<a.rowBytes / 2 {
-                // Within the rows that were cut out above.
+                // Unchecked: 2 x + 1 is within the rows extracted above.
                 let left = unsafe UInt16(top[unchecked: 2 * x]) + UInt16(bottom[unchecked: 2 * x])
                 let right = unsafe UInt16(top[unchecked: 2 * x + 1]) + UInt16(bottom[unchecked: 2 * x + 1])
                 output[start + x] = UInt8(truncatingIfNeeded: (left + right + 2) >> 2)
@@ -27,8 +28,8 @@ public func halve(_ source: borrowing Frame, into frame: inout Frame) {
     }
 }
 
-/// The same from a packed picture, without what would lie between: luma is the mean of four, chroma of the four that are
-/// nearest to its place. Allocates nothing.
+/// Scales a packed picture to an I420 frame of half its width and height in one pass. Luma is the mean of four samples,
+/// chroma the mean of the four nearest to its position. Allocates nothing.
 /// - Precondition: the picture is YUYV or UYVY, the frame I420 of the same range and half as large, rounded up.
 public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     let (from, to) = (view.layout, frame.layout)
@@ -38,7 +39,7 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     let plane = from.planes[0]
     let isLumaFirst = from.format == .yuyv
     var target = frame.mutableBytes
-    // The one check of the whole: all that follows stays within the layouts' own bytes.
+    // The only bounds check: everything below stays within the bytes of the layouts.
     precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
     unsafe view.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
@@ -48,7 +49,7 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
                 let top = unsafe first + 2 * y * plane.stride
                 let bottom = unsafe first + min(2 * y + 1, from.height - 1) * plane.stride
                 let out = unsafe target + to.planes[0].offset + y * to.planes[0].stride
-                // Apart, so that the shift is a constant of the loop.
+                // Separate calls, so that the shift is a constant in each loop.
                 if isLumaFirst {
                     unsafe halveLuma(top, bottom, from.width, dropping: 0, into: out)
                 } else {
@@ -71,14 +72,14 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     }
 }
 
-// Both work on whole words, of which vectors are made; x86-64 and ARM64 are both little-endian. Of a pair of pixels, a
-// word of 32 bits, every other byte is wanted: those that are left where 0 or 8 bits are dropped.
+// Both functions work on whole words, which the compiler vectorizes; x86-64 and ARM64 are both little-endian. A pair of
+// pixels is a 32-bit word, of which every other byte is needed: a shift by 0 or 8 bits and a mask select them.
 
 @unsafe @inline(__always) private func pair(_ row: UnsafeRawPointer, _ x: Int, dropping bits: UInt32) -> UInt32 {
     unsafe row.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self) &>> bits & 0x00ff_00ff
 }
 
-/// - Parameter width: of the rows, pixels.
+/// - Parameter width: the width of the rows, pixels.
 @unsafe @inline(__always) private func halveLuma(
     _ top: UnsafePointer<UInt8>, _ bottom: UnsafePointer<UInt8>, _ width: Int, dropping bits: UInt32,
     into out: UnsafeMutablePointer<UInt8>
@@ -93,7 +94,7 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
         truncatingIfNeeded: (pair(top, x, dropping: bits) &+ pair(bottom, x, dropping: bits) &+ 1) >> 1)
 }
 
-/// - Parameter columns: of the luma that comes with it; a sample of chroma for two.
+/// - Parameter columns: the width of the halved luma; two columns share a chroma sample.
 @unsafe @inline(__always) private func halveChroma(
     _ top: UnsafePointer<UInt8>, _ bottom: UnsafePointer<UInt8>, _ columns: Int, dropping bits: UInt32,
     into u: UnsafeMutablePointer<UInt8>, _ v: UnsafeMutablePointer<UInt8>
@@ -101,7 +102,7 @@ public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     let (top, bottom) = unsafe (UnsafeRawPointer(top), UnsafeRawPointer(bottom))
     let (u, v) = (UnsafeMutableRawPointer(u), UnsafeMutableRawPointer(v))
     var x = 0
-    // Eight samples of each from 64 bytes of both rows.
+    // Eight samples each of U and V from 64 bytes of both rows.
     let (shift, mask) = (SIMD8<UInt64>(repeating: UInt64(bits)), SIMD8<UInt64>(repeating: 0x00ff_00ff_00ff_00ff))
     while x + 8 <= columns / 2 {
         let above = unsafe top.loadUnaligned(fromByteOffset: 8 * x, as: SIMD8<UInt64>.self) &>> shift & mask

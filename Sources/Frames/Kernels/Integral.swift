@@ -1,32 +1,32 @@
-/// The integral pictures of one level of a picture's pyramid: what a cascade's features are summed from.
+/// The integral images of one level of an image pyramid, from which the features of a cascade are summed.
 ///
-/// Sized once, refilled for every level; filling allocates nothing. Entry (x, y) of the sum is the sum of all samples
-/// left of column x and above row y, so each plane is one column and one row larger than the level. The tilted sum's
-/// entry (x, y) covers the samples of the triangle whose lower corner is the sample (x - 1, y - 1) and whose sides
-/// rise at 45 degrees (Lienhart and Maydt, 2002). All sums wrap at 32 bits, and differences of them do not care.
+/// Memory is allocated once and refilled for every level. Entry (x, y) of the sum is the sum of all samples left of
+/// column x and above row y, so each plane is one column and one row larger than the level. Entry (x, y) of the tilted
+/// sum covers the triangle whose lowest corner is the sample (x - 1, y - 1) and whose sides rise at 45 degrees
+/// (Lienhart and Maydt, 2002). All sums wrap at 32 bits; differences of them are still correct.
 @safe package struct Integral: ~Copyable {
-    /// Which planes a cascade reads.
+    /// The planes that a cascade needs.
     package enum Planes: Int, Sendable {
-        /// LBP: the sum alone.
+        /// LBP: the sum only.
         case sum = 1
         /// Haar: the sum, and the squares for the contrast of a window.
         case squares = 2
-        /// Haar with features turned by 45 degrees: the tilted sum too.
+        /// Haar with features rotated by 45 degrees: the tilted sum too.
         case tilted = 3
     }
 
     package let planes: Planes
-    /// The largest level, in samples.
+    /// The size of the largest level, in samples.
     package let maxWidth: Int
     package let maxHeight: Int
-    /// Entries from one row to the next, the same for every level, so that a cascade's offsets are made once.
+    /// Entries from one row to the next, the same for every level, so that a cascade's offsets are computed once.
     package let stride: Int
     /// Entries from one plane to the next.
     package let planeSize: Int
-    /// Where a row's odd columns begin: behind its even ones, so that every second window of a row, too, is read with
-    /// its neighbours. 0: columns lie in their order.
+    /// The offset of a row's odd columns, which are stored after its even ones, so that every second window of a row
+    /// can be loaded with its neighbours too. 0: columns are in their natural order.
     package let odd: Int
-    /// The level that was filled last, in samples.
+    /// The size of the level that was filled last, in samples.
     package private(set) var width = 0
     package private(set) var height = 0
 
@@ -35,10 +35,10 @@
     private let columns: UnsafeMutablePointer<Column>
     private let pixels: UnsafeMutablePointer<UInt8>
 
-    /// Groups of windows are read together, so some entries behind the last one are read and not used.
+    /// Groups of windows are loaded together, so some entries beyond the last one are read and ignored.
     private static let overrun = 64
 
-    /// Where a level's column or row lies in its picture: two samples and the second's weight of 256.
+    /// The position of a level's column or row in its picture: two samples, and the second one's weight in 256ths.
     private struct Column {
         var left: Int32
         var right: Int32
@@ -54,10 +54,12 @@
         }
     }
 
+    /// Allocates memory for the largest level.
     /// - Parameters:
-    ///   - maxWidth: the widest level, samples, at least 1.
-    ///   - maxHeight: the highest level, samples, at least 1.
-    ///   - isSplit: whether rows hold their even columns first, for windows that begin at even columns alone.
+    ///   - maxWidth: the largest width of a level, samples, at least 1.
+    ///   - maxHeight: the largest height of a level, samples, at least 1.
+    ///   - isSplit: whether rows store their even columns first, for cascades that only evaluate windows at even
+    ///     columns.
     package init(maxWidth: Int, maxHeight: Int, planes: Planes, isSplit: Bool = false) {
         precondition(!isSplit || planes != .tilted, "tilted sums are not split")
         precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
@@ -83,12 +85,11 @@
         unsafe pixels.deallocate()
     }
 
-    /// Fills the sums from a part of a picture that is scaled to a level of `levelWidth` x `levelHeight` samples.
+    /// Fills the integrals from part of a picture that is scaled to a level of `levelWidth` x `levelHeight` samples.
     ///
-    /// Scaled bilinearly in fixed point with weights of 256 steps, to the last bit as OpenCV's cascades scale
-    /// (INTER_LINEAR_EXACT).
+    /// Scales bilinearly in fixed point with weights in 256ths, bit-exact with OpenCV's cascades (INTER_LINEAR_EXACT).
     /// - Parameter part: the part of the level to fill, in level samples; it becomes the whole of this integral.
-    /// - Returns: false where the part is empty, leaves the level or is larger than this integral can hold.
+    /// - Returns: false if the part is empty, exceeds the level or is larger than this integral can hold.
     package mutating func fill(
         from picture: borrowing LumaView, levelWidth: Int, levelHeight: Int, part: PixelRect
     ) -> Bool {
@@ -103,7 +104,7 @@
         let (rowStride, pixelStride) = (picture.rowStride, picture.pixelStride)
         unsafe picture.samples.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return }
-            // Which of the picture's rows the two scratch rows hold.
+            // The rows of the picture that are in the two scratch rows.
             var held = (top: -1, bottom: -1)
             for y in 0..<part.height {
                 let now = unsafe pixels + (y & 1) * maxWidth
@@ -113,7 +114,7 @@
                 } else {
                     let place = Column(part.y + y, scale: scaleY, limit: picture.height)
                     let (top, bottom) = (Int(place.left), Int(place.right))
-                    // A row that was the lower one is the upper one further down: scratch rows are kept by parity.
+                    // The lower row becomes the upper one further down: a row keeps its scratch row by its parity.
                     if held.top != top && held.bottom != top {
                         unsafe spread(base + top * rowStride, pixelStride, into: slot(top))
                     }
@@ -129,19 +130,19 @@
         return true
     }
 
-    /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside what was filled.
+    /// One entry of a plane (0: sums, 1: squares, 2: tilted); nil outside the filled part.
     package func entry(plane: Int, x: Int, y: Int) -> Int? {
         guard plane >= 0, plane < planes.rawValue, x >= 0, y >= 0, x <= width, y <= height else { return nil }
         return unsafe Int(entries[plane * planeSize + y * stride + place(x)])
     }
 
-    /// Where a column lies in its row.
+    /// The index of a column in its row.
     @inline(__always)
     private func place(_ x: Int) -> Int { odd == 0 ? x : x >> 1 + (x & 1) * odd }
 
     private func slot(_ row: Int) -> UnsafeMutablePointer<UInt16> { unsafe rows + (row & 1) * maxWidth }
 
-    /// The first row and column of every plane are empty sums; a level of another width leaves others' there.
+    /// Clears the first row and column of every plane, the empty sums; a level of another width overwrites them.
     private func clearEdges() {
         for plane in 0..<planes.rawValue {
             let first = unsafe entries + plane * planeSize
@@ -155,7 +156,7 @@
         for x in 0..<part.width { unsafe columns[x] = Column(part.x + x, scale: scale, limit: pictureWidth) }
     }
 
-    /// One row of the picture, scaled across, in 256 steps a level of brightness.
+    /// Scales one row of the picture horizontally; the results are 256 times the brightness.
     private func spread(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
         for x in 0..<width {
             let column = unsafe columns[x]
@@ -175,7 +176,7 @@
         }
     }
 
-    /// Adds a row whose even columns come first.
+    /// Adds a row to an integral whose even columns are stored first.
     private func addSplit(row y: Int, _ now: UnsafeMutablePointer<UInt8>) {
         let even = unsafe entries + (y + 1) * stride
         let odd = unsafe even + self.odd
@@ -188,7 +189,7 @@
             unsafe place[0] = place[above] &+ sum
             if hasSquares { unsafe place[planeSize] = place[planeSize &+ above] &+ square }
         }
-        // A sample's column is one more than its own: the first is an empty sum.
+        // A sample's column is one higher than its index: the first column is the empty sum.
         for pair in 0..<width / 2 {
             unsafe setEntry(2 &* pair, at: odd + pair)
             unsafe setEntry(2 &* pair &+ 1, at: even + pair + 1)
@@ -219,8 +220,8 @@
         if planes == .tilted { unsafe tilt(row: y, now, above: above) }
     }
 
-    /// T(x, y) = T(x-1, y-1) + T(x+1, y-1) - T(x, y-2) + I(x-1, y-1) + I(x-1, y-2), and at the picture's two edges
-    /// what the definition leaves of it.
+    /// Adds a row to the tilted sum: T(x, y) = T(x-1, y-1) + T(x+1, y-1) - T(x, y-2) + I(x-1, y-1) + I(x-1, y-2),
+    /// reduced accordingly at the left and right edges.
     private func tilt(row y: Int, _ now: UnsafeMutablePointer<UInt8>, above: UnsafeMutablePointer<UInt8>) {
         let out = unsafe entries + 2 * planeSize + (y + 1) * stride
         let upper = unsafe out - stride

@@ -1,5 +1,5 @@
-/// The lesser of each two lanes. One instruction, wherever it stands: the library's own pointwise functions are calls in
-/// larger functions, and cost more than all that is round them.
+/// The lane-wise minimum. Compiles to one instruction everywhere: in larger functions the library's own pointwise
+/// functions are calls, and cost more than everything around them.
 @inline(__always)
 func laneMin<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     var lanes = V()
@@ -7,7 +7,7 @@ func laneMin<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     return lanes
 }
 
-/// The greater of each two lanes, likewise.
+/// The lane-wise maximum, compiled to one instruction like `laneMin`.
 @inline(__always)
 func laneMax<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     var lanes = V()
@@ -15,7 +15,7 @@ func laneMax<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
     return lanes
 }
 
-/// Each lane no less than one bound and no more than the other.
+/// Clamps each lane between two bounds.
 @inline(__always)
 func laneClamp<V: SIMD>(_ a: V, _ low: V, _ high: V) -> V where V.Scalar: Comparable { laneMin(laneMax(a, low), high) }
 

@@ -1,28 +1,29 @@
-/// A piece of a frame's size that layers are drawn on before it is laid over the frame pixel by pixel: premultiplied
-/// YUVA words as in a `Sprite`, in the range of the frame. Its memory grows to the largest piece and is kept.
+/// A buffer for a region of a frame, in which layers are drawn before it is composited over the frame: premultiplied
+/// YUVA words as in a `Sprite`, in the range of the frame. Its memory grows to the largest region and is kept.
 public struct LayerBuffer: ~Copyable {
-    /// Where it lies in the frame, pixels; `x` and `y` are even, since chroma is shared between neighbours.
+    /// The region of the frame, pixels; `x` and `y` are even, since neighbouring pixels share chroma.
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
     private var words: [UInt32] = []
     private var isNearArt: [Bool] = []
 
-    /// An empty tile.
+    /// An empty buffer.
     public init() {}
 
-    /// Words from one row to the next: whole runs, so that a row's end needs no care.
+    /// Words from one row to the next: a whole number of runs, so that the end of a row needs no special case.
     public var stride: Int { (region.width + runLength - 1) / runLength * runLength }
 
-    /// Makes it a transparent piece of a picture.
+    /// Starts a transparent region of a picture.
     /// - Parameters:
-    ///   - region: pixels; what lies outside of the picture is cut off, and odd edges are widened to even ones.
-    ///   - layout: the picture's.
-    ///   - margin: pixels by which it may reach beyond the picture, even; `compositeLayer` wants none.
-    /// - Returns: false where nothing of it lies in the picture.
+    ///   - region: pixels; it is clipped to the picture, and odd left and top edges move outwards to even ones.
+    ///   - layout: the picture's layout.
+    ///   - margin: pixels by which the region may extend beyond the picture, even; must be 0 for `compositeLayer`
+    ///     without a map.
+    /// - Returns: false if the region is outside the picture.
     public mutating func begin(_ region: PixelRect, in layout: FrameLayout, margin: Int = 0) -> Bool {
         begin(region, width: layout.width, height: layout.height, margin: margin)
     }
 
-    /// The same in a picture of that size.
+    /// Starts a transparent region of a picture of the given size; see above.
     public mutating func begin(_ region: PixelRect, width: Int, height: Int, margin: Int = 0) -> Bool {
         let moved = PixelRect(x: region.x + margin, y: region.y + margin, width: region.width, height: region.height)
         var piece = moved.evenPiece(width: width + 2 * margin, height: height + 2 * margin)
@@ -31,40 +32,40 @@ public struct LayerBuffer: ~Copyable {
         self.region = piece
         guard !piece.isEmpty else { return false }
         let count = stride * piece.height
-        // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+        // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
         if words.count < count { words = Array(repeating: 0, count: count + count / 4) }
         var span = words.mutableSpan
         unsafe span.withUnsafeMutableBufferPointer { unsafe $0.extracting(0..<count).update(repeating: 0) }
         return true
     }
 
-    /// Row by row, `stride` words each: those of `region` from its top left on.
+    /// The words for writing, row by row, `stride` words each, from the top left of `region` on.
     public var pixels: MutableSpan<UInt32> {
         @_lifetime(&self) mutating get { words.mutableSpan }
     }
 
-    /// The same to read.
+    /// The words for reading, in the order of `pixels`.
     public var readPixels: Span<UInt32> {
         @_lifetime(borrow self) get { words.span }
     }
 
-    /// Says where art lies, for `compositeLayer` with a map; called when all is drawn.
+    /// Marks the blocks that contain art, for `compositeLayer` with a map; called after drawing.
     public mutating func markArt() {
-        // Taken out meanwhile: a span of the words keeps all else from being changed.
+        // Taken out meanwhile: while a span of the words exists, nothing else can be modified.
         var isNear: [Bool] = []
         swap(&isNear, &isNearArt)
         ArtBlocks.moved.mark(words.span, width: region.width, height: region.height, stride: stride, into: &isNear)
         isNearArt = isNear
     }
 
-    /// Blocks that hold art or are next to one that does.
+    /// For each block, whether it or a neighbour contains art.
     var nearArt: Span<Bool> {
         @_lifetime(borrow self) get { isNearArt.span }
     }
 }
 
-/// Lays a tile over the frame where it belongs. Allocates nothing.
-/// - Parameter paint: how it is laid.
+/// Composites a layer over its region of the frame. Allocates nothing.
+/// - Parameter paint: blend mode, opacity and light.
 public func compositeLayer(_ layer: borrowing LayerBuffer, _ paint: Paint, onto frame: inout Frame) {
     let (region, layout) = (layer.region, frame.layout)
     guard !region.isEmpty, paint.opacity > 0 else { return }

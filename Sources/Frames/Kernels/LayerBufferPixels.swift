@@ -1,6 +1,6 @@
 extension LayerBuffer {
-    /// Takes the frame's own pixels, opaque; chroma is each sample's for all pixels that share it.
-    /// - Returns: false where nothing of the region lies in the frame.
+    /// Copies the frame's own pixels into the buffer, opaque; shared chroma is repeated for each pixel.
+    /// - Returns: false if the region is outside the frame.
     public mutating func copyPixels(_ region: PixelRect, of frame: borrowing Frame) -> Bool {
         guard begin(region, in: frame.layout) else { return false }
         let (piece, layout, rowWords) = (self.region, frame.layout, stride)
@@ -23,8 +23,8 @@ extension LayerBuffer {
         return true
     }
 
-    /// Puts a stamp's picture into the tile, bilinearly; the tile is transparent where it goes.
-    /// - Parameter map: from the stamp's pixels to the frame's; one that folds the plane or is not finite puts nothing.
+    /// Draws a sprite into the buffer, bilinearly. The pixels there are replaced, not blended.
+    /// - Parameter map: from the sprite's pixels to the frame's; nothing is drawn if it is singular or not finite.
     public mutating func draw(_ sprite: borrowing Sprite, by map: Affine) {
         sprite.withArt { art in
             art.prefetch()
@@ -32,8 +32,8 @@ extension LayerBuffer {
         }
     }
 
-    /// Puts another tile's picture into this one, likewise.
-    /// - Parameter map: from the frame's pixels that the other one shows to those where they shall lie.
+    /// Draws another buffer into this one, bilinearly. The pixels there are replaced, not blended.
+    /// - Parameter map: from the frame's pixels of the other buffer to those where they are drawn.
     public mutating func draw(_ other: borrowing LayerBuffer, by map: Affine) {
         let piece = other.region
         guard !piece.isEmpty else { return }
@@ -67,7 +67,7 @@ extension LayerBuffer {
     }
 }
 
-/// A word's four channels, each in 16 bits, so that all are weighted at once.
+/// A word's four channels, each in 16 bits of a 64-bit number, so that all are weighted at once.
 enum Channels {
     private static let mask: UInt64 = 0x00ff_00ff_00ff_00ff
     private static let half: UInt64 = 0x0080_0080_0080_0080
@@ -79,7 +79,7 @@ enum Channels {
         return (two | two &<< 8) & mask
     }
 
-    /// The first for a weight of 0, nearly the second for 255.
+    /// Interpolates: the first for a weight of 0, nearly the second for 255.
     @inline(__always)
     static func mix(_ a: UInt64, _ b: UInt64, _ weight: UInt64) -> UInt64 {
         (a &* (256 &- weight) &+ b &* weight &+ half) &>> 8 & mask
@@ -92,7 +92,7 @@ enum Channels {
     }
 }
 
-/// One row of a frame, to be read as opaque words.
+/// One row of a frame, read as opaque words.
 @safe struct PixelRow {
     private let layout: FrameLayout
     private let luma: UnsafeRawPointer
@@ -122,7 +122,7 @@ enum Channels {
         }
     }
 
-    /// Pixels from `x` on, which is even; those beyond `count` are transparent.
+    /// The pixels from `x` on, which is even; those beyond `count` are transparent.
     @inline(__always)
     func run(at x: Int, count: Int) -> Run {
         guard count == runLength else { return end(at: x, count: count) }

@@ -1,17 +1,18 @@
-/// Takes a tile's art away where what lies under it is dark, on one side of a line: where hair falls over the forehead.
-/// Allocates nothing.
+/// Removes a layer's art over dark pixels of the frame (a luma key), on one side of a line: where hair falls over the
+/// forehead. Allocates nothing.
 /// - Parameters:
-///   - dark: luma, samples of the frame: where it is at the lower bound or below, all art goes, from the upper one on none.
-///   - side: what is taken is weighed by `side.x * x + side.y * y + side.z` for the frame's pixels, from 0 to 1 and beyond.
+///   - dark: luma, in samples of the frame. At the lower bound or below all art is removed, from the upper one on none.
+///   - side: the weight of the removal at the frame's pixel (x, y): `side.x * x + side.y * y + side.z`, clamped to
+///     0...1.
 public func keyOutDark(
     _ layer: inout LayerBuffer, dark: ClosedRange<Float>, side: SIMD3<Float>, over frame: borrowing Frame
 ) {
     let (region, rowWords, layout) = (layer.region, layer.stride, frame.layout)
     let low = Int16(max(0, min(255, dark.lowerBound)))
     let span = Int16(max(1, min(255, dark.upperBound - dark.lowerBound)))
-    // 256 in sixteenths over the span.
+    // 256 sixteenths over the span.
     let slope = 4096 / span
-    // In 256ths, within what sixteen bits hold over a run.
+    // In 256ths, limited so that a run stays within sixteen bits.
     let step = Int16(max(-1000, min(1000, side.x * 256)))
     let rises = SIMD16<Int16>(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) &* step
     let across = side.x * Float(runLength)
@@ -44,8 +45,8 @@ public func keyOutDark(
     }
 }
 
-/// Multiplies the channels of eight pixels by 256ths. In two words of 16 bits a pixel, of two channels each: of twice as many
-/// lanes the compiler makes loops over memory.
+/// Multiplies the channels of eight pixels by 256ths. Works on two 16-bit words per pixel, of two channels each: for
+/// twice as many lanes the compiler generates loops over memory.
 @inline(__always)
 private func fade(_ pixels: UnsafeMutableRawPointer, _ kept: SIMD8<UInt16>) {
     let art = unsafe pixels.loadUnaligned(as: SIMD16<UInt16>.self)

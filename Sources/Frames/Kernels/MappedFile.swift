@@ -1,18 +1,20 @@
 import Glibc
 
-/// A read-only view of a file's bytes, or of bytes of our own where there is no file. Unmapped with the value.
+/// A read-only memory mapping of a file, or a copy of bytes in anonymous memory. Unmapped when it is destroyed.
 @safe public struct MappedFile: ~Copyable, @unchecked Sendable {
     private let base: UnsafeMutableRawPointer
-    /// What was mapped: `base` may lie behind its first byte.
+    /// The start of the whole mapping; `base` may be at an aligned address after it.
     private let start: UnsafeMutableRawPointer
+    /// The length of the whole mapping, bytes.
     private let mapped: Int
-    /// Bytes.
+    /// The number of bytes in the view.
     public let count: Int
-    /// When the file's contents last changed: nanoseconds since 1970; 0 where there is no file.
+    /// The file's modification time, nanoseconds since 1970; 0 for a copy.
     public let modified: Int64
 
     /// Maps a whole file.
-    /// - Throws: `missing`, `forbidden` or `system` where it cannot be opened, `unusable` where it is empty or no file.
+    /// - Throws: `missing`, `forbidden` or `system` if it cannot be opened, `unusable` if it is empty or not a regular
+    ///   file.
     public init(path: String) throws(Problem) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Problem(errno: errno, opening: path) }
@@ -32,8 +34,9 @@ import Glibc
         modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
     }
 
-    /// Keeps a copy of `bytes`, on pages of its own: on large ones where there are enough bytes and the system has such
-    /// pages, for tables that are read here and there are then found without a walk through the page tables.
+    /// Copies `bytes` to pages of its own: huge pages, if there are enough bytes and the system has them. Random reads
+    /// of a table then avoid most page walks (TLB misses).
+    /// - Throws: `system` if there is no memory left.
     public init(copying bytes: Span<UInt8>) throws(Problem) {
         let page = bytes.count < Self.largePage ? 1 : Self.largePage
         let size = (max(1, bytes.count) + page - 1) & ~(page - 1)
@@ -43,7 +46,7 @@ import Glibc
         }
         let address = unsafe all.alignedUp(toMultipleOf: page)
         if page > 1 {
-            // Refused, it is as before.
+            // A failure is harmless: pages then have the normal size.
             unsafe madvise(address, size, Self.adviseLargePages)
         }
         unsafe bytes.withUnsafeBytes { source in
@@ -55,20 +58,20 @@ import Glibc
         modified = 0
     }
 
-    /// Of x86-64 and most others, bytes; others find no use in the advice.
+    /// The size of a huge page on x86-64 and most others, bytes; elsewhere the advice has no effect.
     private static let largePage = 2 << 20
-    /// MADV_HUGEPAGE of linux/mman.h, which Glibc's module leaves out.
+    /// MADV_HUGEPAGE of linux/mman.h, which the Glibc module doesn't import.
     private static let adviseLargePages: CInt = 14
 
     deinit { unsafe munmap(start, mapped) }
 
-    /// All of them, where they lie.
+    /// All bytes, borrowed for reading.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self) get { table(of: UInt8.self, at: 0, count: count) }
     }
 
-    /// Part of the bytes as a table of elements for which every bit pattern is a value.
-    /// - Precondition: the table lies within the file, and `offset` is a multiple of the element's alignment.
+    /// Part of the bytes as a table of elements for which every bit pattern is valid.
+    /// - Precondition: the table is within the file, and `offset` is a multiple of the element's alignment.
     @_lifetime(borrow self)
     public func table<Element: BitwiseCopyable>(of type: Element.Type, at offset: Int, count: Int) -> Span<Element> {
         precondition(offset >= 0 && count >= 0 && offset % MemoryLayout<Element>.alignment == 0)
@@ -78,14 +81,15 @@ import Glibc
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// Gives back the memory of the file's first bytes, which were read and are not wanted again soon.
+    /// Releases the memory of the file's first bytes, which were read and are not needed again soon.
     public func forget(first bytes: Int) {
         let pages = min(max(0, bytes), count) & ~4095
         if pages > 0 { unsafe madvise(base, pages, MADV_DONTNEED) }
     }
 
-    /// Writes a whole file under a name of its own and then puts it in place, so that whoever opens `path` finds
-    /// either the old file or the new one, whole, also when two processes write at once or the power fails.
+    /// Writes a whole file under a temporary name, then renames it. Whoever opens `path` finds either the old file or
+    /// the complete new one, even if two processes write at once or the power fails.
+    /// - Throws: `missing`, `forbidden` or `system` if it cannot be written.
     public static func write(_ bytes: Span<UInt8>, to path: String) throws(Problem) {
         let draft = "\(path).\(getpid()).\(UInt32.random(in: 0...UInt32.max)).new"
         let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -112,7 +116,8 @@ import Glibc
         }
     }
 
-    /// Makes a directory, and those above it that are missing, for this user alone.
+    /// Creates a directory and its missing parents, for this user alone.
+    /// - Throws: `missing`, `forbidden` or `system` if one cannot be created.
     public static func makeDirectory(_ path: String) throws(Problem) {
         var made = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {

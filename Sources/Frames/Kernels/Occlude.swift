@@ -1,6 +1,6 @@
 extension Rasterizer {
-    /// Draws triangles that hide what is drawn later behind them and show nothing themselves: one sample a pixel.
-    /// - Parameter triangles: three corners each, by their number in `vertices`; those that face away are left out.
+    /// Draws invisible triangles that occlude what is drawn later behind them: one depth sample per pixel.
+    /// - Parameter triangles: three indices of `vertices` each; back faces are skipped.
     public mutating func occlude(_ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>) {
         let (width, height) = (region.width, region.height)
         let origin = SIMD4<Float>(Float(region.x), Float(region.y), 0, 0)
@@ -16,7 +16,8 @@ extension Rasterizer {
         measureBlocks()
     }
 
-    /// The farthest occluder of each block. What lies beyond a row's end is looked at too, which makes none nearer.
+    /// Computes the farthest occluder of each block. Reading beyond a row's end is safe: it can only make a block
+    /// farther.
     private mutating func measureBlocks() {
         let (width, height, across) = (region.width + 2, region.height + 2, blocksAcross)
         unsafe occluders.withUnsafeBufferPointer { occluders in
@@ -32,7 +33,7 @@ extension Rasterizer {
     }
 }
 
-/// - Parameter block: of the rows, 8 columns wide.
+/// - Parameter block: the index of the block of 8 columns in the rows.
 private func farthest(
     _ occluders: UnsafePointer<Float>, _ block: Int, _ rows: Range<Int>, _ width: Int
 ) -> Float {
@@ -45,7 +46,7 @@ private func farthest(
     return laneMax(left, right).max()
 }
 
-/// Enters one triangle, row by row.
+/// Draws one triangle into the depths, row by row.
 private func rasterizeOccluder(
     behind a: SIMD4<Float>, _ b: SIMD4<Float>, _ c: SIMD4<Float>, _ base: UnsafeMutablePointer<Float>, width: Int,
     height: Int
@@ -56,12 +57,12 @@ private func rasterizeOccluder(
     guard low < Float(height), high > 0, high - low < 100_000 else { return }
     let (top, bottom) = (max(0, Int(low)), min(height - 1, Int(high)))
     guard top <= bottom else { return }
-    // The plane through the corners' depths.
+    // The plane through the depths of the corners.
     let (ux, uy) = ((c.y - a.y) / area, (a.x - c.x) / area)
     let (vx, vy) = ((a.y - b.y) / area, (b.x - a.x) / area)
     let zx = (b.z - a.z) * ux + (c.z - a.z) * vx
     let zy = (b.z - a.z) * uy + (c.z - a.z) * vy
-    // Columns for each row along the edges; of level ones it is not asked.
+    // The change of columns per row along the edges; not used for horizontal edges.
     let (ab, bc, ca) = ((b.x - a.x) / (b.y - a.y), (c.x - b.x) / (c.y - b.y), (a.x - c.x) / (a.y - c.y))
     let columns = SIMD4<Float>(0, 1, 2, 3)
     for y in top...bottom {
@@ -90,14 +91,14 @@ private func rasterizeOccluder(
     }
 }
 
-/// Keeps the columns on the right of an edge.
+/// Restricts the columns to those right of an edge.
 @inline(__always)
 private func narrow(
     _ span: inout (begin: Float, end: Float), _ p: SIMD4<Float>, _ q: SIMD4<Float>, _ slope: Float, _ y: Float
 ) {
     let dy = q.y - p.y
     guard dy != 0 else {
-        // Level: all of the row or none of it.
+        // A horizontal edge: it keeps the whole row or none of it.
         if (q.x - p.x) * (y - p.y) < 0 { span.end = -1 }
         return
     }

@@ -1,46 +1,46 @@
-/// What becomes of the picture under art. The formulas are those of the W3C's "Compositing and Blending" and of
-/// Photoshop's PDF; soft light is Pegtop's, which has no bend.
+/// The blend mode of art over a picture. The formulas are those of the W3C's "Compositing and Blending" and of the PDF
+/// specification; soft light is Pegtop's, which is smooth.
 public enum BlendMode: String, CaseIterable, Sendable {
-    /// Art covers.
+    /// Covers the picture.
     case normal
-    /// Darkens, as ink does.
+    /// Darkens, like ink.
     case multiply
-    /// Lightens, as a projector does.
+    /// Lightens, like a projector.
     case screen
-    /// Darkens what is dark and lightens what is light.
+    /// Darkens dark parts and lightens bright ones.
     case overlay
-    /// The same, gently: as coloured light.
+    /// Darkens dark parts and lightens bright ones gently, like coloured light.
     case softLight = "soft light"
-    /// Adds light.
+    /// Adds the art's light.
     case add
 }
 
-/// How art is laid over a frame.
+/// Blend mode, opacity and light of art that is drawn over a frame.
 public struct Paint: Equatable, Sendable {
-    /// What becomes of the picture under it.
+    /// The blend mode.
     public var mode: BlendMode
     /// 0...1, multiplies the art's own alpha.
     public var opacity: Float
     /// Multiplies the art's brightness and colour, 0 to just below 2; 1: as it was drawn.
     public var gain: Float
-    /// What the light adds to the chroma (U, V) of white art, in samples of 8 bits; darker art gets as much less.
+    /// The chroma (U, V) that the light adds to white art, in 8-bit samples; darker art gets proportionally less.
     public var cast: SIMD2<Float>
-    /// Lets the light and shade of what is under the art show in it.
+    /// The transfer of the picture's local light and shade to the art; nil for none.
     public var relief: ShadingTransfer?
 
-    /// Art takes on the local light of the skin under it.
+    /// The transfer of the skin's local light to the art over it.
     public struct ShadingTransfer: Equatable, Sendable {
-        /// The luma of the frame, in its own range, at which art keeps its brightness: the skin's median.
+        /// The frame's luma, in its own range, at which art keeps its brightness: the skin's median.
         public var reference: Float
-        /// 0...1: of how much brighter or darker than the reference the skin is, what part the art takes on. It is at
-        /// most 1.9 times as bright as it was drawn.
+        /// 0...1: the share of the skin's brightness relative to the reference that the art takes on. It gets at most
+        /// 1.9 times as bright as it was drawn.
         public var strength: Float
 
-        /// From its parts.
+        /// A transfer by its parts.
         public init(reference: Float, strength: Float) { (self.reference, self.strength) = (reference, strength) }
     }
 
-    /// Art as it was drawn, unless told otherwise.
+    /// A paint by its parts; by default art is drawn unchanged.
     public init(
         _ mode: BlendMode = .normal, opacity: Float = 1, gain: Float = 1, cast: SIMD2<Float> = .zero,
         relief: ShadingTransfer? = nil

@@ -1,34 +1,34 @@
-/// One number for each pixel of a run.
+/// One number per pixel of a run.
 typealias Lanes = SIMD16<Int16>
 
-/// A paint made ready for frames of one range: fixed point, worked out once a drawing.
+/// A paint compiled for frames of one range: fixed-point constants, computed once per drawing.
 ///
-/// Colours are converted to RGB and back within a run. Every mode's change to what is under it is written as a difference
-/// that is exactly zero where there is no art:
+/// Colours are converted to RGB and back within a run. For u under premultiplied art s of alpha a, every mode's change
+/// is written as a difference that is exactly zero where there is no art:
 ///
 ///     multiply u(s-a)   screen s(1-u)   overlay min(u, 1-u)(2s-a)   soft light u(1-u)(2s-a)   add min(s, 1-u)
 ///
-/// for u under premultiplied art s of alpha a; differences, unlike colours, lose nothing on their way back to YUV, and are
-/// averaged over the pixels that share chroma.
+/// Unlike colours, differences lose nothing in the conversion back to YUV; they are averaged over the pixels that share
+/// chroma.
 ///
-/// The arithmetic is cut into functions that are not put into one another: in larger ones the compiler calls the vectors'
-/// own functions, half by half, and takes twice the time.
+/// The arithmetic is split into functions that are not inlined: in larger ones the compiler calls the vectors' own
+/// functions, half by half, and takes twice the time.
 struct PixelBlender {
-    /// What there is to do, from little to much.
+    /// The work to do: copy art, apply light, or everything.
     private enum Mode { case plain, lit, rich }
 
     private let mode: BlendMode
     private let way: Mode
     private let changesArt: Bool
     private let scale: ColorScale
-    /// 2.14 fixed point.
+    /// The gain in 2.14 fixed point.
     private let gain: Lanes
     private let (castU, castV): (Lanes, Lanes)
     private let relief: (most: Lanes, slope: Lanes, base: Lanes)?
-    /// For art that only takes light.
+    /// The light for art that only takes light, without other changes.
     private let light: RunLight
 
-    /// 1 in 2.14 fixed point, and white.
+    /// 1.0, which is white, in 2.14 fixed point.
     fileprivate static let one: Float = 16384
 
     init(_ paint: Paint, _ range: ColorRange) {
@@ -39,7 +39,7 @@ struct PixelBlender {
         (castU, castV) = (scale.cast(lit.cast.x), scale.cast(lit.cast.y))
         if let relief = paint.relief, relief.strength > 0, relief.reference.isFinite {
             let strength = min(relief.strength, 1)
-            // A reference of no more than 8 levels would be noise. 1.9 keeps the factor within 16 bits.
+            // A reference of less than 8 levels would amplify noise. 1.9 keeps the factor within 16 bits.
             let reference = max(8, min(relief.reference - scale.black, 255))
             self.relief = (
                 Lanes(repeating: Int16(min(255, (reference * 1.9).rounded()))),
@@ -55,8 +55,8 @@ struct PixelBlender {
         light = scale.light(gain: min(lit.gain, 1), cast: lit.cast)
     }
 
-    /// Lays a run over a row of the frame, and where chroma is shared between two rows, the run below over the next one.
-    /// - Parameter lower: nil where there is no next row, or chroma is not shared with it.
+    /// Blends a run over a row of the frame, and if two rows share chroma, a second run over the row below.
+    /// - Parameter lower: the second run; nil if there is no row below, or it doesn't share chroma.
     @inline(__always)
     func blend(
         _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
@@ -96,7 +96,7 @@ struct PixelBlender {
             }
         }
         let chroma = unsafe ChromaRow(base, layout, place)
-        // The last column of an odd width has its chroma for itself.
+        // The last column of an odd width doesn't share its chroma: it is repeated.
         if place.count < runLength && place.count % 2 == 1 {
             upper[place.count] = upper[place.count - 1]
             lumas.0[place.count] = lumas.0[place.count - 1]
@@ -115,7 +115,7 @@ struct PixelBlender {
         }
     }
 
-    /// The art under the light.
+    /// Applies the light to the art.
     @inline(never)
     private func changed(_ run: Run, over luma: Lanes) -> Run {
         let art = Art(run)
@@ -127,7 +127,7 @@ struct PixelBlender {
         return scale.lit(art, gain, castU, castV)
     }
 
-    /// What the art changes: luma in levels, chroma in sixteenths of a level.
+    /// The change that the art makes: luma in levels, chroma in sixteenths of a level.
     @inline(__always)
     private func difference(_ run: Run, _ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
         let art = Art(run)
@@ -155,12 +155,12 @@ struct PixelBlender {
     }
 }
 
-/// Light on art, as sums of its channels times constants: for luma by pixels, for chroma by what pixels share. 32768
-/// stands for 1.
+/// Light on art, as sums of its channels times constants: luma per pixel, chroma per group of pixels that share it.
+/// 32768 represents 1.
 struct RunLight {
     fileprivate let gain: Lanes
     fileprivate let lumaByAlpha: Lanes
-    /// Of U and V in turn.
+    /// The constants of U and V, alternating.
     fileprivate let (chromaByAlpha, chromaByLuma): (Lanes, Lanes)
 
     @inline(never)
@@ -180,7 +180,7 @@ struct RunLight {
     }
 }
 
-/// A run's four channels, premultiplied.
+/// The four channels of a run, premultiplied.
 private struct Art {
     let (y, u, v, a): (Lanes, Lanes, Lanes, Lanes)
 
@@ -195,28 +195,28 @@ private struct Art {
     }
 }
 
-/// The conversions between YUV of one range and RGB (ITU-R BT.601), in fixed point. RGB is 2.14: 16384 is white.
+/// The conversions between YUV of one range and RGB (ITU-R BT.601) in fixed point. RGB is 2.14: 16384 is white.
 private struct ColorScale {
-    /// Black's luma.
+    /// The luma of black.
     let black: Float
     let blackLanes: Lanes
-    /// Luma levels from black to white, and chroma levels from one end to the other.
+    /// The number of luma levels from black to white, and of chroma levels from one end to the other.
     private let (span, chromaSpan): (Float, Float)
     private let whiteLanes: Lanes
     private let most: Lanes
-    /// RGB for each level of luma beyond 64.
+    /// The RGB increment for each level of luma beyond 64.
     private let rise: Lanes
     private let (redV, greenU, greenV, blueU): (Lanes, Lanes, Lanes, Lanes)
     private let (lumaR, lumaG, lumaB): (Lanes, Lanes, Lanes)
     private let (uR, uG, half, vG, vB): (Lanes, Lanes, Lanes, Lanes, Lanes)
-    /// Of 128 times the alpha: black's luma and the highest luma.
+    /// The luma of black and the highest luma, as factors of 128 times the alpha.
     private let (blackPart, whitePart): (Lanes, Lanes)
 
     init(_ range: ColorRange) {
         (black, span, chromaSpan) = range == .full ? (0, 255, 255) : (16, 219, 224)
         func lanes(_ value: Float) -> Lanes { Lanes(repeating: Int16(value.rounded())) }
         (blackLanes, whiteLanes, most) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
-        // `high` divides by 65536; levels come in 128ths, so 512 times the factor is wanted.
+        // `high` divides by 65536 and levels are in 128ths, so the factor is multiplied by 512.
         rise = lanes((16384 / span - 64) * 512)
         // A quarter of the factor, to stay within 16 bits.
         let chroma = 16384 / chromaSpan * 128
@@ -230,11 +230,11 @@ private struct ColorScale {
         (blackPart, whitePart) = (lanes(black * 65536 / 255), lanes(span * 16384 / 255))
     }
 
-    /// Light made ready: luma y - b a above black times the gain, and so on, multiplied out.
+    /// Compiles light: the formula (luma y - b a above black, times the gain, and so on) multiplied out.
     /// - Parameter gain: at most 1.
     func light(gain: Float, cast: SIMD2<Float>) -> RunLight {
         func bounded(_ cast: Float) -> Float { cast.isFinite ? max(-60, min(cast, 60)) : 0 }
-        // Chroma for each level of lit luma above black.
+        // The chroma for each level of lit luma above black.
         let slope = SIMD2(bounded(cast.x), bounded(cast.y)) * (chromaSpan / 255 / span) * gain
         let byAlpha = (SIMD2(repeating: 128 * (1 - gain)) - slope * black) / 255
         func turns(_ u: Float, _ v: Float) -> Lanes {
@@ -248,13 +248,13 @@ private struct ColorScale {
             chromaByAlpha: turns(byAlpha.x, byAlpha.y), chromaByLuma: turns(slope.x, slope.y))
     }
 
-    /// A cast made ready for `lit`.
+    /// Compiles a cast for `lit`.
     func cast(_ samples: Float) -> Lanes {
         let samples = samples.isFinite ? max(-60, min(samples, 60)) : 0
         return Lanes(repeating: Int16((samples * chromaSpan / 255 * 65536 / span).rounded()))
     }
 
-    /// What is under art.
+    /// Converts the frame's pixels under art.
     @inline(__always)
     func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
         let level = laneClamp(luma &- blackLanes, .zero, whiteLanes) &<< 7
@@ -273,7 +273,7 @@ private struct ColorScale {
         return rgb(laneMin(level, whiteLanes &<< 7), cu, cv, limit: limit)
     }
 
-    /// From 128ths of a level above black and about the middle.
+    /// Converts 128ths of a level, luma above black and chroma relative to 128.
     @inline(never)
     private func rgb(_ level: Lanes, _ u: Lanes, _ v: Lanes, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
         let grey = level &>> 1 &+ high(level, rise)
@@ -286,7 +286,7 @@ private struct ColorScale {
         )
     }
 
-    /// Of differences, to sixteenths of a level.
+    /// Converts differences, to sixteenths of a level.
     @inline(never)
     func yuv(_ r: Lanes, _ g: Lanes, _ b: Lanes) -> (y: Lanes, u: Lanes, v: Lanes) {
         (
@@ -295,7 +295,7 @@ private struct ColorScale {
         )
     }
 
-    /// Art times a gain in 2.14 fixed point, with a cast by its brightness.
+    /// Multiplies art by a gain in 2.14 fixed point and adds a cast in proportion to its brightness.
     @inline(never)
     func lit(_ art: Art, _ gain: Lanes, _ castU: Lanes, _ castV: Lanes) -> Run {
         let whole = art.a &<< 7
@@ -312,7 +312,7 @@ private struct ColorScale {
     }
 }
 
-/// The luma of a run's pixels.
+/// The luma of the frame's pixels under a run.
 @safe private struct LumaRow {
     private let line: UnsafeMutablePointer<UInt8>
     private let step: Int
@@ -338,6 +338,7 @@ private struct ColorScale {
         return signed(isSecond ? words &>> 8 : words & 255)
     }
 
+    /// Stores luma.
     /// - Parameter lanes: 0...255.
     @inline(__always)
     func store(_ lanes: Lanes) {
@@ -356,14 +357,14 @@ private struct ColorScale {
     }
 }
 
-/// The chroma of a run's pixels, however many share it.
+/// The chroma of the frame's pixels under a run, shared or not.
 @safe private struct ChromaRow {
     private let u: UnsafeMutablePointer<UInt8>
     private let v: UnsafeMutablePointer<UInt8>
     private let step: Int
     private let isShared: Bool
     private let isGray: Bool
-    /// Samples.
+    /// The number of samples.
     private let count: Int
 
     init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace) {
@@ -376,7 +377,7 @@ private struct ColorScale {
         count = (place.count + shift.x) >> shift.x
     }
 
-    /// For each pixel.
+    /// Loads the chroma, repeated for each pixel.
     @inline(__always)
     func load() -> (u: Lanes, v: Lanes) {
         guard !isGray else { return (Lanes(repeating: 128), Lanes(repeating: 128)) }
@@ -394,6 +395,7 @@ private struct ColorScale {
         return lanes
     }
 
+    /// Adds differences to the chroma, averaged over the pixels that share it.
     /// - Parameters:
     ///   - du: sixteenths of a level for each pixel, summed over `rows`.
     ///   - rows: 1 or 2.
@@ -440,8 +442,8 @@ private func widened(_ bytes: UnsafeRawPointer) -> Lanes {
     unsafe signed(SIMD16<UInt16>(truncatingIfNeeded: bytes.loadUnaligned(as: SIMD16<UInt8>.self)))
 }
 
-/// The upper halves of the products: lane by lane, of which the compiler makes one instruction (PMULHW). Of the vector's
-/// own conversions it makes calls.
+/// The upper halves of the products. Written lane by lane, which the compiler turns into one instruction (PMULHW); the
+/// vector's own conversions become calls.
 @inline(__always)
 private func high(_ a: Lanes, _ b: Lanes) -> Lanes {
     var lanes = Lanes()

@@ -1,36 +1,37 @@
-/// A part of a frame as few large cells, each the mean of the pixels under it: what pixelation shows, and what a strong
-/// blur begins with. Its memory grows to the largest grid and is kept.
+/// A coarse grid of cells over part of a frame, each the mean of its pixels: shown as pixelation, or the first step of
+/// a strong blur. Its memory grows to the largest grid and is kept.
 public struct Pixelation: ~Copyable {
-    /// Cells across.
+    /// The number of cells across.
     public private(set) var columns = 0
-    /// Cells down.
+    /// The number of cells down.
     public private(set) var rows = 0
-    /// Where the columns of cells begin, and the last one ends: even pixels.
+    /// The columns of pixels where cells begin, and where the last one ends; even, and clipped to the frame.
     private var xs: [Int] = []
+    /// The rows of pixels where cells begin, and where the last one ends; even, and clipped to the frame.
     private var ys: [Int] = []
-    /// YUVA words as in a `Sprite`.
+    /// The cells as YUVA words, as in a `Sprite`.
     private var words: [UInt32] = []
     private var spare: [UInt32] = []
-    /// Each cell's sums and counts by channel, while a row of cells is measured.
+    /// Each cell's sums and counts by channel, while a row of cells is averaged.
     private var totals: [SIMD4<UInt32>] = []
     private var counts: [SIMD4<UInt32>] = []
-    /// One row of bytes: their sums over a row of cells, and what is written there.
+    /// One row of bytes: the column sums over a row of cells (`sums`), or the bytes to write there (`line`).
     private var sums: [UInt16] = []
     private var line: [UInt8] = []
-    /// One row between two rows of cells, channels apart.
+    /// One row interpolated between two rows of cells, with separated channels.
     private var blended: [UInt64] = []
 
-    /// The most rows whose bytes' sums are sure to fit 16 bits; of higher cells not all rows are measured.
+    /// The most rows whose byte sums fit in 16 bits; of taller cells only some rows are averaged.
     private static let mostRows = 256
 
-    /// An empty one.
+    /// An empty grid.
     public init() {}
 
-    /// Measures the cells of a grid. Its lines are put on the nearest even pixels one by one, so that a grid that
-    /// follows a face neither swims nor jumps by whole cells.
+    /// Averages the cells of a grid. Each grid line is rounded to the nearest even pixel separately, so that a grid
+    /// that follows a face neither swims nor jumps by whole cells.
     /// - Parameters:
-    ///   - origin: the grid's top left corner, pixels; it may lie outside of the frame.
-    ///   - side: of a cell, pixels, at least 2.
+    ///   - origin: the grid's top left corner, pixels; it may be outside the frame.
+    ///   - side: the side of a cell, pixels, at least 2.
     public mutating func measure(_ frame: borrowing Frame, origin: Point, side: Float, columns: Int, rows: Int) {
         let layout = frame.layout
         (self.columns, self.rows) = (columns, rows)
@@ -48,14 +49,14 @@ public struct Pixelation: ~Copyable {
     }
 
     private static func grow<T>(_ array: inout [T], _ count: Int, _ value: T) {
-        // Half as much again, so that a face that comes nearer does not ask for memory in each frame.
+        // Half as much again, so that an approaching face doesn't cause an allocation in every frame.
         if array.count < count { array = Array(repeating: value, count: count + count / 2) }
     }
 
     private static func setLines(_ lines: inout [Int], from: Float, _ side: Float, _ count: Int, limit: Int) {
         grow(&lines, count + 1, 0)
         for i in 0...count {
-            // Far outside is as good as the edge, and keeps the conversion defined.
+            // Clamped first, so that the conversion to Int is defined.
             let place = max(-2, min(Float(limit + 2), from + side * Float(i)))
             lines[i] = max(0, min(limit, Int((place / 2).rounded()) * 2))
         }
@@ -78,7 +79,7 @@ public struct Pixelation: ~Copyable {
                     sum[(pattern.spareByte - cell.lowerBound) & 3] -= UInt32(sums[pattern.spareByte - bytes.lowerBound])
                     count[(pattern.spareByte - cell.lowerBound) & 3] -= 1
                 }
-                // A cell begins with a whole unit.
+                // Every cell begins with a whole unit.
                 for lane in 0..<4 {
                     let channel = Int(pattern.channels[lane & (pattern.unit - 1)])
                     totals[i][channel] += sum[lane]
@@ -100,7 +101,7 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Adds up every fourth of some of `sums`, and says how many these are.
+    /// Sums every fourth element of part of `sums`, and counts them.
     private func inFours(_ first: Int, _ count: Int) -> (sum: SIMD4<UInt32>, count: SIMD4<UInt32>) {
         var (sum, numbers) = (SIMD4<UInt32>.zero, SIMD4<UInt32>(repeating: UInt32(count / 4)))
         unsafe sums.withUnsafeBufferPointer { sums in
@@ -121,7 +122,7 @@ public struct Pixelation: ~Copyable {
         return (sum, numbers)
     }
 
-    /// Adds up rows of bytes, column by column.
+    /// Sums rows of bytes, column by column.
     private mutating func sum(
         _ bytes: Span<UInt8>, _ pattern: PlanePattern, _ columns: Range<Int>, _ rows: Range<Int>, _ step: Int
     ) {
@@ -134,7 +135,7 @@ public struct Pixelation: ~Copyable {
                 let count = (rows.count + step - 1) / step
                 var x = 0
                 while x + 16 <= columns.count {
-                    // Pairs of bytes are taken apart by shifts: cheaper than widening them.
+                    // Pairs of bytes are separated by shifts, which is cheaper than widening them.
                     var (even, odd) = (SIMD8<UInt16>.zero, SIMD8<UInt16>.zero)
                     var at = unsafe first + x
                     for _ in 0..<count {
@@ -160,7 +161,7 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Cells outside of the frame become like their nearest neighbours inside, so that blurring takes nothing foreign in.
+    /// Copies the nearest cells inside the frame to those outside, so that the blur is not affected by the latter.
     private mutating func spread() {
         guard let left = (0..<columns).first(where: { xs[$0] < xs[$0 + 1] }),
             let right = (0..<columns).last(where: { xs[$0] < xs[$0 + 1] }),
@@ -175,8 +176,8 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Rounds the cells' values to multiples of 8, so that small differences between cells, from which trained networks
-    /// put faces together again, are gone.
+    /// Rounds the cells' values to multiples of 8. This removes small differences between cells, from which trained
+    /// networks could reconstruct faces.
     public mutating func quantize() {
         for i in 0..<columns * rows {
             let word = words[i]
@@ -188,15 +189,15 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// The cells row by row, to be read.
+    /// The cells for reading, row by row.
     public var cells: Span<UInt32> {
         @_lifetime(borrow self) get { words.span }
     }
 
-    /// Draws the cells as a smooth picture, bilinearly; where they do not reach, the tile stays as it is.
+    /// Draws the cells as a smooth picture, bilinearly; outside the grid the layer is unchanged.
     /// - Parameters:
-    ///   - corner: where the first cell's middle lies in the frame, pixels.
-    ///   - side: from one cell's middle to the next, pixels.
+    ///   - corner: the centre of the first cell in the frame, pixels.
+    ///   - side: the distance between the centres of cells, pixels.
     public mutating func draw(into layer: inout LayerBuffer, corner: Point, side: Float) {
         guard side >= 1, columns > 1, rows > 1, abs(corner.x) < 1e6, abs(corner.y) < 1e6 else { return }
         let (piece, stride) = (layer.region, layer.stride)
@@ -204,7 +205,7 @@ public struct Pixelation: ~Copyable {
         let one = Float(1 << Self.fraction)
         let step = Int((one / side).rounded())
         let start = Int((Float(piece.x) - corner.x) / side * one)
-        // The columns of the tile that lie between the first cell's middle and the last one's.
+        // The layer's columns between the centres of the first and the last cell.
         let last = (columns - 1) << Self.fraction - 1
         let first = start < 0 ? (-start + step - 1) / step : 0
         let end = min(piece.width, start > last ? 0 : (last - start) / step + 1)
@@ -222,7 +223,7 @@ public struct Pixelation: ~Copyable {
             var u = start + first * step
             for x in first..<end {
                 let (i, weight) = (u &>> Self.fraction, UInt64(truncatingIfNeeded: u &>> (Self.fraction - 8)) & 255)
-                // Within the columns that were counted above.
+                // Unchecked: i + 1 is within the columns computed above.
                 let mixed = unsafe Channels.mix(cells[unchecked: i], cells[unchecked: i &+ 1], weight)
                 pixels[y &* stride &+ x] = Channels.join(mixed)
                 u &+= step
@@ -230,7 +231,7 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Bits behind the point of places among the cells.
+    /// Fraction bits of a position in the grid.
     private static let fraction = 24
 
     /// Multiplies each cell by an alpha, 0...255.
@@ -245,10 +246,11 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Blurs the cells by box filters, one over the other: three come near to a Gaussian.
+    /// Blurs the cells by repeated box filters: three passes approximate a Gaussian.
     /// - Parameters:
-    ///   - radius: cells on each side of a cell that each box takes in.
-    ///   - passes: boxes, each across and down. The variance is `passes * radius * (radius + 1) / 3` cells squared.
+    ///   - radius: the radius of the box, cells.
+    ///   - passes: the number of boxes, each across and down. The variance is `passes * radius * (radius + 1) / 3`
+    ///     cells squared.
     public mutating func blur(radius: Int, passes: Int) {
         for _ in 0..<passes {
             Self.box(words, into: &spare, radius, count: columns, step: 1, lines: rows, lineStep: columns)
@@ -276,8 +278,8 @@ public struct Pixelation: ~Copyable {
         }
     }
 
-    /// Fills the pixels of cells with the cells' colours; those whose alpha is 0 are left out. Opaque, whatever alpha is
-    /// above 0: nothing shows through.
+    /// Fills the frame's pixels with the colours of their cells, except cells whose alpha is 0. Any other alpha counts
+    /// as opaque: nothing shows through.
     public mutating func fill(_ frame: inout Frame) {
         let layout = frame.layout
         for index in layout.planes.indices {
@@ -295,7 +297,7 @@ public struct Pixelation: ~Copyable {
                 i += 1
                 continue
             }
-            // As many neighbours as follow each other, so that a row is copied in one go.
+            // Adjacent cells are joined, so that each row is copied in one go.
             let first = i
             while i < columns, words[j * columns + i] >> 24 > 0 {
                 for b in pattern.bytes(xs[i], xs[i + 1]) {

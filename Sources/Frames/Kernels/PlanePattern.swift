@@ -1,14 +1,14 @@
-/// How one plane's bytes repeat along a row: the same for every two pixels, in all formats. Kernels that sum, copy or map
-/// bytes by this pattern work on any layout, packed or planar, as it is.
+/// The pattern of channels along a plane's rows, which repeats every two pixels in all formats. Kernels that sum, copy
+/// or map bytes by this pattern work on any layout, packed or planar.
 struct PlanePattern {
     let plane: FrameLayout.Plane
     /// Bytes for two neighbouring pixels: 1, 2 or 4.
     let unit: Int
-    /// The channel of each of them (0 Y, 1 U, 2 V), repeated to four.
+    /// The channel of each byte (0 Y, 1 U, 2 V), repeated to four.
     let channels: SIMD4<UInt8>
-    /// The second luma of a packed row's last pair where the width is odd: a byte, but of no pixel; -1 where there is none.
+    /// The second luma byte of a packed row's last pair if the width is odd, which belongs to no pixel; else -1.
     let spareByte: Int
-    /// Rows of pixels for one row of samples, as a power of two.
+    /// Rows of pixels per row of samples, as a power of two.
     let rowShift: Int
 
     init(_ layout: FrameLayout, plane index: Int) {
@@ -27,13 +27,13 @@ struct PlanePattern {
         }
     }
 
-    /// The bytes of a row that pixels `from ..< to` take; both even.
+    /// The bytes of a row that contain pixels `from ..< to`; both even.
     func bytes(_ from: Int, _ to: Int) -> Range<Int> {
         let end = min(plane.rowBytes, (to + 1) / 2 * unit)
         return min(from / 2 * unit, end)..<end
     }
 
-    /// The rows of samples that rows of pixels `from ..< to` take; both even.
+    /// The rows of samples that contain rows of pixels `from ..< to`; both even.
     func rows(_ from: Int, _ to: Int) -> Range<Int> {
         let end = min(plane.rows, (to + (1 << rowShift) - 1) >> rowShift)
         return min(from >> rowShift, end)..<end

@@ -1,41 +1,42 @@
-/// One corner of a triangle, ready to be drawn: where it lies in the picture and how it looks there.
+/// A transformed and lit vertex of a triangle.
 public struct RasterVertex: Sendable {
-    /// x and y in pixels of the frame (whole numbers are pixel centres), then depth: what is nearer has less, in a unit
-    /// that is linear in the picture, as -1 over the distance is. The last lane is unused.
+    /// x and y in pixels of the frame (integers are pixel centres), then the depth: less is nearer, in a unit that is
+    /// linear in screen space, such as -1 / distance. The last lane is unused.
     public var position: SIMD4<Float>
-    /// The lit colour: luma above black, U and V about 128, all in samples of the frame's range; then the light alone,
-    /// by which a picture's own colour is multiplied.
+    /// The lit colour: luma above black, U and V relative to 128, all in samples of the frame's range; then the light
+    /// alone, by which a texture's colour is multiplied.
     public var color: SIMD4<Float>
-    /// In texels of the finest level of what the surface is covered with.
+    /// The texture coordinates, in texels of the finest level.
     public var texture: SIMD2<Float>
 
-    /// By its parts.
+    /// A vertex by its parts.
     public init(position: SIMD4<Float>, color: SIMD4<Float>, texture: SIMD2<Float>) {
         (self.position, self.color, self.texture) = (position, color, texture)
     }
 }
 
-/// What covers triangles.
+/// The surface of triangles.
 public enum RasterSurface {
-    /// The vertices' colours alone.
+    /// The vertices' colours only.
     case plain
-    /// The vertices' colours, made lighter and darker by a pattern that repeats.
+    /// The vertices' colours, modulated by a repeating pattern.
     case grain(Grain, level: Int)
-    /// A picture's colours times the vertices' light; where it is transparent nothing is drawn.
-    /// `shrink` and `shift` lead from the finest level's texels to the stamp's.
+    /// A texture's colours times the vertices' light; transparent texels are not drawn.
+    /// `shrink` and `shift` map the finest level's texels to the sprite's.
     case picture(Sprite, shrink: Float, shift: SIMD2<Float>)
-    /// The vertices' colours, seen through: 0 is clear, 1 is opaque.
+    /// The vertices' colours, blended: 0 is clear, 1 is opaque.
     case glass(opacity: Float)
 }
 
-/// A pattern of light and dark that repeats, as of cloth or felt: a square of 2^n samples and its halvings; 128 leaves a
-/// colour as it is, 255 doubles it.
+/// A repeating pattern of light and dark, as of cloth or felt: a square of 2^n samples and its mipmaps. 128 leaves a
+/// colour unchanged, 255 doubles it.
 public struct Grain: Sendable {
-    /// The finest first, each half as wide as the one before, down to 8.
+    /// The mipmap levels, the finest first, each half as wide as the one before, down to 8.
     let levels: [[UInt8]]
-    /// Of the finest level's side.
+    /// The binary logarithm of the finest level's side.
     let sizeLog: Int
 
+    /// Creates a pattern and its mipmaps.
     /// - Parameter samples: a square of 2^`sizeLog` (3...9) on a side.
     public init(samples: [UInt8], sizeLog: Int) {
         precondition((3...9).contains(sizeLog) && samples.count == 1 << (2 * sizeLog))
@@ -54,8 +55,9 @@ public struct Grain: Sendable {
         (self.levels, self.sizeLog) = (levels, sizeLog)
     }
 
-    /// The level whose samples are nearest to a pixel's size from below, so that nothing flickers.
-    /// - Parameter samplesPerPixel: of the finest level.
+    /// The mipmap level with about one sample per pixel (at most 1.2, if there is such a level), so that nothing
+    /// flickers.
+    /// - Parameter samplesPerPixel: samples of the finest level per pixel.
     public func level(samplesPerPixel: Float) -> Int {
         var (level, density) = (0, samplesPerPixel)
         while density > 1.2, level < levels.count - 1 {
@@ -66,28 +68,29 @@ public struct Grain: Sendable {
     }
 }
 
-/// Draws triangles with depth on four samples a pixel, on the CPU. Its memory grows to the largest picture and is kept;
-/// once warm it allocates nothing.
+/// A CPU rasterizer of triangles with depth and four samples per pixel. Its memory grows to the largest picture and is
+/// kept; after that it allocates nothing.
 ///
-/// Coverage is exact in fixed point with 1/16 pixel (Pineda, "A parallel algorithm for polygon rasterization", 1988),
-/// with the top-left rule: a sample on an edge that two triangles share belongs to one of them. Colour is taken once per
-/// triangle and pixel, at the pixel's centre.
+/// Coverage is exact in fixed point of 1/16 pixel (Pineda, "A parallel algorithm for polygon rasterization", 1988),
+/// with the top-left rule: a sample on an edge that two triangles share belongs to one of them. Colour is evaluated
+/// once per triangle and pixel, at the pixel's centre.
 @safe public struct Rasterizer: ~Copyable {
-    /// The piece of the frame that is drawn, pixels.
+    /// The region of the frame that is drawn, pixels.
     public private(set) var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
-    /// The rows of the region that are drawn on now.
+    /// The rows of the region that are currently drawn.
     private var band = 0..<0
-    /// Four depths for each pixel of a band; infinite where nothing was drawn. Clean between bands.
+    /// Four depths for each pixel of a band; infinite where nothing was drawn. Reset after every band.
     var depth: [SIMD4<Float>] = []
-    /// Four premultiplied YUVA words a pixel.
+    /// Four premultiplied YUVA words per pixel.
     var color: [SIMD4<UInt32>] = []
-    /// The columns of each of the band's rows that were drawn on.
+    /// The range of columns drawn in each of the band's rows.
     var touched: [Touched] = []
-    /// The depth of what hides, one a pixel, with a row and a column more at each side; infinite where nothing is.
+    /// The depth of the occluders, one per pixel, with a border of one row and column on each side; infinite where
+    /// there is none.
     var occluders: [Float] = []
-    /// The farthest of those in each block of 8 x 8.
+    /// The farthest occluder of each block of 8 x 8.
     var hiding: [Float] = []
-    /// Darkness on what hides, a cell for 8 x 8 pixels, 0...255, and the room to blur it.
+    /// The shadow on the occluders, 0...255, one cell for 8 x 8 pixels; `scratch` is for blurring it.
     var shadow: [UInt8] = []
     var scratch: [UInt8] = []
     private var black: SIMD4<Float> = [0, 128, 128, 0]
@@ -97,24 +100,26 @@ public struct Grain: Sendable {
         var end: Int32 = 0
     }
 
-    /// Larger triangles are split, so that edge functions, 2 * (16 * side)^2 at most, stay exact in floats: pixels.
+    /// The largest side of a triangle, pixels. Larger ones are split, so that edge functions, 2 * (16 * side)^2 at
+    /// most, stay exact in floats.
     fileprivate static let largestSide: Float = 170
-    /// Corners further away than this are not drawn, pixels.
+    /// Triangles with a corner farther away than this are not drawn, pixels.
     fileprivate static let farthest: Float = 20_000
 
-    /// An empty picture.
+    /// A rasterizer of an empty region.
     public init() {}
 
-    /// Rows of a band, so that its samples (32 bytes a pixel) stay in a core's second cache, a megabyte in most.
+    /// The rows of a band, chosen so that its samples (32 bytes per pixel) fit in a core's second-level cache, mostly 1
+    /// MB.
     public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
 
-    /// Starts a picture of a piece of a frame; `select` goes on.
-    /// - Parameter range: of the frame that it is for.
+    /// Starts a picture of a region of a frame; `select` comes next.
+    /// - Parameter range: the range of the frame.
     public mutating func begin(_ region: PixelRect, range: ColorRange) {
         self.region = region
         black.x = range == .full ? 0 : 16
         let room = (region.width + 2) * (region.height + 2)
-        // A quarter more, so that a face that comes nearer does not ask for memory in each frame.
+        // A quarter more, so that an approaching face doesn't cause an allocation in every frame.
         if occluders.count < room + Self.blockSide {
             occluders = Array(repeating: .infinity, count: room + room / 4 + Self.blockSide)
         }
@@ -128,14 +133,14 @@ public struct Grain: Sendable {
         }
     }
 
-    /// Of a block's side, pixels, as a power of two.
+    /// The side of a block in pixels, as a power of two.
     static let blockShift = 3
-    /// Pixels.
+    /// The side of a block in pixels.
     static let blockSide = 1 << blockShift
-    /// In a row of blocks.
+    /// The number of blocks in a row.
     var blocksAcross: Int { (region.width + 2 + Self.blockSide - 1) / Self.blockSide }
 
-    /// Chooses the rows that are drawn on until `resolve`; rows from 0 at the region's top.
+    /// Selects the rows that are drawn until `resolve`, counted from the region's top.
     public mutating func select(_ rows: Range<Int>) {
         precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band lies in the region")
         band = rows
@@ -149,8 +154,8 @@ public struct Grain: Sendable {
 
     /// Draws triangles.
     /// - Parameters:
-    ///   - triangles: three corners each, by their number in `vertices`; seen from the front they go clockwise.
-    ///   - faces: which are drawn.
+    ///   - triangles: three indices of `vertices` each, clockwise on screen if the front is seen.
+    ///   - faces: the sides that are drawn.
     public mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ surface: RasterSurface
     ) {
@@ -194,23 +199,23 @@ public struct Grain: Sendable {
                         depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
                         height: height, hiding: hiding, blocksAcross: across, firstRow: firstRow)
                     let rows = (low: origin.y - 1, high: origin.y + Float(height))
-                    // What faces away comes second: most of it is hidden then, and costs little.
+                    // Back faces are drawn second: most are hidden by then, and cheap.
                     for side in 0..<(faces == .both ? 2 : 1) {
                         for i in stride(from: 0, to: triangles.count - 2, by: 3) {
                             let first = Int(triangles[i])
                             let second = Int(triangles[i + 1 + side])
                             let third = Int(triangles[i + 2 - side])
-                            // Most triangles lie in other bands.
+                            // Most triangles are in other bands.
                             let y = vertices[first].position.y
                             let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
                             guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
-                            // Before anything is taken off: a corner then lies at the same place for all its triangles,
-                            // and whatever piece of the frame is drawn.
+                            // Snapped before the origin is subtracted, so that a vertex has the same position in all of
+                            // its triangles, whatever region is drawn.
                             let p = snapped(vertices[first].position) - origin
                             let (q, r) = (
                                 snapped(vertices[second].position) - origin, snapped(vertices[third].position) - origin
                             )
-                            // Half of them face away.
+                            // Half of the triangles face away.
                             guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
                             var (a, b, c) = (vertices[first], vertices[second], vertices[third])
                             (a.position, b.position, c.position) = (p, q, r)
@@ -222,12 +227,12 @@ public struct Grain: Sendable {
         }
     }
 
-    /// The nearest depth at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
+    /// The nearest depths at the four samples of a pixel of the frame; infinite where nothing was drawn. For tests.
     public func depths(x: Int, y: Int) -> SIMD4<Float> {
         depth[(y - region.y - band.lowerBound) * region.width + x - region.x]
     }
 
-    /// Averages the band's samples into `layer`, whose region is this picture's, and makes the memory clean again.
+    /// Averages the band's samples into `layer`, which must have the same region, and resets the samples.
     public mutating func resolve(into layer: inout LayerBuffer) {
         precondition(layer.region == region, "the tile has the picture's place and size")
         let (width, height, rowWords) = (region.width, band.count, layer.stride)
@@ -243,7 +248,7 @@ public struct Grain: Sendable {
                         for x in Int(row.begin)..<Int(row.end) {
                             let samples = unsafe color[y &* width &+ x]
                             let pairs = unsafe unsafeBitCast(samples, to: SIMD2<UInt64>.self)
-                            // Inside and outside all four are alike.
+                            // Inside and outside of triangles all four samples are equal.
                             let isEven = pairs.x == pairs.y && pairs.x >> 32 == pairs.x & 0xffff_ffff
                             let word = isEven ? UInt32(truncatingIfNeeded: pairs.x) : mean(samples)
                             unsafe words[first &+ y &* rowWords &+ x] = word
@@ -258,11 +263,11 @@ public struct Grain: Sendable {
     }
 }
 
-/// Which sides of triangles are drawn.
+/// The sides of triangles that are drawn.
 public enum RasterFaces: Sendable {
-    /// Those whose corners go clockwise as seen: for closed bodies.
+    /// Front faces, whose corners are clockwise on screen: for closed meshes.
     case front
-    /// All: for sheets.
+    /// Both sides: for open surfaces.
     case both
 }
 
@@ -276,7 +281,7 @@ private func mean(_ words: SIMD4<UInt32>) -> UInt32 {
     return (evenSum >> 2 & 0x00ff_00ff) | (oddSum >> 2 & 0x00ff_00ff) << 8
 }
 
-/// x and y to the nearest 1/16 pixel: adding 1.5 * 2^23 leaves a whole number.
+/// Rounds x and y to the nearest 1/16 pixel: adding 1.5 * 2^23 leaves an integer.
 @inline(__always)
 private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
     var place = ((position * 16 + 12_582_912) - 12_582_912) * 0.0625
@@ -284,14 +289,14 @@ private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
     return place
 }
 
-/// How a triangle's pixels get their colour.
+/// The colour computation for the pixels of a triangle.
 private protocol FragmentShader {
     static var writesDepth: Bool { get }
-    /// Whether words may be transparent.
+    /// Whether words may be transparent (alpha to coverage).
     static var isPierced: Bool { get }
     static var isTextured: Bool { get }
-    /// The premultiplied word at a place of a triangle.
-    /// - Parameter texture: its first two lanes count.
+    /// The premultiplied word of a pixel.
+    /// - Parameter texture: only its first two lanes are used.
     func word(_ color: SIMD4<Float>, _ texture: SIMD4<Float>) -> UInt32
 }
 
@@ -304,20 +309,20 @@ extension FragmentShader {
 @inline(__always)
 private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, to: SIMD4<UInt32>.self) }
 
-/// All bits of the lanes whose highest one is set, as it is in negative numbers. Masks are made and used by their bits
-/// throughout: of the library's own the compiler makes several times as many instructions.
+/// A mask with all bits set in the lanes whose sign bit is set. Masks are made and used as bits throughout: for the
+/// library's own masks the compiler generates several times as many instructions.
 @inline(__always)
 private func signs(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
     unsafe unsafeBitCast(unsafeBitCast(a, to: SIMD4<Int32>.self) &>> 31, to: SIMD4<UInt32>.self)
 }
 
-/// A byte for each lane of a mask.
+/// A mask with one byte per lane.
 @inline(__always)
 private func short(_ mask: SIMD4<UInt32>) -> UInt32 {
     unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: mask), to: UInt32.self)
 }
 
-/// The second where the mask is set.
+/// Selects lanes of `b` where the mask is set, else of `a`.
 @inline(__always)
 private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
     (a & ~mask) | (b & mask)
@@ -328,7 +333,7 @@ private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMD4<UInt32>)
     unsafe unsafeBitCast(chosen(bits(a), bits(b), mask), to: SIMD4<Float>.self)
 }
 
-/// Without the sign.
+/// The absolute values.
 @inline(__always)
 private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
     unsafe unsafeBitCast(bits(a) & 0x7fff_ffff, to: SIMD4<Float>.self)
@@ -396,29 +401,29 @@ private struct GlassShader: FragmentShader {
         let place = roundedLanes(SIMD4(s, t, 0, 0) * 256 - 0.5)
         let (u, v) = (Int(place.x), Int(place.y))
         let mixed = unsafe mixed(UnsafeRawPointer(pixels + ((v &>> 8) &* width &+ u &>> 8)), u, v)
-        // Premultiplied: what is constant in a colour is scaled by alpha.
+        // Premultiplied: the constant part of a colour is scaled by alpha.
         let constant = black * (mixed.w * (1 / 255))
         return pack((mixed - constant) * SIMD4(color.w, color.w, color.w, 1) + constant)
     }
 
-    /// Four neighbours, weighted by 256ths: two by two from above to below, then from left to right. By itself: within
-    /// something larger the compiler calls the vectors' own functions.
+    /// Interpolates four neighbours with weights in 256ths, first vertically, then horizontally. Not inlined: in larger
+    /// functions the compiler calls the vectors' own functions.
     @inline(never)
     private func mixed(_ at: UnsafeRawPointer, _ u: Int, _ v: Int) -> SIMD4<Float> {
         let upper = SIMD8<UInt16>(truncatingIfNeeded: unsafe at.loadUnaligned(as: SIMD8<UInt8>.self))
         let lower = SIMD8<UInt16>(truncatingIfNeeded: unsafe (at + width * 4).loadUnaligned(as: SIMD8<UInt8>.self))
-        // 256 a + (b - a) w lies within 16 bits; that a step on the way may not does no harm.
+        // 256 a + (b - a) w fits in 16 bits; intermediate results may wrap.
         let rows = (upper &<< 8 &+ (lower &- upper) &* UInt16(truncatingIfNeeded: v & 255) &+ 128) &>> 8
         let (left, right) = (rows.lowHalf, rows.highHalf)
         let sum = (left &<< 8 &+ (right &- left) &* UInt16(truncatingIfNeeded: u & 255) &+ 128) &>> 8
-        // A whole number below 2^23 beside that one's bits is a float.
+        // An integer below 2^23, combined with the bits of 2^23, is a float.
         return unsafe unsafeBitCast(SIMD4<UInt32>(truncatingIfNeeded: sum) | 0x4b00_0000, to: SIMD4<Float>.self)
             - 8_388_608
     }
 }
 
-/// A sample's place within its pixel, from the centre: a grid turned so that no two share a row or column. Made from its
-/// parts: a literal would be an array that is made and read each time.
+/// The samples' positions relative to the pixel's centre: a rotated grid, in which no two share a row or column.
+/// Computed from the lanes: a literal would be an array that is created and read each time.
 private var sampleX: SIMD4<Float> { SIMD4(-0.125, 0.375, -0.375, 0.125) }
 private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
 
@@ -431,10 +436,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
     let height: Int
     let hiding: UnsafePointer<Float>
     let blocksAcross: Int
-    /// Of the band, in the region.
+    /// The band's first row, in the region.
     let firstRow: Int
 
-    /// One triangle, clockwise as seen, split where it is too large.
+    /// Draws one triangle, clockwise on screen, and splits it if it is too large.
     func draw<I: FragmentShader>(
         _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, _ shader: I, depth level: Int
     ) {
@@ -448,7 +453,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             high.x < Rasterizer.farthest, high.y < Rasterizer.farthest
         else { return }
         if max(high.x - low.x, high.y - low.y) > Rasterizer.largestSide {
-            // Twice the farthest corner / 2^8 is less than the largest side.
+            // Enough: twice the farthest corner / 2^8 is less than the largest side.
             guard level < 8 else { return }
             let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
             draw(a, ab, ca, shader, depth: level + 1)
@@ -466,35 +471,35 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             texture: (a.texture + b.texture) / 2)
     }
 
-    /// A triangle's three edges, one a lane; the last lane is not used. Edge functions are whole numbers, in units of
-    /// 1/256 pixel's area, and positive inside; triangles are small enough for floats to hold them exactly.
+    /// The edge functions of a triangle, one per lane; the last lane is unused. They are integers in units of 1/256
+    /// pixel's area, positive inside; triangles are small enough that floats represent them exactly.
     private struct Edges {
         let stepX: SIMD4<Float>
         let stepY: SIMD4<Float>
-        /// At the centre of the pixel where the walk begins.
+        /// The values at the centre of the start pixel.
         let value: SIMD4<Float>
-        /// How much larger it is at one of the four samples, and smaller at another; the same ones in every pixel.
+        /// The largest difference between the value at a sample and at the pixel's centre, to either side.
         let spread: SIMD4<Float>
-        /// Columns for each unit of the functions, of edges on the left and of those on the right; 0 for the others.
+        /// Columns per unit of the edge functions, for left edges and for right edges; 0 for the others.
         let leftward: SIMD4<Float>
         let rightward: SIMD4<Float>
-        /// What an edge's column is set off by: to round it to a whole one, and beyond all columns for edges of the other
+        /// Offsets of an edge's column: for rounding it to an integer, or beyond all columns for edges of the other
         /// side.
         let leftShift: SIMD4<Float>
         let rightShift: SIMD4<Float>
 
-        /// Columns by which a result may be off, for the quotient is rounded.
+        /// The largest error of a column, since the quotient is rounded.
         static let hair: Float = 0.01
-        /// Beyond all columns.
+        /// A column beyond all others.
         private static let far: Float = 1e6
 
-        /// From (x, y) to (nextX, nextY) lane by lane, in 1/16 pixel from the pixel where the walk begins.
+        /// Edges from (x, y) to (nextX, nextY), lane by lane, in 1/16 pixel relative to the start pixel.
         @inline(__always)
         init(_ x: SIMD4<Float>, _ y: SIMD4<Float>, _ nextX: SIMD4<Float>, _ nextY: SIMD4<Float>) {
             let (dx, dy) = (nextX - x, nextY - y)
             (stepX, stepY) = (dy * -16, dx * 16)
             let (zero, one) = (SIMD4<Float>(repeating: 0), SIMD4<Float>(repeating: 1))
-            // Clockwise with y downward: a top edge goes right, a left edge goes up. A sample on any other edge is out.
+            // Clockwise with y down: a top edge goes right, a left edge goes up. A sample on any other edge is outside.
             let (goesUp, goesDown) = (signs(bits(dy)), signs(bits(zero - dy)))
             let isLevel = ~(goesUp | goesDown)
             let owns = goesUp | (isLevel & signs(bits(zero - dx)))
@@ -505,15 +510,15 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
             leftward = chosen(zero, columns, isLeft)
             rightward = chosen(columns, zero, isLeft)
-            // Rounding down and adding one, by rounding to the nearest.
+            // Rounds down and adds one, by rounding to the nearest.
             leftShift = chosen(SIMD4(repeating: -Self.far), SIMD4(repeating: 0.5 - Self.hair), isLeft)
             rightShift = chosen(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
         }
 
-        /// Of four rows, the columns from the first to the last one in which no edge has all four samples outside: one
-        /// piece, since each edge gives a half line; then those in which all samples lie inside of all edges. Empty ones
-        /// end before they begin.
-        /// - Parameter last: the last column that is asked for, at most 2^20.
+        /// The column ranges of four rows: first, from the first to the last column in which no edge has all four
+        /// samples outside (contiguous, since each edge bounds a half line); second, the columns in which all samples
+        /// are inside of all edges. An empty range ends before it begins.
+        /// - Parameter last: the last column considered, at most 2^20.
         @inline(__always)
         func columns(rows: SIMD4<Float>, last: Float) -> RowColumns {
             var begins = SIMD4<Float>(repeating: 0)
@@ -541,7 +546,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         }
     }
 
-    /// What `Edges.columns` says, a row a lane.
+    /// The result of `Edges.columns`, one row per lane.
     private struct RowColumns {
         let begin: SIMD4<Int32>
         let end: SIMD4<Int32>
@@ -554,7 +559,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, low: (x: Float, y: Float), high: (x: Float, y: Float),
         _ shader: I
     ) {
-        // Samples reach 3/8 pixel beyond the centre, and rounding 1/32.
+        // Samples are up to 3/8 pixel from the centre, and rounding adds 1/32.
         let left = max(0, Int(low.x + 1) &- 1)
         let top = max(0, Int(low.y + 1) &- 1)
         let right = min(width - 1, Int(high.x + 1))
@@ -563,7 +568,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let nearest = min(a.position.z, b.position.z, c.position.z)
         guard !isHidden(left, top, right, bottom, nearest: nearest) else { return }
         let origin = SIMD4<Float>(Float(left), Float(top), 0, 0)
-        // Middles of sides that were split lie between sixteenths.
+        // Snapped again: the midpoints of split sides are between sixteenths.
         let (p, q, r) = (snapped(a.position) - origin, snapped(b.position) - origin, snapped(c.position) - origin)
         let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
         guard area > 0 else { return }
@@ -571,7 +576,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             SIMD4(p.x, q.x, r.x, 0) * 16, SIMD4(p.y, q.y, r.y, 0) * 16, SIMD4(q.x, r.x, p.x, 0) * 16,
             SIMD4(q.y, r.y, p.y, 0) * 16)
 
-        // Planes through the corners' values, where the corners are drawn: slopes are bounded by the least area.
+        // Planes through the values at the snapped corners, whose smallest area bounds the slopes.
         let inverse = 1 / area
         let (ux, uy) = ((r.y - p.y) * inverse, (p.x - r.x) * inverse)
         let (vx, vy) = ((p.y - q.y) * inverse, (q.x - p.x) * inverse)
@@ -618,7 +623,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let (rowShade, rowTexture) = (color0 + colorY * fy, texture0 + textureY * fy)
             let middle = edges.value + edges.stepY * fy
 
-            // The row's ends, sample by sample: before its inside and after it.
+            // The row's ends, tested sample by sample: before and after its inside.
             var x = begin == full && full <= fullEnd ? fullEnd &+ 1 : begin
             while x <= end {
                 let stop = x < full && full <= fullEnd ? full &- 1 : end
@@ -634,7 +639,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     let z = laneMin(laneMax(slope, nearestZ), farthestZ)
                     let outside = bits(e0) | bits(e1) | bits(e2)
                     let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
-                    // Opaque ink is mixed unasked: whether any sample is shown is not foreseen at edges.
+                    // Opaque pixels are mixed without a test: at edges, whether any sample is visible is unpredictable.
                     if (I.writesDepth && !I.isPierced) || short(shown) != 0 {
                         let bounded = I.isTextured ? laneMin(laneMax(texture, textureLow), textureHigh) : texture
                         let word = shader.word(laneMin(laneMax(shade, lowest), highest), bounded)
@@ -652,7 +657,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             }
             guard full <= fullEnd else { continue }
 
-            // Its inside.
+            // The inside, which is fully covered.
             let fx = Float(full)
             var z = rowZ + zx * fx
             var shade = rowShade + colorX * fx
@@ -681,10 +686,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         }
     }
 
-    /// Whether occluders lie before a depth in all of these columns and rows, as far as blocks of them tell.
+    /// Whether occluders hide a depth in all of these columns and rows; conservative, since it tests whole blocks.
     @inline(__always)
     private func isHidden(_ left: Int, _ top: Int, _ right: Int, _ bottom: Int, nearest z: Float) -> Bool {
-        // Samples look at their neighbours' occluders, of which there is a row and a column more at each side.
+        // Samples test the occluders of neighbouring pixels, which have a border of one row and column on each side.
         let shift = Rasterizer.blockShift
         let (firstX, lastX) = (left &>> shift, (right &+ 2) &>> shift)
         var row = ((top &+ firstRow) &>> shift) &* blocksAcross
@@ -696,8 +701,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         return true
     }
 
-    /// Whether samples lie before all that was drawn: the highest bits say it. Each sample looks at the occluders of the
-    /// pixel next to its side, so that their outlines, which have one sample a pixel, fade over three.
+    /// Whether samples are nearer than everything drawn there: the sign bit is set. Each sample tests the occluder of a
+    /// neighbouring pixel on its own side, so that outlines, which have one sample per pixel, fade over three pixels.
     @inline(__always)
     private func isNearer(_ z: SIMD4<Float>, _ at: Int, _ hiding: Int) -> SIMD4<UInt32> {
         let around = unsafe SIMD4(
@@ -706,14 +711,14 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         return unsafe bits(z - depth[at]) & bits(z - around)
     }
 
-    /// Lays a pixel's colour on those of its samples that are shown.
+    /// Writes a pixel's colour to its visible samples.
     @inline(__always)
     private func mix<I: FragmentShader>(
         _ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int
     ) {
         var mask = shown
         if I.isPierced && word >> 24 < 255 {
-            // Alpha to coverage: of four samples as many as the alpha says.
+            // Alpha to coverage: the alpha selects how many of the four samples are drawn.
             guard word >> 24 >= 32 else { return }
             mask = shown & ~signs(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
             unsafe color[at] = chosen(color[at], SIMD4(repeating: opaque(word)), mask)
@@ -725,7 +730,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         if I.writesDepth { unsafe depth[at] = chosen(depth[at], z, mask) }
     }
 
-    /// A word's colour without its transparency.
+    /// A word's colour with full opacity.
     @inline(never)
     private func opaque(_ word: UInt32) -> UInt32 {
         let alpha = word >> 24
@@ -736,7 +741,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         return y | u << 8 | v << 16 | 0xff00_0000
     }
 
-    /// A premultiplied word over four.
+    /// A premultiplied word composited over four others.
     @inline(__always)
     private func over(_ word: UInt32, _ under: SIMD4<UInt32>) -> SIMD4<UInt32> {
         let rest = 255 - word >> 24

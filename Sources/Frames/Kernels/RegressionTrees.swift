@@ -2,30 +2,33 @@ import CLinux
 
 /// Kernels for an ensemble of regression trees of depth 4 whose splits compare two pixels.
 ///
-/// A split is one 32-bit word: bits 0-8 and 9-17 are the numbers of the two pixels, bits 22-31 a signed threshold; the
-/// way is to the left child where the first pixel minus the second exceeds it. A tree is 16 words in heap order (word 0
-/// is not used, the children of n are 2n and 2n + 1), one cache line. Leaves are rows of bytes.
+/// A split is one 32-bit word: bits 0-8 and 9-17 are the indices of two pixels, bits 22-31 a signed threshold. The left
+/// branch is taken if the first pixel minus the second exceeds it. A tree is 16 words in heap order (word 0 is unused,
+/// the children of n are 2n and 2n + 1), one cache line. Leaves are rows of bytes.
 public enum RegressionTrees {
-    /// Splits of a tree, and the unused first word.
+    /// The words of a tree: its splits and the unused first word.
     public static let words = 16
-    /// Leaves of a tree.
+    /// The leaves of a tree.
     public static let leaves = 16
-    /// The most pixels that a split's 9 bits can tell apart.
+    /// The most pixels that 9 bits can index.
     public static let maxPixels = 512
-    /// Bytes of a leaf come in blocks of this many.
+    /// The block size of leaves in bytes: a leaf's size is a multiple of it.
     public static let block = 64
 
-    /// Packs a split. `threshold` is rounded down, which decides the same for whole differences.
+    /// Packs a split. `threshold` is rounded down, which doesn't change the result for integer differences.
     public static func pack(first: Int, second: Int, threshold: Float) -> UInt32 {
-        // Differences lie in -255...255: beyond -256 and 255 the answer is always, or never, left.
+        // Differences are -255...255: at -256 the left branch is always taken, at 255 never.
         let limit = Int32(max(-256, min(255, threshold.rounded(.down))))
         return UInt32(first & 511) | UInt32(second & 511) << 9 | UInt32(bitPattern: limit) << 22
     }
 
-    /// Reads brightness at `places[anchor] + across * delta.x + down * delta.y`, to the nearest pixel; 0 outside.
+    /// Samples brightness at `places[anchor] + across * delta.x + down * delta.y`, the nearest pixel; 0 outside.
     /// - Parameters:
-    ///   - places: where the landmarks are, picture pixels.
-    ///   - deltas: the way from its anchor to each sample; `across` and `down` are what its x and y mean in the picture.
+    ///   - places: the 68 landmarks, picture pixels.
+    ///   - anchors: the landmark of each sample.
+    ///   - deltas: the offset of each sample from its anchor, in the coordinates given by `across` and `down`.
+    ///   - across: the picture's vector for one unit of x, pixels.
+    ///   - down: the picture's vector for one unit of y, pixels.
     ///   - pixels: its first `deltas.count` values are filled.
     public static func sample(
         _ picture: borrowing LumaView, places: Span<SIMD2<Double>>, anchors: Span<UInt8>, deltas: Span<Point>,
@@ -38,9 +41,9 @@ public enum RegressionTrees {
             for i in deltas.indices {
                 let delta = unsafe deltas[unchecked: i]
                 let place = unsafe places[unchecked: min(67, Int(anchors[unchecked: i]))]
-                // Half a pixel more, so that cutting off the fraction rounds to the nearest.
+                // Half a pixel more, so that truncation rounds to the nearest.
                 let p = place + across * Double(delta.x) + down * Double(delta.y) + 0.5
-                // Written so that what is not a number counts as outside.
+                // Written so that NaN counts as outside.
                 let inside = p.x >= 0 && p.y >= 0 && p.x < width && p.y < height
                 let at = inside ? Int(p.y) * dy + Int(p.x) * dx : 0
                 unsafe pixels[unchecked: i] = inside ? samples[at] : 0
@@ -48,11 +51,11 @@ public enum RegressionTrees {
         }
     }
 
-    /// Finds the leaf that each tree's splits lead to.
+    /// Finds the leaf of each tree.
     /// - Parameters:
     ///   - splits: `words` per tree.
     ///   - pixels: `maxPixels` values.
-    ///   - rows: its first elements are filled with the number of the chosen leaf, counted over all trees: `leaves * tree + leaf`.
+    ///   - rows: filled with the index of each tree's leaf, counted over all trees: `leaves * tree + leaf`.
     public static func descend(_ splits: Span<UInt32>, pixels: Span<UInt8>, rows: inout MutableSpan<UInt32>) {
         let trees = splits.count / words
         precondition(trees <= rows.count && pixels.count >= maxPixels)
@@ -74,7 +77,7 @@ public enum RegressionTrees {
         }
     }
 
-    /// Asks for all chosen rows, so that they are on their way from memory together before they are added one by one.
+    /// Prefetches all selected rows, so that they are loaded from memory in parallel before `sum` adds them one by one.
     public static func prefetch(_ leaves: Span<UInt8>, rows: Span<UInt32>, width: Int) {
         let count = UInt32(leaves.count / max(1, width))
         unsafe leaves.withUnsafeBytes { leaves in
@@ -86,10 +89,10 @@ public enum RegressionTrees {
         }
     }
 
-    /// Adds the chosen rows, byte by byte.
+    /// Sums the selected rows, byte by byte.
     /// - Parameters:
     ///   - leaves: rows of `sums.count` bytes, which is a multiple of `block`.
-    ///   - rows: the rows to add; every one must lie within `leaves`.
+    ///   - rows: the indices of the rows to add; every one must be within `leaves`.
     public static func sum(_ leaves: Span<UInt8>, rows: Span<UInt32>, into sums: inout MutableSpan<UInt32>) {
         let width = sums.count
         precondition(width % block == 0)
@@ -98,7 +101,7 @@ public enum RegressionTrees {
         for i in rows.indices { precondition(rows[i] < count) }
         unsafe leaves.withUnsafeBytes { leaves in
             guard let base = leaves.baseAddress else { return }
-            // Bytes are added in 16-bit lanes, the even ones and the odd ones apart; 256 of them cannot overflow.
+            // Bytes are added in 16-bit lanes, even and odd ones separately; 256 of them cannot overflow.
             for first in stride(from: 0, to: rows.count, by: 256) {
                 let last = min(rows.count, first + 256)
                 for start in stride(from: 0, to: width, by: block) {

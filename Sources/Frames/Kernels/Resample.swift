@@ -1,28 +1,28 @@
-/// Luma kernels. Here, and in this folder alone, samples are read without bounds checks, after one check of the whole.
+/// Luma kernels. In this folder alone, samples are read without bounds checks, after one check of the whole.
 
-/// Fills a small upright picture from a region of a large one that may be scaled and turned.
+/// Samples a small upright patch from a region of a large picture, scaled and rotated.
 ///
-/// Where the region is made smaller, the large picture is first brought down by a whole factor, each cell the mean of
-/// the samples in it, so that a large face made small does not alias; what is left is done bilinearly. Outside the
-/// picture its edge goes on. Allocates nothing.
+/// If the region is scaled down, the picture is first reduced by an integer factor, each cell the mean of its samples,
+/// to avoid aliasing of large faces; the rest is bilinear. The picture's edge pixels are repeated outside. Allocates
+/// nothing.
 /// - Parameters:
 ///   - picture: the large picture.
-///   - map: from the patch's pixels to the picture's. One that is not finite, or wilder than any picture, leaves the
-///     patch as it is.
+///   - map: from the patch's pixels to the picture's. The patch is left unchanged if the map is not finite or exceeds
+///     any picture.
 ///   - patch: `width * height` samples, row by row.
 public func resample(
     _ picture: borrowing LumaView, by map: Affine, into patch: inout MutableSpan<UInt8>, width: Int, height: Int
 ) {
     precondition(width >= 0 && height >= 0 && patch.count >= width * height, "the patch has room for all its samples")
     let wildest = max(max(abs(map.a), abs(map.b)), max(abs(map.c), abs(map.d)))
-    // Beyond this, positions could leave what fixed point holds; no picture is that large. False for NaN.
+    // Beyond this, positions could overflow fixed point; no picture is that large. False for NaN.
     guard wildest < 1000, abs(map.tx) < 4_000_000, abs(map.ty) < 4_000_000, width < 4096, height < 4096 else { return }
     let last = (picture.width - 1, picture.height - 1)
     var cells = Cells(factor: cellFactor(map), rowStride: picture.rowStride, last: last)
     unsafe picture.samples.withUnsafeBufferPointer { samples in
         unsafe patch.withUnsafeMutableBufferPointer { patch in
             guard let samples = samples.baseAddress, let patch = patch.baseAddress else { return }
-            // Tile by tile, so that the cells under one stay on the stack and in the nearest cache.
+            // Tile by tile, so that a tile's cells stay on the stack and in the nearest cache.
             for top in stride(from: 0, to: height, by: tileSide) {
                 for left in stride(from: 0, to: width, by: tileSide) {
                     let layer = PixelRect(
@@ -40,38 +40,38 @@ public func resample(
     }
 }
 
-/// Pixels of the patch on a tile's side.
+/// The side of a tile, in pixels of the patch.
 private let tileSide = 32
-/// Cells on a side that may lie under a tile: its pixels are at most 2.3 cells apart, so that a turned tile spans 104 at
-/// the most, and the rest is for the cells that are cut.
+/// The largest side of the cells under a tile: its pixels are at most 2.3 cells apart, so a rotated tile spans at most
+/// 104 cells; the rest is for partial cells.
 private let cellSide = 128
 
-/// Picture pixels on a cell's side: 0.65 of the map's shrinking along the axis that it shrinks most. Cells as large as
-/// the patch's pixels blur small faces away (docs/tracker.md).
+/// The side of a cell in picture pixels: 0.65 of the map's scale along its most reduced axis. Cells as large as the
+/// patch's pixels blur small faces too much (docs/tracker.md).
 private func cellFactor(_ map: Affine) -> Int {
     let longest = max(map.a * map.a + map.c * map.c, map.b * map.b + map.d * map.d).squareRoot()
     return max(1, Int((longest * 0.65).rounded()))
 }
 
-/// The picture under one tile, brought down by a whole factor.
+/// The picture under one tile, reduced by an integer factor.
 private struct Cells {
-    /// Picture pixels on a cell's side.
+    /// The side of a cell in picture pixels.
     let factor: Int
     let rowStride: Int
     /// The picture's last column and row.
     let last: (x: Int, y: Int)
-    /// Cell (0, 0)'s first picture pixel. A multiple of `factor`, so that tiles meet without a seam.
+    /// The first picture pixel of cell (0, 0). A multiple of `factor`, so that tiles have no visible seams.
     private var origin = (x: 0, y: 0)
     private var count = (x: 0, y: 0)
     private var samples = [16_384 of UInt8](repeating: 0)
-    /// Sums of a cell row's columns; a part of it at a time, where cells are large.
+    /// Column sums of a row of cells; computed in parts if cells are large.
     private var sums = [2048 of UInt16](repeating: 0)
 
     init(factor: Int, rowStride: Int, last: (x: Int, y: Int)) {
         (self.factor, self.rowStride, self.last) = (factor, rowStride, last)
     }
 
-    /// Finds the cells that interpolation reads.
+    /// Computes the range of cells that interpolation reads; false if it is too large.
     mutating func place(under layer: PixelRect, _ map: Affine) -> Bool {
         let corner = map(Point(Float(layer.x), Float(layer.y)))
         let (right, down) = (Float(layer.width - 1), Float(layer.height - 1))
@@ -79,7 +79,7 @@ private struct Cells {
         let along = Point(map.b, map.d) * down
         let low = corner + pointwiseMin(across, .zero) + pointwiseMin(along, .zero)
         let high = corner + pointwiseMax(across, .zero) + pointwiseMax(along, .zero)
-        // From a pixel's position to the cell whose centre is left of it, with a margin for rounding.
+        // The cell whose centre is to the left of a position, with a margin for rounding.
         let margin = 0.5 + Float(factor) / 64
         func cell(_ position: Float) -> Int {
             Int(((position - Float(factor - 1) / 2) / Float(factor)).rounded(.down))
@@ -99,8 +99,8 @@ private struct Cells {
         }
     }
 
-    /// The part of `count` pixels from `start` on that lies inside 0...last: where it begins among them, its first
-    /// pixel, how many there are. One pixel of the edge where all lie outside.
+    /// The part of `count` pixels from `start` on that is inside 0...last: its offset among them, its first pixel, and
+    /// its length. One pixel of the edge if all are outside.
     private static func inside(_ start: Int, _ count: Int, last: Int) -> (at: Int, first: Int, count: Int) {
         let first = max(0, min(start, last))
         let end = max(first, min(start + count - 1, last))
@@ -128,7 +128,7 @@ private struct Cells {
     @inline(__always)
     private mutating func average(from picture: UnsafePointer<UInt8>, pixelStride: Int) {
         let factor = factor
-        // Five rows of a cell say enough (docs/tracker.md); sixteen would still leave room in 16 bits.
+        // Five rows per cell are enough (docs/tracker.md); the sums of up to sixteen would fit in 16 bits.
         let rowStep = (factor + 4) / 5
         let rows = (factor + rowStep - 1) / rowStep
         let (columns, cellRows, origin, last, rowStride) = (count.x, count.y, origin, last, rowStride)
@@ -145,7 +145,7 @@ private struct Cells {
                     let (at, first, within) = Self.inside(origin.x + start * factor, width, last: last.x)
                     for row in 0..<cellRows {
                         let top = origin.y + row * factor
-                        // Beside the picture the edge goes on: the row is the one above again.
+                        // Beyond the picture the edge is repeated: copy the row above.
                         if row > 0 && (top - factor >= last.y || top + factor <= 1) {
                             let above = unsafe cells + (row - 1) * cellSide + start
                             unsafe (cells + row * cellSide + start).update(from: above, count: many)
@@ -156,7 +156,7 @@ private struct Cells {
                         for y in stride(from: 0, to: factor, by: rowStep) {
                             let pictureRow = max(0, min(top + y, last.y))
                             let line = unsafe picture + pictureRow * rowStride + first * pixelStride
-                            // Without a check in it, this loop is done many samples at a time.
+                            // No checks inside, so that the compiler vectorizes this loop.
                             for x in 0..<within { unsafe inside[x] &+= UInt16(line[x &* pixelStride]) }
                         }
                         for x in 0..<at { unsafe sums[x] = sums[at] }
@@ -174,7 +174,7 @@ private struct Cells {
         }
     }
 
-    /// Adds each `factor` sums and brings them to 8 bits.
+    /// Adds groups of `factor` sums and scales them to 8 bits.
     @inline(__always)
     private static func gather(
         _ sums: UnsafePointer<UInt16>, _ factor: Int, _ count: Int, _ weight: UInt32,
@@ -192,14 +192,14 @@ private struct Cells {
         while cell < count {
             var sum: UInt32 = 0
             for i in 0..<factor { unsafe sum &+= UInt32(sums[cell &* factor &+ i]) }
-            // 255 at the most: the weight is rounded by half of a 2^24th, and a cell has far fewer samples than 2^16.
+            // At most 255: the weight is rounded by half of 2^-24, and a cell has far fewer samples than 2^16.
             unsafe out[cell] = UInt8(truncatingIfNeeded: (sum &* weight &+ 1 << 23) &>> 24)
             cell += 1
         }
     }
 
-    /// Bilinear, in 16.16 fixed point with 8 bits of weight.
-    /// Mutating, so that the cells are read where they lie and not from a copy.
+    /// Interpolates a tile bilinearly, in 16.16 fixed point with 8 bits of weight.
+    /// Mutating, so that the cells are read in place and not from a copy.
     mutating func interpolate(
         into patch: UnsafeMutablePointer<UInt8>, _ layer: PixelRect, _ map: Affine, patchStride: Int
     ) {
@@ -215,7 +215,7 @@ private struct Cells {
         )
         let right = (x: fixed(map.a / size), y: fixed(map.c / size))
         let down = (x: fixed(map.b / size), y: fixed(map.d / size))
-        // Rounding stays within the margin that `place` allows for; this makes it certain.
+        // Rounding should stay within the margin of `place`; this guarantees it.
         let most = ((count.x - 1) << 16 - 1, (count.y - 1) << 16 - 1)
         func isInside(_ i: Int, _ j: Int) -> Bool {
             let (x, y) = (start.x + i * right.x + j * down.x, start.y + i * right.y + j * down.y)
@@ -253,17 +253,18 @@ private struct Cells {
     }
 }
 
-/// Four pixels of a patch in one row: the cells about each, and where it lies between them.
+/// Four pixels of a patch in one row: the cells around each, and its position between them.
 private struct FourSamples {
-    /// The upper left, upper right, lower left and lower right cell, from the lowest byte up.
+    /// The upper left, upper right, lower left and lower right cell of each pixel, from the lowest byte up.
     private var cells = SIMD4<UInt32>()
     /// Weights of the right and of the lower cells, 0 to 255 of 256.
     private var across: SIMD4<UInt32>
     private var along: SIMD4<UInt32>
 
+    /// Loads four pixels and advances the position past them.
     /// - Parameters:
-    ///   - x: of the first pixel, in cells of 16.16 fixed point; moves on by four pixels.
-    ///   - right: from one pixel to the next.
+    ///   - x: the first pixel's position, in cells of 16.16 fixed point.
+    ///   - right: the step from one pixel to the next.
     @inline(__always)
     init(_ picture: UnsafePointer<UInt8>, _ x: inout Int, _ y: inout Int, _ right: (x: Int, y: Int)) {
         let steps = SIMD4<UInt32>(0, 1, 2, 3)
@@ -284,7 +285,7 @@ private struct FourSamples {
         @inline(__always) get {
             let pairs = unsafe unsafeBitCast(cells, to: SIMD8<UInt16>.self)
             let weight = unsafe unsafeBitCast(across | across &<< 16, to: SIMD8<UInt16>.self)
-            // At most 255 * 256, in 16 bits.
+            // At most 255 * 256, which fits in 16 bits.
             let both = unsafe unsafeBitCast(
                 (pairs & 255) &* (256 &- weight) &+ (pairs &>> 8) &* weight, to: SIMD4<UInt32>.self)
             return ((both & 0xffff) &* (256 &- along) &+ (both &>> 16) &* along &+ 32768) &>> 16

@@ -1,54 +1,55 @@
-/// How skin is smoothed.
+/// The settings of skin smoothing.
 public struct Smoothing: Sendable {
-    /// 0...1: how opaque it is. Where it is whole, what is faint and finer than an eye is wide is gone.
+    /// 0...1: the opacity of the smoothed skin. At 1, faint details finer than an eye's width are removed.
     public var strength: Float
-    /// 0...1: how far colour is drawn to the skin's mean.
+    /// 0...1: how far chroma is moved towards the skin's mean.
     public var evenness: Float
     /// The skin's mean U and V.
     public var chroma: SIMD2<Float>
 
-    /// From its parts.
+    /// Settings by their parts.
     public init(strength: Float, evenness: Float, chroma: SIMD2<Float>) {
         (self.strength, self.evenness, self.chroma) = (strength, evenness, chroma)
     }
 }
 
-/// Smooths a piece of a frame and keeps its edges: the guided filter with the picture as its own guide (He, Sun and
-/// Tang, 2010), its coefficients from a smaller picture (He and Sun, 2015), so that the cost hardly depends on the face's
-/// size. Its memory grows to the largest face and is kept.
+/// An edge-preserving smoother for a region of a frame: the guided filter with the picture as its own guide (He, Sun
+/// and Tang, 2010). Its coefficients are computed at reduced size (He and Sun, 2015), so that the cost hardly depends
+/// on the size of the face. Its memory grows to the largest face and is kept.
 public struct Smoother: ~Copyable {
-    /// The smaller picture has this many pixels between the eyes.
+    /// The distance between the eyes in the reduced picture, pixels.
     private static let coarseEyes: Float = 16
-    /// Of the window, in pixels of the smaller picture: 0.12 to 0.15 eye distances.
+    /// The radius of the window in pixels of the reduced picture: 0.12 to 0.15 eye distances.
     private static let radius = 2
-    /// What is smoothed has a variance below this, in squared levels: pores and faint wrinkles, not lids or nostrils.
+    /// The variance below which details are smoothed, in squared levels: pores and faint wrinkles, not lids or
+    /// nostrils.
     private static let variance: Float = 60
 
-    /// Says by its alpha where skin is, in pixels of the smaller picture: drawn by the caller between `begin` and `smooth`.
+    /// The alpha of the skin at the size of the reduced picture: drawn by the caller between `begin` and `smooth`.
     public var mask = LayerBuffer()
-    /// What is smoothed, pixels of the frame; `x` and `y` are even.
+    /// The smoothed region, pixels of the frame; `x` and `y` are even.
     private var region = PixelRect(x: 0, y: 0, width: 0, height: 0)
-    /// Pixels of the frame for one of the smaller picture.
+    /// The reduction factor: the frame's pixels per pixel of the reduced picture.
     private var step = 1
     private var (width, height) = (0, 0)
     private var luma: [Float] = []
     private var square: [Float] = []
     private var scratch: [Float] = []
-    /// Two rows of the smaller picture, as wide as the frame's, of even and odd number. Each has three parts: coefficients
-    /// in 512ths, those in quarters of a level, and the mask's alpha in halves.
+    /// Two rows of the reduced picture, an even and an odd one, scaled up to the frame's width. Each has three parts:
+    /// the factors in 512ths, the offsets in quarters of a level, and the mask's alpha in halves.
     private var rows: [Int16] = []
-    /// Of each of the six parts.
+    /// The room of each of the six parts.
     private var rowRoom = 0
 
-    /// Without memory yet.
+    /// A smoother without memory yet.
     public init() {}
 
-    /// Makes the mask a transparent picture of a piece of a frame.
+    /// Starts a transparent mask for a region of a frame.
     /// - Parameters:
-    ///   - region: pixels; what lies outside of the frame is cut off.
-    ///   - layout: the frame's.
-    ///   - eyeDistance: pixels; what pores and wrinkles are measured by.
-    /// - Returns: from the frame's pixels to the mask's; nil where there is nothing to smooth.
+    ///   - region: pixels; it is clipped to the frame.
+    ///   - layout: the frame's layout.
+    ///   - eyeDistance: pixels; determines the size of what is smoothed.
+    /// - Returns: the map from the frame's pixels to the mask's; nil if the region is outside the frame.
     public mutating func begin(over region: PixelRect, of layout: FrameLayout, eyeDistance: Float) -> Affine? {
         let region = region.evenPiece(width: layout.width, height: layout.height)
         guard !region.isEmpty else { return nil }
@@ -60,14 +61,14 @@ public struct Smoother: ~Copyable {
         let all = PixelRect(x: 0, y: 0, width: width, height: height)
         guard mask.begin(all, width: width, height: height) else { return nil }
         let scale = 1 / Float(step)
-        // A smaller pixel's centre is that of its block.
+        // The centre of a reduced pixel is that of its block.
         let half = Float(step - 1) / 2
         return Affine(
             a: scale, b: 0, c: 0, d: scale, tx: (-Float(region.x) - half) * scale, ty: (-Float(region.y) - half) * scale
         )
     }
 
-    /// Smooths the skin as far as the mask says.
+    /// Smooths the skin under the mask.
     public mutating func smooth(_ frame: inout Frame, _ how: Smoothing) {
         downsample(frame)
         coefficients()
@@ -75,7 +76,7 @@ public struct Smoother: ~Copyable {
     }
 
     private mutating func upsample(_ coarse: Int, _ row: Int) {
-        // With room to spare: a face that comes nearer would ask for more in every frame.
+        // Half as much again, so that an approaching face doesn't cause an allocation in every frame.
         if luma.count < coarse {
             luma = Array(repeating: 0, count: coarse * 3 / 2)
             square = luma
@@ -87,13 +88,13 @@ public struct Smoother: ~Copyable {
         }
     }
 
-    /// The smaller picture: means of blocks' diagonals, which is enough of them.
+    /// Computes the reduced picture. The mean of a block's diagonal is accurate enough.
     private mutating func downsample(_ frame: borrowing Frame) {
         let layout = frame.layout
         let (offset, pixel) = layout.luma
         let row = layout.planes[0].stride
         let share = 1 / Float(step)
-        // Blocks that the picture holds whole; those of the last column or row may not be.
+        // Blocks that are wholly inside the picture; those of the last column or row may not be.
         let whole = (
             x: min(width, (layout.width - region.x) / step), y: min(height, (layout.height - region.y) / step)
         )
@@ -124,7 +125,7 @@ public struct Smoother: ~Copyable {
     @inline(__always)
     private mutating func set(_ at: Int, _ mean: Float) { (luma[at], square[at]) = (mean, mean * mean) }
 
-    /// From means and squares to what luma is multiplied by and what is added to it.
+    /// Computes the filter's coefficients from means and squares: the factors go to `square`, the offsets to `luma`.
     private mutating func coefficients() {
         Self.box(&luma, &scratch, width, height)
         Self.box(&square, &scratch, width, height)
@@ -137,7 +138,7 @@ public struct Smoother: ~Copyable {
         Self.box(&square, &scratch, width, height)
     }
 
-    /// The mean over the window, by running sums along rows and then columns; windows are cut off at the edges.
+    /// Box filter by running sums along rows and then columns; windows are cut off at the edges.
     private static func box(_ picture: inout [Float], _ scratch: inout [Float], _ width: Int, _ height: Int) {
         unsafe picture.withUnsafeMutableBufferPointer { picture in
             unsafe scratch.withUnsafeMutableBufferPointer { scratch in
@@ -166,7 +167,7 @@ public struct Smoother: ~Copyable {
         }
     }
 
-    /// One over the pixels of a window.
+    /// One over the number of pixels in a window.
     @inline(__always)
     private static func share(_ at: Int, _ count: Int) -> Float {
         let isWhole = at >= radius && at + radius < count
@@ -177,9 +178,9 @@ public struct Smoother: ~Copyable {
         let layout = frame.layout
         let strength = UInt16(max(0, min(256, how.strength * 256)))
         let tint = ChromaPull(how)
-        // One row in so many has chroma of its own.
+        // Only one row in so many has chroma of its own.
         let shared = (1 << layout.format.chromaShift.y) - 1
-        // Of the smaller picture, the last one that is in `rows`.
+        // The last row of the reduced picture that is in `rows`.
         var widened = -1
         var bytes = frame.mutableBytes
         for y in 0..<region.height {
@@ -219,7 +220,7 @@ public struct Smoother: ~Copyable {
         }
     }
 
-    /// Brings a row of the smaller picture to the frame's width.
+    /// Scales a row of the reduced picture up to the frame's width.
     private static func widen(
         _ y: Int, into rows: inout [Int16], _ room: Int, _ count: Int, _ a: [Float], _ b: [Float],
         _ mask: borrowing LayerBuffer, step: Int, width: Int
@@ -235,7 +236,7 @@ public struct Smoother: ~Copyable {
                         let row = unsafe base + (y & 1) * 3 * room
                         let columns = unsafe CoarseColumns(a: a + first, b: b + first, mask: words + firstMask)
                         var here = unsafe columns[0]
-                        // Up to the first column's centre there is nothing on the left to interpolate from.
+                        // Left of the first column's centre there is nothing to interpolate from.
                         var x = step / 2
                         unsafe ramp(row, room, 0..<min(x, count), from: here, slope: .zero)
                         var next = 1
@@ -245,7 +246,7 @@ public struct Smoother: ~Copyable {
                             unsafe ramp(row, room, x..<min(x + step, count), from: here, slope: slope)
                             (here, x, next) = (there, x + step, next + 1)
                         }
-                        // The last run reaches beyond the row.
+                        // The last run extends beyond the row.
                         for x in count..<count + runLength { unsafe row[2 * room + x] = 0 }
                     }
                 }
@@ -254,11 +255,11 @@ public struct Smoother: ~Copyable {
     }
 }
 
-/// The two rows between which a row of the frame lies, lent.
+/// The two scaled rows between which a row of the frame is interpolated; borrowed.
 @unsafe private struct WideRows {
     let rows: UnsafePointer<Int16>
     let room: Int
-    /// Weights in 32nds.
+    /// The weights of the even and the odd row, in 32nds.
     let (even, odd): (UInt16, UInt16)
 
     /// Sixteen numbers of one of the three parts, rounded. They are at most 1020, so that 16 bits hold the sums.
@@ -271,20 +272,20 @@ public struct Smoother: ~Copyable {
     }
 }
 
-/// A row of the smaller picture, lent.
+/// A row of the reduced picture; borrowed.
 @unsafe private struct CoarseColumns {
     let a: UnsafePointer<Float>
     let b: UnsafePointer<Float>
     let mask: UnsafePointer<UInt32>
 
-    /// The coefficients and the mask's alpha in 32nds of what the rows' parts hold.
+    /// The coefficients and the mask's alpha, in 32nds of the units in `rows`.
     @inline(__always)
     subscript(x: Int) -> SIMD4<Float> {
         unsafe SIMD4(a[x] * 256, b[x] * 2, Float(mask[x] >> 24), 0) * 64
     }
 }
 
-/// Fills some columns of a row's three parts, eight at once: up to seven more are written.
+/// Fills columns of a row's three parts with a linear ramp, eight at a time: up to seven more are written.
 @inline(__always)
 private func ramp(
     _ row: UnsafeMutablePointer<Int16>, _ room: Int, _ columns: Range<Int>, from start: SIMD4<Float>,
@@ -302,7 +303,7 @@ private func ramp(
     }
 }
 
-/// Eight numbers from 32nds, rounded down; a rounded rise must not lead below 0.
+/// Eight numbers of a ramp in 32nds, rounded down; never below 0, where a rounded slope could lead.
 @inline(__always)
 private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     let steps = SIMD8<Int16>(0, 1, 2, 3, 4, 5, 6, 7)
@@ -310,11 +311,11 @@ private func ramp(_ first: Int32, _ rise: Int32) -> SIMD8<Int16> {
     return laneMax(sum, .zero) &>> 5
 }
 
-/// How far chroma is drawn to the skin's mean.
+/// A pull of chroma towards the skin's mean.
 private struct ChromaPull {
-    /// U and V in turn.
+    /// U and V, alternating.
     private var mean = SIMD16<UInt16>()
-    /// In 128ths of the smoothing's.
+    /// The share of the smoothing's alpha, in 128ths.
     private let share: UInt16
 
     init(_ how: Smoothing) {
@@ -325,7 +326,7 @@ private struct ChromaPull {
 
     @inline(__always)
     func samples(_ alpha: SIMD16<UInt16>) -> RunSamples {
-        // What two pixels share takes the first one's: skin has no edges here.
+        // Shared chroma takes the alpha of the first pixel: skin has no edges here.
         let half = (alpha.evenHalf &* share) &>> 7
         var pairs = alpha
         (pairs.evenHalf, pairs.oddHalf) = (half, half)
@@ -333,7 +334,7 @@ private struct ChromaPull {
     }
 }
 
-/// Premultiplied, exact to rounding.
+/// Multiplies samples by alpha / 255, correctly rounded.
 @inline(__always)
 private func times(_ samples: SIMD16<UInt16>, _ alpha: SIMD16<UInt16>) -> SIMD16<UInt16> {
     let t = samples &* alpha &+ 128

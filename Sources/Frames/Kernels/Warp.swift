@@ -1,24 +1,24 @@
-/// A corner of the triangles by which a stamp is bent.
+/// A vertex of the triangle mesh by which a sprite is warped.
 public struct WarpVertex: Sendable {
-    /// Where it lies in the stamp, pixels.
+    /// The position in the sprite, pixels.
     public var source: Point
-    /// Where it lies in the frame, pixels.
+    /// The position in the frame, pixels.
     public var target: Point
-    /// 0...1, multiplies the art's own alpha there and is interpolated between the corners.
+    /// 0...1, multiplies the art's own alpha; interpolated between the vertices.
     public var fade: Float
 
-    /// A corner.
+    /// A vertex by its parts.
     public init(source: Point, target: Point, fade: Float) {
         (self.source, self.target, self.fade) = (source, target, fade)
     }
 }
 
-/// Draws a stamp on a tile piece by piece: each triangle by the affine map that its corners give. A pixel belongs to the
-/// triangle in which its centre lies, and one on an edge to the triangle on its right or below it, so that triangles
-/// that share an edge leave no gap and touch no pixel twice. Pixels are set, not blended. Allocates nothing.
+/// Warps a sprite piecewise into a layer: each triangle by the affine map that its corners define. A pixel belongs to
+/// the triangle that contains its centre; on an edge, it belongs to the triangle to the right or below. So triangles
+/// that share an edge leave no gap and write no pixel twice. Pixels are replaced, not blended. Allocates nothing.
 /// - Parameters:
-///   - triangles: three indices of `vertices` each, clockwise as seen in the stamp; the last lane is not used. One whose
-///     corners do not lie clockwise in the frame faces away and is left out.
+///   - triangles: three indices of `vertices` each, clockwise in the sprite; the last lane is unused. Triangles that
+///     are not clockwise in the frame face away and are skipped.
 public func warp(
     _ sprite: borrowing Sprite, _ vertices: Span<WarpVertex>, _ triangles: Span<SIMD4<UInt8>>,
     onto layer: inout LayerBuffer
@@ -41,7 +41,7 @@ public func warp(
 }
 
 extension Sprite {
-    /// Whether there is any art where one of `warp`'s triangles takes its pixels from, or beside it.
+    /// Whether there is art in the pixels that `warp` samples for a triangle, or within 2 pixels of it.
     public func holdsArt(near a: Point, _ b: Point, _ c: Point) -> Bool {
         let reach: Float = 2
         let low = pointwiseMax(pointwiseMin(a, pointwiseMin(b, c)) - reach, .zero)
@@ -61,24 +61,25 @@ extension Sprite {
     }
 }
 
-/// One triangle in the frame, and how the stamp's position and the fade go on from pixel to pixel.
+/// One triangle in the frame, with the gradients of the sprite's position and of the fade.
 private struct WarpTriangle {
-    /// All positions have 16 bits behind the point: over the widest triangle the error stays under 0.02 pixel.
+    /// Fraction bits of a position: 16, so that the error over the widest triangle is below 0.02 pixel.
     private static let fraction = ArtLine.fraction
     private static let one = Float(1 << fraction)
-    /// Pixels of a row that are skipped together where the stamp is empty.
+    /// The number of pixels of a row that are skipped together if the sprite is empty there.
     private static let chunk = 16
-    /// Keeps conversions to whole numbers defined for wild faces.
+    /// The largest coordinate of a corner, pixels: it keeps conversions to integers defined.
     private static let farthest: Float = 100_000
-    /// Pixels of the stamp by which positions may be off: a triangle that keeps so far from its edges never leaves it.
+    /// An upper bound of a position's error, sprite pixels: a triangle this far inside the edges never leaves the
+    /// sprite.
     private static let hair: Float = 0.2
 
-    /// What is linear over the frame.
+    /// A quantity that is linear over the frame, in fixed point.
     private struct Slope {
-        /// Where the triangle's first row and column meet, and from pixel to pixel and row to row.
+        /// The value at the corner of the triangle's bounding box, and its change per pixel and per row.
         let (start, across, down): (Int, Int, Int)
 
-        /// - Parameter gradient: over the frame, from `value` at `place`.
+        /// - Parameter gradient: the change over the frame, from `value` at `place`.
         init(_ gradient: Point, from value: Float, at place: Point, to corner: Point) {
             start = fixed(value + (gradient * (corner - place)).sum())
             (across, down) = (fixed(gradient.x), fixed(gradient.y))
@@ -88,25 +89,25 @@ private struct WarpTriangle {
         func at(_ x: Int, _ y: Int) -> Int { start &+ x &* across &+ y &* down }
     }
 
-    /// Corners from top to bottom.
+    /// The corners, sorted from top to bottom.
     private let (top, middle, bottom): (Point, Point, Point)
-    /// Whole, from where the slopes start.
+    /// The first column and row of the bounding box, where the slopes start.
     private let (column, row): (Int, Int)
     private let (u, v): (Slope, Slope)
-    /// Nil where the art keeps its own alpha.
+    /// The fade; nil if the art keeps its own alpha.
     private let fade: Slope?
-    /// Whether all of it lies on the stamp.
+    /// Whether all of the triangle is inside the sprite.
     private let isInside: Bool
 
-    /// Nil for one that faces away, is a line, or reaches far out.
+    /// Prepares a triangle; nil if it faces away, is degenerate, fully faded, or too far out.
     init?(_ a: WarpVertex, _ b: WarpVertex, _ c: WarpVertex, _ art: SampledArt) {
         if max(a.fade, max(b.fade, c.fade)) <= 0 { return nil }
         let (ab, ac) = (b.target - a.target, c.target - a.target)
         let area = ab.x * ac.y - ab.y * ac.x
         guard area > 1e-3, area.isFinite else { return nil }
         var (p, q, r) = (a.target, b.target, c.target)
-        // From top to bottom, and on one height from left to right: an edge is stepped along in the same way, to the
-        // last bit, whichever triangle it is looked at from.
+        // Sorted from top to bottom, and from left to right at equal height: the steps along a shared edge are then
+        // equal to the last bit in both triangles.
         func precedes(_ s: Point, _ t: Point) -> Bool { s.y < t.y || (s.y == t.y && s.x < t.x) }
         if precedes(q, p) { swap(&p, &q) }
         if precedes(r, q) { swap(&q, &r) }
@@ -116,14 +117,14 @@ private struct WarpTriangle {
         guard low > -Self.farthest, p.y > -Self.farthest, high < Self.farthest, r.y < Self.farthest else { return nil }
         let corner = Point(low.rounded(.down), p.y.rounded(.down))
         (column, row) = (Int(corner.x), Int(corner.y))
-        /// The gradient over the frame of what changes by these along the two sides.
+        /// The gradient over the frame of a quantity that changes by these differences along the two sides.
         func gradient(_ first: Float, _ second: Float) -> Point {
             Point(first * ac.y - second * ab.y, second * ab.x - first * ac.x) / area
         }
         let (s, t) = (b.source - a.source, c.source - a.source)
         let (x, y) = (gradient(s.x, t.x), gradient(s.y, t.y))
         guard max(max(abs(x.x), abs(x.y)), max(abs(y.x), abs(y.y))) < 4096 else { return nil }
-        // Half a step of the weights, which are cut off to 8 bits.
+        // Half a step of the weights, which are truncated to 8 bits.
         let half = 0.5 / Float(256)
         u = Slope(x, from: a.source.x + half, at: a.target, to: corner)
         v = Slope(y, from: a.source.y + half, at: a.target, to: corner)
@@ -138,19 +139,19 @@ private struct WarpTriangle {
             && last.y < Float(art.height - 1) - Self.hair
     }
 
-    /// An edge, stepped along from row to row.
+    /// An edge, stepped from row to row.
     private struct Edge {
         private var x: Int
         private let step: Int
 
-        /// From `p` down to `q`, and first in row `y`.
+        /// The edge from `p` down to `q`, at row `y`.
         init(_ p: Point, _ q: Point, from y: Int) {
             let slope = (q.x - p.x) / (q.y - p.y)
             x = fixed(p.x + (Float(y) - p.y) * slope)
             step = fixed(slope)
         }
 
-        /// The first column on its right, or on it.
+        /// The first column on the edge or to its right.
         @inline(__always)
         var column: Int { (x &+ (1 << fraction &- 1)) >> fraction }
 
@@ -168,7 +169,7 @@ private struct WarpTriangle {
         unsafe draw(art, onto: words, rowWords, region, &long, middle, bottom, half..<end)
     }
 
-    /// The rows between the edge from top to bottom and another one.
+    /// Draws the rows between the edge from top to bottom and another one.
     @inline(__always)
     private func draw(
         _ art: SampledArt, onto words: UnsafeMutablePointer<UInt32>, _ rowWords: Int, _ region: PixelRect,
@@ -188,7 +189,7 @@ private struct WarpTriangle {
         }
     }
 
-    /// The pixels `left ..< right` of row `y`; `line` is where x = 0 would lie.
+    /// Draws the pixels `left ..< right` of row `y`; `line` is the address of x = 0.
     @inline(__always)
     private func draw(
         _ art: SampledArt, onto line: UnsafeMutablePointer<UInt32>, _ left: Int, _ right: Int, _ y: Int
@@ -207,7 +208,7 @@ private struct WarpTriangle {
                 end &-= 1
             }
         }
-        // Twice the reach of half a chunk must stay within the blocks that `isNearArt` speaks of.
+        // Half a chunk must stay within the neighbouring blocks that `isNearArt` covers.
         let maySkip = max(abs(place.du), abs(place.dv)) &* (Self.chunk / 2) < (Self.chunk - 2) << Self.fraction
         let block = Self.fraction + ArtBlocks.sprite.shift
         while x < end {
@@ -228,6 +229,7 @@ private struct WarpTriangle {
         }
     }
 
-    /// What is further out than this many pixels is on no frame, and what is steeper crosses no second row.
+    /// Converts to fixed point. Values are clamped: no frame has such coordinates, and no edge so steep crosses two
+    /// rows.
     private static func fixed(_ value: Float) -> Int { Int((max(-1e12, min(value, 1e12)) * one).rounded()) }
 }

@@ -1,41 +1,43 @@
 import Frames
 
-/// A boosted cascade as OpenCV writes it (opencv_traincascade's XML): Haar or LBP features, stumps or trees.
+/// A boosted cascade in the XML format of opencv_traincascade: Haar or LBP features, stumps or trees.
 ///
-/// Immutable; read once, made ready for a stride by `program(for:)`. Stages run in a plain chain; a file whose stages
-/// once formed a tree (haarcascade_frontalface_alt_tree.xml) holds its chain alone, and is run as OpenCV runs it.
+/// Immutable. It is read once; `program(for:)` prepares it for integrals of one stride. Stages run as a plain chain. A
+/// file whose stages once formed a tree (haarcascade_frontalface_alt_tree.xml) contains only a chain of them, and runs
+/// as OpenCV runs it.
 public struct Cascade: Sendable {
-    /// What a cascade looks at.
+    /// The kind of features a cascade evaluates.
     public enum Features: String, Sendable { case haar = "HAAR", patterns = "LBP" }
 
     /// One feature, in samples of the trained window.
     struct Feature: Sendable {
-        /// x, y, width, height; unused ones are empty. LBP: one cell of nine.
+        /// x, y, width, height. Unused rectangles are empty. LBP: the first of the nine cells.
         var rects: [3 of SIMD4<Int32>]
         var weights: SIMD4<Float>
         var isTilted: Bool
     }
 
+    /// One node of a tree.
     struct Node: Sendable {
         var feature: Int
         var threshold: Float
         var subset: SIMD8<UInt32>
-        /// The next node where 0 or more, else the leaf `~left`; both counted over the whole cascade.
+        /// The next node if 0 or more, otherwise the leaf `~left`. Both are indices over the whole cascade.
         var left: Int32
         var right: Int32
     }
 
-    /// Its name, for messages.
+    /// The file's name, for messages.
     public let file: String
-    /// What it looks at.
+    /// The kind of features.
     public let features: Features
-    /// The trained window, samples across.
+    /// Width of the trained window, samples.
     public let windowWidth: Int
-    /// The trained window, samples down.
+    /// Height of the trained window, samples.
     public let windowHeight: Int
-    /// How many stages a window must pass to be a find.
+    /// How many stages a window must pass to be detected.
     public var stageCount: Int { stages.count }
-    /// Whether some features are turned by 45 degrees.
+    /// Whether some features are rotated by 45 degrees.
     public let hasTiltedFeatures: Bool
 
     let stages: [CascadeStage]
@@ -43,15 +45,15 @@ public struct Cascade: Sendable {
     let leaves: [Float]
     let roots: [Int32]
     let shapes: [Feature]
-    /// Nodes of the largest tree.
+    /// The number of nodes in the largest tree.
     let treeSize: Int
 
     /// Reads a cascade.
     /// - Parameters:
     ///   - xml: the whole file.
-    ///   - file: its name, for messages.
-    /// - Throws: `Problem` of kind `unusable`, naming the file and Debian's package, where the text is no cascade of
-    ///   the present format, is damaged, or refers to what it does not hold.
+    ///   - file: the file's name, for messages.
+    /// - Throws: `Problem` of kind `unusable`, naming the file and Debian's package, if the text is not a cascade in
+    ///   the current format, is damaged, or refers to nodes or features that it does not contain.
     public init(xml: Span<UInt8>, file: String) throws(Problem) {
         guard xml.count <= CascadeReader.largestFile else { throw Self.unusable(file, "it is larger than any cascade") }
         var reader = CascadeReader()
@@ -65,7 +67,7 @@ public struct Cascade: Sendable {
         hasTiltedFeatures = reader.shapes.contains { $0.isTilted }
     }
 
-    /// What an integral must hold for this cascade.
+    /// The sums that an integral must provide for this cascade.
     package var planes: Integral.Planes {
         switch features {
         case .patterns: .sum
@@ -105,11 +107,11 @@ public struct Cascade: Sendable {
     }
 }
 
-/// Where an integral's entries lie.
+/// A map from (x, y) to the index of an integral's entry.
 private struct Places {
     let stride: Int32
     let plane: Int32
-    /// As `Integral.odd`.
+    /// The same as `Integral.odd`.
     let odd: Int32
 
     func callAsFunction(_ x: Int32, _ y: Int32) -> Int32 {
@@ -118,7 +120,7 @@ private struct Places {
 }
 
 extension Cascade.Feature {
-    /// A rectangle's corners as entries of the integral: (x, y), then along each side, then across.
+    /// A rectangle's corners as entries of the integral: the corner (x, y), its two neighbours, then the opposite one.
     fileprivate func corners(_ index: Int, _ at: Places) -> SIMD4<Int32> {
         let rect = rects[index]
         let (x, y, w, h) = (rect.x, rect.y, rect.z, rect.w)
@@ -129,7 +131,7 @@ extension Cascade.Feature {
         return tilted &+ 2 * at.plane
     }
 
-    /// The 4 x 4 corners of nine cells, the first of which is the feature's rectangle.
+    /// The 4 x 4 corners of the nine cells; the feature's rectangle is the first cell.
     fileprivate func cellCorners(_ at: Places) -> SIMD16<Int32> {
         let rect = rects[0]
         var corners = SIMD16<Int32>()

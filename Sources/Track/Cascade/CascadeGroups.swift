@@ -1,40 +1,40 @@
 import Frames
 
-/// One window that a cascade let through, in pixels of the picture that was searched.
+/// One window that passed the cascade, in pixels of the searched picture.
 public struct CascadeWindow: Equatable, Sendable {
-    /// Its place and size, pixels.
+    /// The window, pixels.
     public var rect: Rect
-    /// What the cascade says of it.
+    /// The cascade's result for the window.
     public var verdict: CascadeResult
 }
 
-/// Windows that agree.
+/// A group of windows that agree.
 public struct CascadeFind: Equatable, Sendable {
-    /// The windows' mean place and size, pixels of the picture.
+    /// The mean of the windows' rectangles, pixels of the picture.
     public var rect: Rect
     /// How many windows agreed.
     public var count: Int
-    /// The largest confidence among them.
+    /// The highest confidence in the group.
     public var confidence: Float
 }
 
-/// Gathers windows and groups them as OpenCV's groupRectangles does. Sized once; neither step allocates.
+/// A list of windows that are grouped as OpenCV's groupRectangles does. Sized once; neither step allocates.
 public struct CascadeGroups: Sendable {
-    /// Two windows agree where each side differs by at most this part of the smaller one's mean side.
+    /// Two windows agree if each side differs by at most this fraction of the mean of the smaller width and height.
     public static let tolerance: Float = 0.2
 
-    /// The most windows that are kept.
+    /// The maximum number of windows kept.
     public let capacity: Int
-    /// In the order in which they were found.
+    /// The windows, in the order in which they were found.
     public private(set) var windows: [CascadeWindow] = []
-    /// Strongest confidence first.
+    /// The groups, highest confidence first.
     public private(set) var finds: [CascadeFind] = []
-    /// Windows that found no room.
+    /// How many windows were discarded because the list was full.
     public private(set) var dropped = 0
     private var labels: [Int] = []
     private var members: [CascadeFind] = []
 
-    /// - Parameter capacity: the most windows; grouping takes time in proportion to their square.
+    /// - Parameter capacity: the maximum number of windows. Grouping takes time proportional to its square.
     public init(capacity: Int) {
         self.capacity = capacity
         windows.reserveCapacity(capacity)
@@ -43,14 +43,14 @@ public struct CascadeGroups: Sendable {
         members.reserveCapacity(capacity)
     }
 
-    /// Forgets windows and finds.
+    /// Removes all windows and groups.
     public mutating func removeAll() {
         windows.removeAll(keepingCapacity: true)
         finds.removeAll(keepingCapacity: true)
         dropped = 0
     }
 
-    /// Adds a window, or counts it as dropped where there is no room.
+    /// Adds a window, or counts it as dropped if the list is full.
     public mutating func add(_ window: CascadeWindow) {
         guard windows.count < capacity else {
             dropped += 1
@@ -59,7 +59,7 @@ public struct CascadeGroups: Sendable {
         windows.append(window)
     }
 
-    /// Groups the windows gathered: windows that agree, directly or through others, are one find.
+    /// Groups the collected windows: windows that agree, directly or through others, form one group.
     /// - Parameter atLeast: groups of fewer windows are left out. So are small groups inside larger, stronger ones.
     public mutating func group(atLeast: Int) {
         join()
@@ -67,7 +67,7 @@ public struct CascadeGroups: Sendable {
         for i in windows.indices {
             let root = self.root(i)
             if root == i {
-                // The first of its group in the list; its label now tells where the sums are.
+                // The first window of its group. Its label now points to the group's sums in `members`.
                 let nothing = Rect(x: 0, y: 0, width: 0, height: 0)
                 members.append(CascadeFind(rect: nothing, count: 0, confidence: -.infinity))
                 labels[i] = ~(members.count - 1)
@@ -77,13 +77,13 @@ public struct CascadeGroups: Sendable {
         for i in members.indices { members[i].divide() }
         finds.removeAll(keepingCapacity: true)
         for i in members.indices where members[i].count >= atLeast && !isInside(i, atLeast) {
-            // Put in its place, since sorting a long list would allocate.
+            // Inserted in order, since sorting a long list would allocate.
             let at = finds.firstIndex { ($0.confidence, $0.count) < (members[i].confidence, members[i].count) }
             finds.insert(members[i], at: at ?? finds.endIndex)
         }
     }
 
-    /// Labels every window with an earlier one of its group; the first of each group carries its own number.
+    /// Labels each window with an earlier window of its group. The first of each group is labelled with its own index.
     private mutating func join() {
         labels.removeAll(keepingCapacity: true)
         for i in windows.indices {
@@ -133,7 +133,7 @@ extension CascadeFind {
         confidence = max(confidence, window.verdict.confidence)
     }
 
-    /// From sums to means.
+    /// Turns the sums into means.
     fileprivate mutating func divide() {
         let n = Float(count)
         rect = Rect(x: rect.x / n, y: rect.y / n, width: rect.width / n, height: rect.height / n)

@@ -1,15 +1,15 @@
 import Frames
 
-/// Gathers a cascade from its XML and checks that every reference stays inside it, so that evaluation need not.
+/// A builder of a cascade from its XML, which checks that every reference is in range so that evaluation need not.
 struct CascadeReader {
-    /// Bytes; the largest of opencv-data has 2.7 MB.
+    /// Bytes. The largest file of opencv-data has 2.7 MB.
     static let largestFile = 16 << 20
     private static let mostStages = 1000
     private static let mostNodes = 1 << 18
     private static let mostNodesOfTree = 64
-    /// Samples; 255 * 128 * 128 * the weights in use stays exact in Float.
+    /// Samples. 255 * 128 * 128 times the weights in use is still exact in Float.
     private static let largestWindow = 128
-    /// OpenCV lowers every stage's threshold by this.
+    /// OpenCV lowers the threshold of every stage by this amount.
     private static let thresholdSlack: Float = 1e-5
 
     var features = Cascade.Features.haar
@@ -100,7 +100,7 @@ struct CascadeReader {
                 headroom: max(0, best - threshold)))
     }
 
-    /// - Returns: the tree's largest leaf.
+    /// - Returns: the tree's largest leaf value.
     private mutating func readTree(_ text: inout CascadeXML) throws(Problem) -> Float {
         let (firstNode, firstLeaf) = (nodes.count, leaves.count)
         var best = -Float.infinity
@@ -126,7 +126,7 @@ struct CascadeReader {
     }
 
     /// Each node: left, right, feature, then its threshold, or its 256 bits as eight words. A successor above 0 is a
-    /// node of the same tree, else the leaf of the opposite number.
+    /// node of the same tree; otherwise its negation is the index of a leaf.
     private mutating func readNodes(_ text: inout CascadeXML, firstLeaf: Int) throws(Problem) {
         let step = features == .haar ? 4 : 11
         try text.numbers(into: &numbers, atMost: Self.mostNodesOfTree * step)
@@ -137,7 +137,7 @@ struct CascadeReader {
         let firstNode = nodes.count
         for node in 0..<count {
             func successor(_ number: Double) throws(Problem) -> Int32 {
-                // Only nodes further on, so that every walk ends.
+                // Only later nodes, so that every walk through the tree ends.
                 guard let to = Int(exactly: number), to <= 0 ? to >= -count : to > node && to < count else {
                     throw text.damaged("a tree refers to a node that is not there")
                 }

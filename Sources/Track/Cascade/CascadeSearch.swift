@@ -1,24 +1,24 @@
 import Frames
 
-/// Searches pictures with one cascade: round a place where a face was, or whole pictures in slices.
+/// A search of pictures with one cascade: around a predicted face, or the whole picture in budgeted steps.
 ///
-/// Owns its integrals and lists; sized once, nothing is allocated by a search. Work is counted in stumps evaluated
-/// (trees, and summing up a sample, at what they cost in stumps), never in time, so the same picture gives the same
-/// result everywhere.
+/// Owns its integrals and lists. They are sized once; a search allocates nothing. Work is counted in stump evaluations
+/// (a tree, or summing one sample, counts as many as it costs), never in time, so the same picture gives the same
+/// result on every machine.
 public struct CascadeSearch: ~Copyable {
-    /// What one sample of a level costs, scaling and summing, in stumps: measured.
+    /// Cost of scaling and summing one sample of a level, in stump evaluations: measured.
     static let fillWork = 1
 
-    /// What is sought.
+    /// The cascade to search with.
     public let cascade: Cascade
-    /// Windows found since they were last cleared, and their groups.
+    /// Windows found since the last `removeAll()`, and their groups.
     public var groups: CascadeGroups
     private let program: CascadeProgram
     private var integral: Integral
     private var hits: [CascadeHit]
     private var level = Level()
 
-    /// The level that the integral holds: where its first sample lies in the picture, and how large a sample is.
+    /// The level in the integral: the first sample of the filled part, and a sample's size in picture pixels.
     private struct Level {
         var x = 0
         var y = 0
@@ -28,9 +28,9 @@ public struct CascadeSearch: ~Copyable {
 
     /// - Parameters:
     ///   - maxWidth: the widest part of a level that is searched at once, in samples of the level.
-    ///   - maxHeight: the highest; whole pictures are swept in strips of this height.
-    ///   - capacity: the most windows that a search lists.
-    ///   - isCoarse: whether windows at even columns alone are judged, at half the cost.
+    ///   - maxHeight: the tallest such part; whole pictures are scanned in strips of this height.
+    ///   - capacity: the maximum number of windows that a search lists.
+    ///   - isCoarse: whether to evaluate only windows at even columns, at half the cost.
     public init(_ cascade: Cascade, maxWidth: Int, maxHeight: Int, capacity: Int = 256, isCoarse: Bool = false) {
         self.cascade = cascade
         integral = Integral(
@@ -41,7 +41,7 @@ public struct CascadeSearch: ~Copyable {
         groups = CascadeGroups(capacity: capacity)
     }
 
-    /// A level's size for a window of that width in the picture: rounded as OpenCV rounds.
+    /// A level's size, in samples, for a window `window` picture pixels wide; rounded as OpenCV rounds.
     func levelSize(of picture: borrowing LumaView, window: Float) -> (width: Int, height: Int) {
         let scale = window / Float(cascade.windowWidth)
         return (
@@ -50,8 +50,8 @@ public struct CascadeSearch: ~Copyable {
         )
     }
 
-    /// Sums up a part of the level at which the cascade's window is `window` picture pixels wide.
-    /// - Returns: false where nothing is left of the part inside the level.
+    /// Fills the integral with a part of a level.
+    /// - Returns: false if no part is inside the level.
     private mutating func fill(
         _ picture: borrowing LumaView, size: (width: Int, height: Int), part: PixelRect, work: inout Int
     ) -> Bool {
@@ -66,7 +66,7 @@ public struct CascadeSearch: ~Copyable {
         return true
     }
 
-    /// Judges windows of one row of the filled part and adds those that pass `stage` stages.
+    /// Evaluates the windows of one row of the filled part and adds those that pass `stage` stages.
     private mutating func scanRow(row: Int, columns: Range<Int>, step: Int, stage: Int, work: inout Int) {
         let count = Self.scanLevel(program, integral, row, columns, step, stage, &hits, &work)
         let (width, height) = (Float(cascade.windowWidth), Float(cascade.windowHeight))
@@ -91,32 +91,34 @@ public struct CascadeSearch: ~Copyable {
     }
 }
 
-// Round a predicted place.
+// Search around a predicted place.
 extension CascadeSearch {
-    /// How a known face is sought.
+    /// Parameters of a search for a known face.
     public struct Near: Sendable {
-        /// Where the cascade's window is expected: pixels of the picture.
+        /// The expected window, pixels of the picture.
         public var rect: Rect
-        /// How far its place may be off, in samples of the level (twentieths of a window, for a window of 20).
+        /// The maximum offset from the expected place, in samples of the level (for a window of 20: twentieths
+        /// of its side).
         public var reach: Int
-        /// Window sizes to try, as factors of the expected one, the likeliest first.
+        /// Window sizes to try, as factors of the expected size, the likeliest first.
         public var sizes: [3 of Float]
-        /// Stages that a window must pass: the cascade's number to find, fewer to keep.
+        /// Stages that a window must pass: the cascade's `stageCount` to detect a new face, fewer to keep a known one.
         public var stage: Int
-        /// Windows that must agree for the search to end early.
+        /// The number of passing windows that ends the search early.
         public var agree: Int
 
-        /// Sought at the same size, then a tenth larger and smaller, until three windows agree.
+        /// By default, searches the expected size, then a tenth larger and a tenth smaller, until three windows pass.
         public init(rect: Rect, reach: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], stage: Int, agree: Int = 3) {
             (self.rect, self.reach, self.sizes, self.stage, self.agree) = (rect, reach, sizes, stage, agree)
         }
     }
 
-    /// Searches from the expected window outward, row by row, then at the other sizes, until enough windows agree.
+    /// Searches outward from the expected window, row by row, then at the other sizes, until enough windows pass.
     ///
-    /// The windows and their groups are in `groups`, which is cleared first.
-    /// - Parameter work: grows by the work done.
-    /// - Returns: the strongest group of `agree` windows or more, or of the largest number found; nil: none at all.
+    /// Clears `groups` first, and leaves the windows and their groups there.
+    /// - Parameter work: increased by the work done.
+    /// - Returns: the strongest group of `agree` windows or more, otherwise the strongest of any size; nil if no window
+    ///   passed.
     public mutating func find(_ picture: borrowing LumaView, near: Near, work: inout Int) -> CascadeFind? {
         groups.removeAll()
         guard near.rect.width >= 1, near.rect.width.isFinite, near.rect.center.x.isFinite, near.rect.center.y.isFinite
@@ -145,7 +147,8 @@ extension CascadeSearch {
         return groups.finds.first
     }
 
-    /// - Returns: whether enough windows agree.
+    /// Scans rows alternately above and below the expected one.
+    /// - Returns: whether enough windows passed.
     private mutating func spiral(_ near: Near, _ x: Int, _ y: Int, _ reach: Int, _ work: inout Int) -> Bool {
         for ring in 0...reach {
             let columns = (x - reach)..<(x + reach)
@@ -157,31 +160,32 @@ extension CascadeSearch {
     }
 }
 
-// Whole pictures, in slices.
+// Search of a whole picture, in steps.
 extension CascadeSearch {
-    /// How far a sweep has come, and what it sweeps. Copied freely; the search itself remembers nothing of it.
+    /// Settings and progress of a scan. A value that may be copied; `CascadeSearch` keeps no scan state of its own.
     public struct Scan: Sendable {
-        /// Window widths, pixels of the picture; the largest is searched first.
+        /// The smallest window width, pixels of the picture.
         public let smallest: Float
-        /// Not larger than the picture's shorter side, or its levels are empty.
+        /// The largest window width, searched first. Levels are empty for windows larger than the
+        /// picture's shorter side.
         public let largest: Float
-        /// Each size is this many times the next smaller one.
+        /// The ratio of each window size to the next smaller one.
         public let factor: Float
-        /// Where windows may lie, pixels of the picture; nil: everywhere.
+        /// The region that windows must be inside, pixels of the picture; nil: the whole picture.
         public let region: Rect?
-        /// Samples from one window to the next, across and down. 1, or 2 in a coarse search, judges eight windows at
-        /// once.
+        /// Samples from one window to the next, across and down. A step of 1, or of 2 in a coarse search, evaluates
+        /// eight windows at once.
         public let step: Int
         /// Stages that a window must pass to be listed.
         public let stage: Int
-        /// The size that is next, counted from the largest.
+        /// Index of the next window size, counted from the largest.
         public internal(set) var size = 0
-        /// The next row of its level.
+        /// The next row of that size's level.
         public internal(set) var row = 0
-        /// Whether all is swept.
+        /// Whether the scan is complete.
         public internal(set) var isDone = false
 
-        /// A sweep from its start; one with no sizes is done at once.
+        /// Creates a scan at its start. If `smallest` exceeds `largest`, it is complete at once.
         public init(
             smallest: Float, largest: Float, factor: Float = 1.1, region: Rect? = nil, step: Int = 1, stage: Int
         ) {
@@ -190,7 +194,7 @@ extension CascadeSearch {
             isDone = !(self.smallest <= largest)
         }
 
-        /// Window widths from the smallest up, and how many there are.
+        /// The number of window widths, counted from the smallest up.
         var count: Int {
             var (n, width) = (1, smallest * factor)
             while width <= largest, n < 1000 { (n, width) = (n + 1, width * factor) }
@@ -204,11 +208,11 @@ extension CascadeSearch {
         }
     }
 
-    /// Goes on with a sweep until it is done or `budget` is used up; the windows are added to `groups`.
+    /// Continues a scan until it is complete or `budget` is used up; adds the windows to `groups`.
     ///
-    /// A level wider than this search was made for is left out. Stops between two rows of windows, so it goes over the
-    /// budget by one row's work at the most, and by the sums of one strip of rows. The picture may be another one each
-    /// time.
+    /// A level wider than this search was sized for is skipped. The scan stops only between two rows of windows, so it
+    /// may exceed the budget by one row's work plus the sums of one strip of rows. Each call may pass a different
+    /// picture.
     /// - Returns: the work done.
     public mutating func scan(_ picture: borrowing LumaView, _ scan: inout Scan, budget: Int) -> Int {
         var work = 0
@@ -245,7 +249,7 @@ extension CascadeSearch {
         scan.isDone = scan.size >= scan.count
     }
 
-    /// First samples of the windows that lie in the sweep's region, in the level.
+    /// The first samples of the windows inside the scan's region, in the level.
     private func origins(
         _ scan: Scan, _ size: (width: Int, height: Int), of picture: borrowing LumaView
     ) -> PixelRect {

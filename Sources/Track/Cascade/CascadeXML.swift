@@ -1,10 +1,10 @@
 import Frames
 
-/// Reads the XML of an OpenCV cascade, and no other: elements, numbers and words, without entities or CDATA.
+/// A parser for the XML of OpenCV cascades only: elements, numbers and words, without entities or CDATA.
 ///
-/// Every step moves on or throws, so damaged text ends it in time in proportion to its length.
+/// Every step advances or throws, so damaged text is rejected in time proportional to its length.
 struct CascadeXML: ~Copyable, ~Escapable {
-    /// The bytes of a name or of text; offsets into the file.
+    /// The bytes of a name or of text, as offsets into the file.
     typealias Part = Range<Int>
 
     enum Token {
@@ -24,7 +24,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         self.file = file
     }
 
-    /// The next tag, or the text up to it; comments, declarations and white space are passed over.
+    /// The next tag, or the text up to it. Skips comments, declarations and white space.
     mutating func next() throws(Problem) -> Token {
         while true {
             skipSpace()
@@ -59,7 +59,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         return closes ? .close(name) : .open(name)
     }
 
-    /// The next element's name; nil where the enclosing element ends.
+    /// The next child element's name; nil at the end of the enclosing element.
     mutating func child() throws(Problem) -> Part? {
         switch try next() {
         case .open(let name): return name
@@ -68,7 +68,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         }
     }
 
-    /// Opens the next element, which must have that name.
+    /// Opens the next element, which must be named `name`.
     mutating func open(_ name: StaticString) throws(Problem) {
         guard case .open(let found) = try next(), matches(found, name) else { throw damaged("<\(name)> is missing") }
     }
@@ -77,7 +77,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         guard case .close = try next() else { throw damaged("an element does not end") }
     }
 
-    /// Passes over the rest of an element that was opened.
+    /// Skips the rest of an open element.
     mutating func skipElement() throws(Problem) {
         var depth = 1
         while depth > 0 {
@@ -90,14 +90,14 @@ struct CascadeXML: ~Copyable, ~Escapable {
         }
     }
 
-    /// The text of an element that was opened, to its end.
+    /// The text of an open element; reads to the element's end.
     mutating func word() throws(Problem) -> String {
         guard case .text(let part) = try next(), part.count < 64 else { throw damaged("a word is missing") }
         try close()
         return String(decoding: part.map { bytes[$0] }, as: UTF8.self).filter { !$0.isWhitespace }
     }
 
-    /// The whole number that an opened element holds, to its end.
+    /// The integer in an open element; reads to the element's end.
     mutating func integer(in range: ClosedRange<Int>) throws(Problem) -> Int {
         var numbers: [Double] = []
         try self.numbers(into: &numbers, atMost: 1)
@@ -107,7 +107,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         return value
     }
 
-    /// The numbers of an element that was opened, to its end.
+    /// The numbers in an open element; reads to the element's end.
     mutating func numbers(into list: inout [Double], atMost limit: Int) throws(Problem) {
         list.removeAll(keepingCapacity: true)
         guard case .text(let part) = try next() else { throw damaged("numbers are missing") }
@@ -120,7 +120,8 @@ struct CascadeXML: ~Copyable, ~Escapable {
         try close()
     }
 
-    /// A decimal number, right to a part in 10^15: far closer than two neighbouring Floats, whose digits OpenCV writes.
+    /// A decimal number, accurate to 1 part in 10^15: far finer than the spacing of the Floats whose digits
+    /// OpenCV writes.
     private mutating func number() throws(Problem) -> Double {
         var negative = false
         if let sign = peek(), sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
@@ -172,7 +173,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         return negative ? -value : value
     }
 
-    /// Whether a part of the file is that word.
+    /// Whether a part of the file equals `word`.
     func matches(_ part: Part, _ word: StaticString) -> Bool {
         part.count == word.utf8CodeUnitCount && equals(part.lowerBound, word)
     }

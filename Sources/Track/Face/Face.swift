@@ -1,57 +1,57 @@
 import Frames
 
-/// One face in one frame. All positions are pixels of the frame that was searched, origin at the top left.
+/// One face in one frame. All positions are in pixels of the searched frame, origin at the top left.
 public struct Face: Sendable {
     /// The 68 points of the iBUG 300-W mark-up, in its order (from 0): jaw 0-16 from the subject's right ear to the
     /// left, brows 17-26, nose 27-35, eyes 36-47, outer lips 48-59, inner lips 60-67.
     public typealias Landmarks = [68 of Point]
 
-    /// Whether the last frame showed it.
+    /// Whether a frame shows the face.
     public enum State: String, Sendable {
         /// Seen in this frame.
         case tracked
-        /// Not seen in this frame; its place is carried on from the frames before.
+        /// Not seen in this frame; the position is predicted from the frames before.
         case predicted
     }
 
-    /// Whose face.
+    /// The kind of face.
     public enum Kind: String, Sendable { case human, cat }
 
-    /// Stays with the person while the face is followed, and when it comes back near the place within seconds; never
-    /// given to another.
+    /// The face's number. It stays the same while the face is tracked, and if it comes back near its last position
+    /// within seconds; no other face ever gets it.
     public var id: Int
-    /// Whose face.
+    /// The kind of face.
     public var kind: Kind
-    /// Whether this frame showed it.
+    /// Whether this frame shows the face.
     public var state: State
-    /// Round brows to chin: smaller than the head.
+    /// The bounding box of the landmarks, brows to chin, in pixels: smaller than the head.
     public var box: Rect
-    /// Pixels.
+    /// The landmarks, pixels.
     public var landmarks: Landmarks
-    /// How the head lies: where things that are no landmarks (a crown, an ear) are, and the head's pose.
+    /// The head's placement, which gives its pose and the position of parts that are no landmarks (a crown, an ear).
     public var head: HeadPlacement
-    /// 0 (barely) to 1 (sure).
+    /// 0 (uncertain) to 1 (certain).
     public var confidence: Float
 
-    /// Degrees.
+    /// The head's pose, degrees.
     public var pose: Pose { head.pose }
 }
 
-/// How a head is turned. Degrees.
+/// A head's orientation in degrees.
 public struct Pose: Equatable, Sendable {
-    /// In the picture's plane; positive: the head leans to the right of the picture (clockwise as seen).
+    /// Rotation in the image plane. Positive: the head leans to the right of the picture (clockwise as seen).
     public var roll: Float
-    /// Positive: the face looks to the right of the picture.
+    /// Rotation about the vertical axis. Positive: the face looks to the right of the picture.
     public var yaw: Float
-    /// Positive: the face looks up.
+    /// Rotation about the horizontal axis. Positive: the face looks up.
     public var pitch: Float
 
-    /// From degrees.
+    /// Creates a pose from angles in degrees.
     public init(roll: Float, yaw: Float, pitch: Float) { (self.roll, self.yaw, self.pitch) = (roll, yaw, pitch) }
 }
 
 extension Affine {
-    /// The images of a face's landmarks.
+    /// Maps all landmarks of a face.
     func callAsFunction(_ landmarks: borrowing Face.Landmarks) -> Face.Landmarks {
         var images = Face.Landmarks(repeating: .zero)
         for i in 0..<68 { images[i] = self(landmarks[i]) }
@@ -60,7 +60,7 @@ extension Affine {
 }
 
 extension Rect {
-    /// The smallest that holds all landmarks.
+    /// The bounding box of a face's landmarks.
     init(around landmarks: borrowing Face.Landmarks) {
         var (low, high) = (landmarks[0], landmarks[0])
         for i in 1..<68 {
@@ -71,11 +71,11 @@ extension Rect {
     }
 }
 
-/// Where a face's two eyes are; pixels of the frame.
+/// The positions of a face's two eyes, pixels of the frame.
 struct EyePair: Sendable {
-    /// Between the two.
+    /// The midpoint between the eyes.
     var middle: Point
-    /// From one to the other.
+    /// The distance between the eyes, pixels.
     var distance: Float
     /// Degrees.
     var roll: Float
@@ -101,44 +101,46 @@ struct EyePair: Sendable {
 
     /// The subject's own.
     var right: Point { middle - across }
-    /// The subject's own.
+    /// The subject's left eye.
     var left: Point { middle + across }
 
-    /// From the middle to the left eye.
+    /// The vector from the midpoint to the left eye.
     private var across: Point {
         Affine(scale: distance / 2, angle: radians(roll), origin: .zero).linear(Point(1, 0))
     }
 }
 
-/// The points of a face that everything else is measured by. Right and left are the subject's own.
+/// The reference points of a face. Right and left are the subject's own.
 public enum FacePoint: Sendable {
-    /// The middle of the lids' outline.
+    /// The centre of the right eye's outline.
     case rightEye
-    /// The middle of the lids' outline.
+    /// The centre of the left eye's outline.
     case leftEye
-    /// The tip.
+    /// The tip of the nose.
     case nose
-    /// The middle between the corners.
+    /// The midpoint between the corners.
     case mouth
+    /// The tip of the chin, landmark 8.
     case chin
 }
 
 extension Face {
-    /// Pixels of the frame.
+    /// The position of a reference point, pixels of the frame.
     public subscript(point: FacePoint) -> Point {
         switch point {
         case .rightEye: mean(36...41)
         case .leftEye: mean(42...47)
-        // The mark-up's point 30 lies on the ridge, a little above the tip and, seen from the side, behind it.
+        // Landmark 30 is on the ridge, a little above the tip and, seen from the side, behind it.
         case .nose: landmarks[30] * 0.9 + landmarks[33] * 0.1 + ahead(0.1)
-        // Inner and outer corners: stiller than the outer ones alone.
+        // The mean of outer and inner corners is steadier than the outer ones alone.
         case .mouth: (landmarks[48] + landmarks[54] + landmarks[60] + landmarks[64]) / 4 + ahead(0.05)
         case .chin: landmarks[8]
         }
     }
 
-    /// What a turn to the side adds to a point that the trees leave too far behind: the way across the face, pixels.
-    /// - Parameter depth: eye distances towards where the face looks. Found on labelled clips (docs/tracker.md).
+    /// The correction for a point that the trees place too far back on a turned face: a vector across the face, pixels.
+    /// - Parameter depth: depth of the correction in eye distances, in the direction that the face points. Measured on
+    ///   labelled clips (docs/tracker.md).
     private func ahead(_ depth: Float) -> Point {
         let (right, back) = (Point(head.x.x, head.y.x), Point(head.x.z, head.y.z))
         let across = right / max(right.length, 1e-6)
@@ -151,7 +153,7 @@ extension Face {
         return sum / Float(range.count)
     }
 
-    /// A mean head that faces the camera, its eyes one pixel apart at the origin: for measuring, not for drawing.
+    /// A mean head that faces the camera, with its eyes one pixel apart around the origin. For measuring only.
     public static let mean = Face(
         id: 0, kind: .human, state: .predicted, box: Rect(x: -1, y: -1, width: 2, height: 3),
         landmarks: HeadPlacement(x: [1, 0, 0], y: [0, 1, 0], origin: .zero).landmarks,

@@ -1,16 +1,16 @@
 import Frames
 import Glibc
 
-/// Reads a shape predictor as dlib 18.10 and later write it: 68 points, cascade levels of regression trees of depth 4
-/// over differences of two pixels (Kazemi and Sullivan, "One Millisecond Face Alignment with an Ensemble of Regression
-/// Trees", 2014).
+/// A reader for shape predictors as dlib 18.10 and later write them: 68 points, cascade levels of regression trees of
+/// depth 4 over differences of two pixels (Kazemi and Sullivan, "One Millisecond Face Alignment with an Ensemble of
+/// Regression Trees", 2014).
 ///
-/// dlib writes whole numbers as a control byte (bit 7: negative, bits 0-3: how many bytes follow) and the magnitude,
-/// little end first; a float as mantissa and exponent; a list as its length and its elements; a matrix as minus its
-/// rows, minus its columns and its elements. The file is read from its start to its end, in three parts:
-/// `read`, `readLevel` once per level, `readPixels`.
+/// dlib writes an integer as a control byte (bit 7: negative, bits 0-3: how many bytes follow) and the magnitude,
+/// little-endian; a float as mantissa and exponent; a list as its length and its elements; a matrix as minus its
+/// number of rows, minus its number of columns, and its elements. The file is read sequentially in three parts: `read`,
+/// `readLevel` once per level, `readPixels`.
 struct DlibModel: ~Copyable {
-    /// What a model may hold at most; Debian's has 15 levels of 500 trees and 500 pixels.
+    /// Limits of a model. Debian's has 15 levels of 500 trees and 500 pixels.
     static let maxLevels = 64
     static let maxTrees = 512
 
@@ -21,6 +21,7 @@ struct DlibModel: ~Copyable {
     private let file: MappedFile
     private var position = 0
 
+    /// Opens a model and reads its head.
     /// - Throws: `Problem` that names the file and its package.
     static func read(_ path: String) throws(Problem) -> DlibModel {
         var model = DlibModel(path: path, file: try open(path))
@@ -55,13 +56,14 @@ struct DlibModel: ~Copyable {
             fix: "install it again: apt install --reinstall libdlib-data")
     }
 
-    /// Bytes of the file, and when it was last changed: what tells one model from another.
+    /// The file's size in bytes and modification time in nanoseconds, which together identify a model.
     var stamp: (size: Int, modified: Int64) { (file.count, file.modified) }
 
     /// Reads the next level.
     /// - Parameters:
     ///   - splits: filled with `RegressionTrees.words` per tree.
     ///   - leaves: filled with 136 values per leaf, 16 leaves per tree.
+    /// - Throws: `Problem` if the level is damaged.
     mutating func readLevel(splits: inout [UInt32], leaves: inout [Float]) throws(Problem) {
         splits.removeAll(keepingCapacity: true)
         leaves.removeAll(keepingCapacity: true)
@@ -79,10 +81,11 @@ struct DlibModel: ~Copyable {
         file.forget(first: position)
     }
 
-    /// A place where brightness is read: a landmark, and the way from it in the unit box.
+    /// A sampling point: the index of its anchor landmark, and the offset from it in the unit box.
     struct Pixel { var anchor: Int, x: Float, y: Float }
 
     /// Reads the pixels of all levels, which follow the last level.
+    /// - Throws: `Problem` if the pixels are damaged.
     mutating func readPixels() throws(Problem) -> [[Pixel]] {
         guard try integer() == levels else { throw damaged("its levels and pixels do not agree") }
         var pixels: [[Pixel]] = []
@@ -102,7 +105,7 @@ struct DlibModel: ~Copyable {
         return pixels
     }
 
-    /// Appends a column of 136 numbers.
+    /// Appends a column vector of 136 numbers.
     private mutating func vector(into values: inout [Float]) throws(Problem) {
         guard try integer() == -136, try integer() == -1 else { throw damaged("it does not have 68 points") }
         for _ in 0..<136 { values.append(try float()) }
@@ -136,7 +139,7 @@ struct DlibModel: ~Copyable {
     private mutating func float() throws(Problem) -> Float {
         let mantissa = try integer()
         let exponent = try integer()
-        // dlib marks infinity and not-a-number by exponents from 32000 on.
+        // dlib marks infinity and NaN by exponents of 32000 and above.
         guard abs(exponent) < 32000 else { throw damaged("a value before byte \(position) is not finite") }
         let scale = exponent + 127
         let value =

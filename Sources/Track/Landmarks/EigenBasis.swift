@@ -1,13 +1,13 @@
-/// Directions in which a set of vectors varies most.
+/// The directions in which a set of vectors varies most.
 enum EigenBasis {
-    /// The eigenvectors of a symmetric matrix, largest eigenvalue first, by Jacobi's rotations (Golub and Van Loan,
+    /// The eigenvectors of a symmetric matrix, largest eigenvalue first, by the Jacobi method (Golub and Van Loan,
     /// "Matrix Computations", 8.5).
     /// - Parameter matrix: `n * n` values, row by row.
     /// - Returns: `n` unit vectors.
     static func of(_ matrix: [Double], size n: Int) -> [[Double]] {
         var a = matrix
         var v = (0..<n * n).map { $0 % (n + 1) == 0 ? 1.0 : 0.0 }
-        // Elements off the diagonal whose square is below this would turn a direction by less than it matters.
+        // Off-diagonal elements whose square is below this would rotate a direction by a negligible angle.
         let little = a.reduce(0) { $0 + $1 * $1 } * 1e-14 / Double(n * n)
         var turned = true
         for _ in 0..<30 where turned {

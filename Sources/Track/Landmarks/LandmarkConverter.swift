@@ -1,10 +1,10 @@
 import Frames
 
-/// Makes the bytes of a `LandmarkFile` from a dlib model. Reads the model twice, level by level, so that little of it
-/// is in memory at any time.
+/// A converter from a dlib model to the bytes of a `LandmarkFile`. Reads the model twice, level by level, to keep
+/// memory use low.
 struct LandmarkConverter {
-    /// Every so manyth leaf is enough to find the space that they all lie near; no divisor of a tree's leaves, so that
-    /// each of them has its turn.
+    /// Every 13th leaf is enough to find the subspace near which all leaves are. Not a divisor of the number of leaves
+    /// per tree, so that every leaf position is sampled.
     private static let sampling = 13
 
     static func convert(_ path: String) throws(Problem) -> [UInt8] {
@@ -13,7 +13,7 @@ struct LandmarkConverter {
         return try write(try DlibModel.read(path), pixels: try model.readPixels(), basis: basis)
     }
 
-    /// The leading eigenvectors of the leaves, 136 values each. Leaves `model` behind its last level.
+    /// The leading eigenvectors of the leaves, 136 values each. Reads `model` to the end of its last level.
     private static func basis(_ model: inout DlibModel) throws(Problem) -> [[Double]] {
         var moment = [Float](repeating: 0, count: 136 * 136)
         var (splits, leaves): ([UInt32], [Float]) = ([], [])
@@ -65,9 +65,9 @@ struct LandmarkConverter {
         return bytes
     }
 
-    /// Writes one level's leaves by their coordinates.
+    /// Writes the leaves of one level as quantised coordinates.
     /// - Parameter columns: the basis, point by point: `file.coordinates` values for each of 136.
-    /// - Returns: what one step of each coordinate is worth.
+    /// - Returns: the step of each coordinate.
     private static func quantize(
         _ leaves: [Float], columns: [Float], level: Int, file: LandmarkFile, bytes: inout [UInt8]
     ) -> [Float] {
@@ -103,7 +103,7 @@ struct LandmarkConverter {
         return steps
     }
 
-    /// Puts the header before the finished tables.
+    /// Writes the header in front of the finished tables.
     private static func finishHeader(_ bytes: inout [UInt8], _ file: LandmarkFile) {
         var words: [UInt64] = []
         words.reserveCapacity(bytes.count / 8)

@@ -1,25 +1,26 @@
 import Frames
 
-/// How a landmark model lies in its cache file: a header of 16 words of 64 bits, then tables, each on a cache line.
+/// The layout of a landmark model's cache file: a header of 16 words of 64 bits, then tables, each aligned to a cache
+/// line.
 ///
-/// All leaves of all levels lie near one space of few dimensions, since they are differences of face shapes. A leaf is
-/// stored by its coordinates along the first `wide + narrow` eigenvectors of the leaves' second moment ("basis"): the
-/// first `wide` in 16 bits, low byte first, the others in 8, all biased to be positive, in steps that each level has
-/// for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
+/// All leaves of all levels are near one low-dimensional subspace, since they are differences of face shapes. A leaf is
+/// stored as its coordinates along the first `wide + narrow` eigenvectors of the leaves' second moment ("basis"): the
+/// first `wide` in 16 bits, little-endian, the others in 8 bits, all biased to be positive, in units that each level
+/// has for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
 struct LandmarkFile: Equatable {
-    /// To be raised with every change of the layout or of what the numbers mean.
+    /// Must be incremented with every change of the layout or of the meaning of its values.
     static let version: UInt64 = 2
     static let magic: UInt64 = 0x004d_4c45_5349_5547  // "GUISELM\0" as bytes
     static let headerWords = 16
 
     var levels: Int
-    /// Trees of one level.
+    /// Trees per level.
     var trees: Int
-    /// Pixels of one level.
+    /// Pixels per level.
     var pixels: Int
     var wide = Self.wideCoordinates
     var narrow = Self.narrowCoordinates
-    /// The model that the file was made from: its bytes, and its time stamp in nanoseconds.
+    /// The source model: its size in bytes, and its modification time in nanoseconds.
     var sourceSize: Int
     var sourceModified: Int64
 
@@ -29,11 +30,11 @@ struct LandmarkFile: Equatable {
     var coordinates: Int { wide + narrow }
     var bytesPerLeaf: Int { 2 * wide + narrow }
 
-    // Tables: their first bytes and numbers of elements.
+    // Tables: the offset of the first byte and the number of elements.
     var reference: (offset: Int, count: Int) { (Self.headerWords * 8, 136) }
     var basis: (offset: Int, count: Int) { (Self.after(reference, 4), coordinates * 136) }
     var steps: (offset: Int, count: Int) { (Self.after(basis, 4), levels * coordinates) }
-    /// Ways from the anchors, x and y.
+    /// Offsets from the anchors, x and y.
     var deltas: (offset: Int, count: Int) { (Self.after(steps, 4), levels * pixels * 2) }
     var anchors: (offset: Int, count: Int) { (Self.after(deltas, 4), levels * pixels) }
     var splits: (offset: Int, count: Int) { (Self.after(anchors, 1), levels * trees * RegressionTrees.words) }
@@ -46,7 +47,7 @@ struct LandmarkFile: Equatable {
         (table.offset + table.count * size + 63) & ~63
     }
 
-    /// The header of a file whose remaining bytes have this checksum.
+    /// The header of a file whose remaining bytes have the given checksum.
     func header(checksum: UInt64) -> [UInt64] {
         var words: [UInt64] = [
             Self.magic, Self.version, UInt64(sourceSize), UInt64(bitPattern: sourceModified), UInt64(levels),
@@ -58,7 +59,7 @@ struct LandmarkFile: Equatable {
     }
 
     /// Reads a header and checks the whole file against it.
-    /// - Returns: nil where the file is damaged, of another version, or no such file at all.
+    /// - Returns: nil if the file is damaged, of another version, or of another kind.
     init?(_ file: borrowing MappedFile) {
         guard file.count >= Self.headerWords * 8, file.count % 64 == 0 else { return nil }
         let words = file.table(of: UInt64.self, at: 0, count: Self.headerWords)
@@ -76,7 +77,7 @@ struct LandmarkFile: Equatable {
         guard file.count == byteCount, words[9] == UInt64(byteCount) else { return nil }
         let body = file.table(of: UInt64.self, at: Self.headerWords * 8, count: file.count / 8 - Self.headerWords)
         guard Self.checksum(body) == words[10] else { return nil }
-        // Right sums over wrong numbers would be our own fault; even then nothing may trap.
+        // A matching checksum over wrong values would be a bug of ours, but even then nothing may trap.
         let anchors = file.table(of: UInt8.self, at: anchors.offset, count: anchors.count)
         for i in anchors.indices where anchors[i] > 67 { return nil }
         let end = self.anchors.offset
@@ -89,13 +90,13 @@ struct LandmarkFile: Equatable {
         (self.sourceSize, self.sourceModified) = (sourceSize, sourceModified)
     }
 
-    /// The FNV-1a hash taken over 64-bit words, in four chains so that it keeps up with memory.
+    /// The FNV-1a hash over 64-bit words, in four independent chains so that it keeps up with memory.
     static func checksum(_ words: Span<UInt64>) -> UInt64 {
         let prime: UInt64 = 0x100_0000_01b3
         var chains: SIMD4<UInt64> = [0xcbf2_9ce4_8422_2325, 1, 2, 3]
         for i in words.indices {
             let mixed = (chains[i & 3] ^ words[i]) &* prime
-            // Multiplication carries upward alone: the high bits are brought back down.
+            // Multiplication carries only upward, so the high bits are folded back down.
             chains[i & 3] = mixed ^ mixed >> 32
         }
         var sum: UInt64 = 0

@@ -1,7 +1,7 @@
 import Frames
 
-/// Fits the 68 landmarks of a face by a cascade of regression trees. Holds all that a fit needs, so that fitting
-/// allocates nothing; one fitter per thread.
+/// A fitter for the 68 landmarks of a face, by a cascade of regression trees. Owns its scratch buffers, so fitting
+/// allocates nothing. Use one fitter per thread.
 public struct LandmarkFitter: ~Copyable {
     /// The trees, shared with other fitters.
     public let model: LandmarkModel
@@ -9,16 +9,16 @@ public struct LandmarkFitter: ~Copyable {
     private var rows = [512 of UInt32](repeating: 0)
     private var sums = [64 of UInt32](repeating: 0)
 
-    /// A fitter with its scratch memory, about 3 KB.
+    /// Creates a fitter with its scratch memory, about 3 KB.
     public init(_ model: LandmarkModel) { self.model = model }
 
     /// Fits from the mean shape in a box.
     /// - Parameters:
-    ///   - picture: any picture; brightness outside is taken as 0, as dlib does.
-    ///   - box: from the unit box to the picture's pixels; may turn, and may lie outside. Its shape is that of dlib's
-    ///     frontal detector, a square from above the brows to the chin; `LandmarkModel.box(around:)` gives the one
-    ///     that fits a known shape, such as the last frame's.
-    /// - Returns: picture pixels; nil where `box` is not finite or folds the plane.
+    ///   - picture: any picture. Brightness outside it is taken as 0, as in dlib.
+    ///   - box: the map from the unit box to the picture's pixels; may be rotated, and may be outside the picture. Its
+    ///     shape is that of dlib's frontal detector, a square from above the brows to the chin.
+    ///     `LandmarkModel.box(around:)` gives the one that fits a known shape, such as the last frame's.
+    /// - Returns: landmarks in picture pixels; nil if `box` is not finite or not invertible.
     public mutating func fit(_ picture: borrowing LumaView, in box: Affine) -> Face.Landmarks? {
         guard box.inverse != nil, box.tx.isFinite, box.ty.isFinite else { return nil }
         let (model, levels) = (model, model.file.levels)
@@ -31,11 +31,11 @@ public struct LandmarkFitter: ~Copyable {
         return box(shape)
     }
 
-    /// Where a fit begins, seen from the box that a settled face has.
+    /// The starting position of a fit, relative to the box of a settled fit.
     public enum Start: Sendable {
         case above, below, smaller, larger
 
-        /// How far, as a share of the box's side. Wide enough that a slope which is no face carries the fits apart.
+        /// The offset, as a fraction of the box's side. Large enough that fits diverge on a slope that is no face.
         private static let shift: Float = 0.08
         private static let growth: Float = 0.10
 
@@ -55,13 +55,13 @@ public struct LandmarkFitter: ~Copyable {
     }
 
     /// Fits from one side of a box.
-    /// - Parameter box: a box that has settled, that is one from `LandmarkModel.box(around:)`.
-    /// - Returns: as `fit`.
+    /// - Parameter box: a box that has settled, from `LandmarkModel.box(around:)`.
+    /// - Returns: landmarks in picture pixels; nil if `box` is not finite or not invertible.
     public mutating func fit(_ picture: borrowing LumaView, around box: Affine, from start: Start) -> Face.Landmarks? {
         fit(picture, in: start.place(box))
     }
 
-    /// Reads the level's pixels, each placed relative to a landmark of the current shape.
+    /// Samples the level's pixels, each placed relative to a landmark of the current shape.
     private mutating func sample(
         _ tables: borrowing MappedFile, _ picture: borrowing LumaView, _ box: Affine, _ shape: Span<Point>,
         turn: (a: Double, b: Double), level: Int
@@ -70,7 +70,7 @@ public struct LandmarkFitter: ~Copyable {
         let first = level * file.pixels
         let deltas = tables.table(of: Point.self, at: file.deltas.offset + first * 8, count: file.pixels)
         let anchors = tables.table(of: UInt8.self, at: file.anchors.offset + first, count: file.pixels)
-        // In double precision, as in dlib: a sample that rounds to the other pixel can change a tree's answer.
+        // In double precision, as in dlib: a sample that rounds to another pixel can change a tree's result.
         let (right, below) = (SIMD2(Double(box.a), Double(box.c)), SIMD2(Double(box.b), Double(box.d)))
         let origin = SIMD2(Double(box.tx), Double(box.ty))
         var places = [68 of SIMD2<Double>](repeating: SIMD2())
@@ -81,7 +81,7 @@ public struct LandmarkFitter: ~Copyable {
             down: below * turn.a - right * turn.b, into: &values)
     }
 
-    /// Adds what the level's trees say.
+    /// Adds the sum of the level's trees to the shape.
     private mutating func correct(_ tables: borrowing MappedFile, _ shape: inout Face.Landmarks, level: Int) {
         let file = model.file
         let words = file.trees * RegressionTrees.words

@@ -1,23 +1,23 @@
 import Frames
 
-/// A landmark model, read-only and shared by all fitters: dlib's trees in our own compact form.
+/// A landmark model, read-only and shared by all fitters: dlib's trees in a compact format of our own.
 public final class LandmarkModel: Sendable {
-    /// Where Debian's libdlib-data puts the model.
+    /// The path where Debian's libdlib-data installs the model.
     public static let debianPath = "/usr/share/dlib/shape_predictor_68_face_landmarks.dat"
 
     let tables: MappedFile
     let file: LandmarkFile
-    /// The mean shape in the unit box: (0, 0) is the box's top left corner, (1, 1) the bottom right one.
+    /// The mean shape in the unit box: (0, 0) is the box's top left corner, (1, 1) its bottom right one.
     public let meanShape: Face.Landmarks
     let frame: ReferenceFrame
 
-    /// Opens the model through its compact file in `cache`, which is made where it is missing, old or damaged. Where it
-    /// cannot be written the model is converted each time. Fits read a copy in memory: each touches thousands of places
-    /// in it, and on large pages they are found sooner (docs/tracker.md).
+    /// Opens the model through its compact file in `cache`, which is created if it is missing, outdated or damaged. If
+    /// it cannot be written, the model is converted at each start. Fits read a copy in memory: each touches thousands
+    /// of places in it, and on large pages they are accessed faster (docs/tracker.md).
     /// - Parameters:
     ///   - path: a dlib model of 68 points.
-    ///   - cache: a directory of ours, made when missing; nil: no cache.
-    /// - Throws: `Problem` where the model is missing or no such model; it names the file and its package.
+    ///   - cache: a directory of our own, created if missing; nil: no cache.
+    /// - Throws: `Problem` that names the file and its package if the model is missing or unusable.
     public convenience init(path: String = debianPath, cache: String?) throws(Problem) {
         let source = try DlibModel.read(path).stamp
         let kept = cache.map { "\($0)/landmarks-68.v\(LandmarkFile.version)" }
@@ -56,15 +56,16 @@ public final class LandmarkModel: Sendable {
         return shape
     }
 
-    /// `$XDG_CACHE_HOME/guise`, else `~/.cache/guise`; nil where the environment has neither.
+    /// `$XDG_CACHE_HOME/guise`, otherwise `~/.cache/guise`; nil if the environment has neither.
     public static func cacheDirectory(environment: [String: String]) -> String? {
         if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") { return "\(cache)/guise" }
         if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.cache/guise" }
         return nil
     }
 
-    /// The box in which the mean shape lies nearest to these points (least squares): where to start from a shape that
-    /// is known, the last frame's. nil where the points are all one or not finite.
+    /// The box whose mean shape is nearest to a shape (least squares): the starting box if the last frame's shape is
+    /// known.
+    /// - Returns: the map from the unit box; nil if the points coincide or are not finite.
     public func box(around shape: borrowing Face.Landmarks) -> Affine? {
         guard let turn = frame.similarity(to: shape.span), turn.a * turn.a + turn.b * turn.b > 1e-12 else { return nil }
         var box = Affine(a: turn.a, b: -turn.b, c: turn.b, d: turn.a, tx: 0, ty: 0)
@@ -74,11 +75,11 @@ public final class LandmarkModel: Sendable {
     }
 }
 
-/// The mean shape, ready for finding the similarity that takes it nearest to another (Umeyama, "Least-squares
+/// The mean shape, prepared for finding the similarity that maps it nearest to another shape (Umeyama, "Least-squares
 /// estimation of transformation parameters between two point patterns", 1991, in its closed form for the plane).
 struct ReferenceFrame: ~Copyable, Sendable {
     let mean: Point
-    /// The points less their mean, divided by the sum of their squared lengths.
+    /// The points minus their mean, divided by the sum of their squared lengths.
     private let weights: Face.Landmarks
 
     init(_ shape: Face.Landmarks) {
@@ -96,11 +97,11 @@ struct ReferenceFrame: ~Copyable, Sendable {
         self.weights = weights
     }
 
-    /// The map `(a, -b; b, a)` about the means, and the other shape's mean; nil where that is not finite.
+    /// The matrix `(a, -b; b, a)` about the means, and the other shape's mean; nil if that is not finite.
     borrowing func similarity(to shape: Span<Point>) -> (a: Float, b: Float, mean: Point)? {
         var (a, b, sum) = (0.0, 0.0, SIMD2<Double>())
         for i in 0..<68 {
-            // The weights add up to nothing, so the other shape's mean need not be taken off first.
+            // The weights sum to zero, so the other shape's mean need not be subtracted first.
             let (w, p) = (SIMD2<Double>(weights[i]), SIMD2<Double>(shape[i]))
             a += w.x * p.x + w.y * p.y
             b += w.x * p.y - w.y * p.x

@@ -5,16 +5,16 @@ import Frames
 import Privacy
 import Publish
 
-/// `guise apply`: a photo to a photo, a clip to a clip.
+/// `guise apply`: masks the faces of a photo or clip.
 struct ApplyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply", abstract: "Put masks on the faces of a photo or clip and write the result.")
 
     @Argument(help: "A photo or clip.")
     var input: String
-    @Option(name: .shortAndLong, help: "The file to write; its ending says what it becomes.")
+    @Option(name: .shortAndLong, help: "The file to write; its extension sets the format.")
     var output: String
-    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
+    @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []
 
     @Flag(help: "Write a photo unchanged if no face is found, even if a mask must hide faces.")
@@ -38,7 +38,7 @@ struct ApplyCommand: ParsableCommand {
         let placeholder =
             pipeline.isCovering
             ? Placeholder(
-                title: "Covered", text: "A face that was not found may be in this picture.", clip.layout)
+                title: "Covered", text: "This picture may show a face that was not found.", clip.layout)
             : Placeholder(plain: clip.layout)
         var (faces, frames, withheld) = (0, 0, 0)
         loop: while true {
@@ -50,7 +50,7 @@ struct ApplyCommand: ParsableCommand {
                 case .publishable(let frame): try sink.publish(frame)
                 case .withheld(.noFaceFound):
                     throw Problem(
-                        .unusable, "no face that could be hidden was found in \(input); \(output) was not written",
+                        .unusable, "no face to hide was found in \(input); \(output) was not written",
                         fix: "check the photo, or pass --allow-uncovered to write it unchanged")
                 case .withheld:
                     withheld += 1
@@ -66,11 +66,13 @@ struct ApplyCommand: ParsableCommand {
         try sink.finish(placeholder: placeholder.frame)
         if let warning = clip.warning { log("guise: \(warning)") }
         if isPhoto, !pipeline.tracker.candidateHeads.isEmpty {
-            log("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were covered")
+            log("guise: \(pipeline.tracker.candidateHeads.count) more places that may be faces were also covered")
         }
         if withheld > 0 {
-            log("guise: \(withheld) of \(frames) frames were covered whole: a face that was not found may be in them")
+            log(
+                "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
+            )
         }
-        if faces == 0 { log("guise: no face was found in \(input); \(output) is as it was") }
+        if faces == 0 { log("guise: no face was found in \(input); \(output) is unchanged") }
     }
 }

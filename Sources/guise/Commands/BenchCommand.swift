@@ -5,31 +5,31 @@ import Compose
 import Frames
 import Track
 
-/// `guise bench`: what a frame costs.
+/// `guise bench`: measures the cost of frames.
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
-        abstract: "CPU milliseconds per frame and stage, memory, allocations, and the time to the first mask.",
+        abstract: "Measure CPU time per frame and stage, memory, allocations, and the time to the first mask.",
         discussion: """
-            Frames go the way of `guise run` as fast as they are decoded; decoding is not measured. Time is this \
-            thread's CPU time, so what else the machine does hardly counts. "tracking" is a frame's first two stages \
-            together, from luma to landmarks and pose; "whole frame" is all of them.
+            Frames are processed as in `guise run`, as fast as they are decoded; decoding is not measured. Times are \
+            this thread's CPU time, so other load on the machine has little effect. "tracking" is the sum of the \
+            first two stages, from luma to landmarks and pose; "whole frame" is the sum of all stages.
             """)
 
-    @Argument(help: "A photo or clip; else the sample. One that is shorter than --frames begins again.")
+    @Argument(help: "A photo or clip (default: the sample). It is repeated if it is shorter than --frames.")
     var input: String?
-    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times (else santa).")
+    @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times (default: santa).")
     var masks: [String] = []
     @Option(help: "Frames to measure.")
     var frames = 300
-    @Flag(help: "One JSON object instead of the table, with each frame's figures; memory and the like left out.")
+    @Flag(help: "Print one JSON object with each frame's values instead of the table; omits memory and allocations.")
     var json = false
 
-    /// Frames after which everything has grown to its size.
+    /// The number of frames after which all buffers have their final size.
     private static let warmUp = 60
 
     func validate() throws {
-        guard (1...1_000_000).contains(frames) else { throw ValidationError("--frames takes 1 to 1000000") }
+        guard (1...1_000_000).contains(frames) else { throw ValidationError("--frames must be from 1 to 1000000") }
     }
 
     func run() throws {
@@ -37,7 +37,7 @@ struct BenchCommand: ParsableCommand {
         let context = try AppContext()
         var source = try context.openSource(input ?? "sample", loop: true)
         starting.note("source opened")
-        // As a loopback gets it.
+        // The format that a loopback device gets.
         let size = context.configuration.output
         let output = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         let names = masks.isEmpty ? ["santa"] : masks
@@ -48,7 +48,7 @@ struct BenchCommand: ParsableCommand {
         if !json { print("\(source.description) -> \(output), \(names.joined(separator: ", ")), \(frames) frames") }
 
         var metrics = BenchMetrics(frames: frames)
-        // Stands for the sink's own buffer.
+        // A stand-in for the sink's buffer.
         var published = Frame(output)
         while metrics.count < frames {
             let number = metrics.count

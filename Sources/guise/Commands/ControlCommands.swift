@@ -5,12 +5,12 @@ import Foundation
 import Frames
 import JSON
 
-/// No guise runs: a case of its own, for scripts that start one then.
+/// An error for a daemon that is not running. It has its own exit code, so that scripts can start one.
 struct NoDaemon: Error {
     let problem: Problem
 }
 
-/// The verbs of the control socket, as commands.
+/// The commands that send requests to the control socket.
 let controlCommands: [any ParsableCommand.Type] = [
     StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
     NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
@@ -18,16 +18,16 @@ let controlCommands: [any ParsableCommand.Type] = [
     SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
 ]
 
-/// A command that asks the daemon for one thing and shows its answer. Its name is the request's.
+/// A command that sends one request to the daemon and prints the reply. Its name is the request's.
 protocol ControlCommand: ParsableCommand {
-    /// What goes over the socket.
+    /// The request.
     var request: JSON { get }
-    /// What the user reads; nil: nothing.
+    /// The text to print for a reply; nil for none.
     func text(_ answer: JSON) -> String?
 }
 
 extension ControlCommand {
-    /// The request without more.
+    /// The request with only its name.
     static var baseRequest: JSON { JSON(["request": JSON(configuration.commandName)]) }
 
     var request: JSON { Self.baseRequest }
@@ -37,7 +37,8 @@ extension ControlCommand {
         if let words = text(try client.perform(request)) { print(plain(words)) }
     }
 
-    /// What is worn after a change of it, where a file lies, which camera it is now, what takes effect later.
+    /// The active masks after a change, the path of a file, the current camera, or notes on changes that take effect
+    /// later.
     func text(_ answer: JSON) -> String? {
         if answer["masks"] != nil { return maskText(answer) }
         if let notes = answer["notes"] { return notes.elements.compactMap(\.string).joined(separator: "; ") }
@@ -69,12 +70,12 @@ func connectToDaemon() throws -> ControlClient {
     }
 }
 
-/// The names of masks, for shells.
+/// Completes the names of masks in shells.
 private func maskNames(_ words: [String], _ index: Int, _ start: String) -> [String] {
     (try? AppContext().library.names) ?? []
 }
 
-/// A mask's name.
+/// The argument that names a mask.
 struct MaskArgument: ParsableArguments {
     @Argument(help: "The mask.", completion: .custom(maskNames))
     var mask: String
@@ -82,8 +83,8 @@ struct MaskArgument: ParsableArguments {
 
 struct StatusCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "What a running guise is doing. Exit code 3: none runs.")
-    @Flag(help: "As one JSON object, as the socket gives it.")
+        commandName: "status", abstract: "Show what Guise is doing. The exit code is 3 if it isn't running.")
+    @Flag(help: "Print the socket's reply, one JSON object.")
     var json = false
 
     func text(_ answer: JSON) -> String? { json ? answer.text : StatusText.lines(answer).joined(separator: "\n") }
@@ -108,7 +109,7 @@ struct HideCommand: MaskCommand {
 }
 
 struct ToggleCommand: MaskCommand {
-    static let configuration = CommandConfiguration(commandName: "toggle", abstract: "Put a mask on, or off again.")
+    static let configuration = CommandConfiguration(commandName: "toggle", abstract: "Put a mask on, or take it off.")
     @OptionGroup var mask: MaskArgument
 }
 
@@ -118,11 +119,13 @@ struct OnlyCommand: MaskCommand {
 }
 
 struct NextCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "next", abstract: "Wear the next mask, by name.")
+    static let configuration = CommandConfiguration(
+        commandName: "next", abstract: "Wear the next mask in the order of names.")
 }
 
 struct PreviousCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "previous", abstract: "Wear the mask before, by name.")
+    static let configuration = CommandConfiguration(
+        commandName: "previous", abstract: "Wear the previous mask in the order of names.")
 }
 
 struct ClearCommand: ControlCommand {
@@ -131,8 +134,8 @@ struct ClearCommand: ControlCommand {
 
 struct WearCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wear", abstract: "Wear these masks and no others, the first below.")
-    @Argument(help: "The masks; those worn already stay as they are set.", completion: .custom(maskNames))
+        commandName: "wear", abstract: "Wear exactly these masks, the first at the bottom.")
+    @Argument(help: "The masks; those you already wear keep their settings.", completion: .custom(maskNames))
     var masks: [String]
 
     var request: JSON { Self.baseRequest.with("masks", JSON(masks)) }
@@ -156,17 +159,18 @@ struct SetCommand: ControlCommand {
             guise set full-beard hair '#8090a0'
             guise set camera.when always
             """)
-    @Argument(help: "A mask and one of its choices (opacity, a colour's name, palette, text), or a key.")
+    @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")
     var what: [String]
 
     func validate() throws {
         guard what.count == 2 || what.count == 3 else {
-            throw ValidationError("wanted: MASK CHOICE VALUE, or KEY VALUE; found \(what.count) words")
+            throw ValidationError("wanted: MASK OPTION VALUE, or KEY VALUE; found \(what.count) words")
         }
     }
 
     var request: JSON {
-        // A mask's choices are words, but for its opacity. A key's value is a number, true, false, a list, else the word itself.
+        // Values for a mask are strings, except its opacity. A configuration key's value is parsed as JSON (a number,
+        // true, false or a list), and is a string if that fails.
         let word = what.last ?? ""
         let isWord = what.count == 3 && what[1] != "opacity"
         let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
@@ -189,8 +193,8 @@ struct FreezeCommand: ControlCommand {
 }
 
 extension JSON {
-    /// A request with the file that it is about, if one was named: from the root, for the daemon has another folder than
-    /// the shell.
+    /// The request with a file's path, if one is given. The path is made absolute, because the daemon's working
+    /// directory differs from the shell's.
     fileprivate func with(file: String?) -> JSON {
         file.map { with("path", JSON(URL(fileURLWithPath: $0).standardizedFileURL.path)) } ?? self
     }
@@ -199,9 +203,10 @@ extension JSON {
 struct SnapshotCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "snapshot", abstract: "Save the picture that others see.")
-    @Argument(help: "The file; else a new one in ~/Pictures/Guise.", completion: .file(extensions: ["png", "jpg"]))
+    @Argument(
+        help: "The file (default: a new one in ~/Pictures/Guise).", completion: .file(extensions: ["png", "jpg"]))
     var path: String?
-    @Flag(help: "Write a text beside it that says what was worn.")
+    @Flag(help: "Also write a text file that lists the masks.")
     var note = false
 
     var request: JSON {
@@ -218,7 +223,7 @@ struct RecordCommand: ControlCommand {
     @Argument(help: "start or stop.")
     var action: Action
     @Argument(
-        help: "The file; else a new one in ~/Videos/Guise.", completion: .file(extensions: ["mp4", "mkv", "webm"]))
+        help: "The file (default: a new one in ~/Videos/Guise).", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
 
     var request: JSON { Self.baseRequest.with("action", JSON(action.rawValue)).with(file: path) }
@@ -227,13 +232,13 @@ struct RecordCommand: ControlCommand {
         var client = try connectToDaemon()
         let answer = try client.perform(request)
         if let path = answer["path"]?.string { print(plain(path)) }
-        // What was written is there; that it ended before its time is a failure all the same.
+        // The file was written, but a recording that ended early is still a failure.
         if let problem = answer["problem"]?.string { throw RequestError(.failed, problem) }
     }
 }
 
 struct ReloadCommand: ControlCommand {
-    static let configuration = CommandConfiguration(commandName: "reload", abstract: "Read the configuration again.")
+    static let configuration = CommandConfiguration(commandName: "reload", abstract: "Reload the configuration.")
 }
 
 struct SaveCommand: ControlCommand {
@@ -243,7 +248,7 @@ struct SaveCommand: ControlCommand {
 
 struct UseCommand: ControlCommand {
     static let configuration = CommandConfiguration(commandName: "use", abstract: "Switch to another camera.")
-    @Argument(help: "Its name or node (`guise devices`), `auto`, or `sample`.")
+    @Argument(help: "Its name or device node (see `guise devices`), `auto`, or `sample`.")
     var device: String
 
     var request: JSON { Self.baseRequest.with("device", JSON(device)) }
@@ -256,8 +261,8 @@ struct StopCommand: ControlCommand {
 
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Watch rates, delays, costs and faces, live, until interrupted.")
-    @Flag(help: "Print the events as they come, one JSON object a line.")
+        commandName: "watch", abstract: "Show rates, delays, CPU times and faces live, until interrupted.")
+    @Flag(help: "Print the events as they arrive, one JSON object per line.")
     var json = false
 
     func run() throws {
@@ -270,7 +275,7 @@ struct WatchCommand: ParsableCommand {
         let isTerminal = isatty(1) == 1
         while true {
             let lines = StatusText.lines(try client.perform(JSON(["request": "status"]))).map(plain)
-            // From the top left, clearing what was there.
+            // Clear the screen and write from the top left.
             if isTerminal { FileHandle.standardOutput.write(Data("\u{1B}[H\u{1B}[2J".utf8)) }
             FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
             Thread.sleep(forTimeInterval: 1)
@@ -278,7 +283,7 @@ struct WatchCommand: ParsableCommand {
     }
 }
 
-/// The daemon's status for people.
+/// The daemon's status as text.
 enum StatusText {
     static func lines(_ status: JSON) -> [String] {
         func text(_ key: String) -> String { status[key]?.string ?? "" }
@@ -291,11 +296,11 @@ enum StatusText {
             "camera: \(text("camera"))\(text("source").isEmpty ? "" : ", \(text("source"))")",
         ]
         for output in status["outputs"]?.elements ?? [] { lines.append("output: \(output.string ?? "")") }
-        lines.append(status["watched"]?.bool == true ? "watched" : "nobody watches")
+        lines.append(status["watched"]?.bool == true ? "watched" : "nobody is watching")
         let dropped = status["dropped"]
         func count(_ key: String) -> Int { Int(dropped?[key]?.number ?? 0) }
         lines.append(
-            String(format: "%.1f frames a second, %d in all, ", number("rate"), Int(number("frames")))
+            String(format: "%.1f frames per second, %d in total, ", number("rate"), Int(number("frames")))
                 + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) placeholders and repeats")
         lines.append("faces: \(Int(number("faces")))")
         lines.append(

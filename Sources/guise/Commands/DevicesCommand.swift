@@ -1,7 +1,7 @@
 import ArgumentParser
 import V4L2
 
-/// `guise devices`: cameras and loopbacks.
+/// `guise devices`: lists cameras and loopback devices.
 struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "List cameras and virtual cameras with their formats, sizes and rates.")

@@ -3,14 +3,14 @@ import Doctor
 import Foundation
 import Frames
 
-/// `guise doctor`: what keeps this machine from a masked camera, and the fixes.
+/// `guise doctor`: reports what prevents the virtual camera from working on this machine, with fixes.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Report what keeps calls from seeing your masks, and the command that fixes it.",
-        discussion: "Changes nothing. The exit code is 1 where there is an error.")
+        abstract: "Check what prevents calls from seeing your masks, and show how to fix it.",
+        discussion: "Changes nothing. The exit code is 1 if there is an error.")
 
-    @Flag(help: "One JSON object: the checks, and how many errors and warnings there are.")
+    @Flag(help: "Print one JSON object with the checks and the numbers of errors and warnings.")
     var json = false
 
     func run() throws {

@@ -3,13 +3,13 @@ import Doctor
 import Foundation
 import Frames
 
-/// What `install` and `uninstall` share.
+/// The options of `install` and `uninstall`.
 struct InstallOptions: ParsableArguments {
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Only print what would be done.")
     var dryRun = false
-    @Flag(help: "Leave the kernel module's two files alone, which need root.")
+    @Flag(help: "Don't touch the kernel module's two files, which need root.")
     var noModule = false
-    @Flag(help: "Files that you have edited too.")
+    @Flag(help: "Also replace or remove files that you have edited.")
     var force = false
 
     func installer() throws -> Installer {
@@ -35,11 +35,11 @@ struct InstallOptions: ParsableArguments {
         return ["y", "Y", "yes"].contains(readLine() ?? "")
     }
 
-    /// At once: what print holds back would come after sudo's own words.
+    /// Writes without buffering, so that the text precedes the output of sudo.
     private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
-/// `guise install`: the service, completions, and the module's options.
+/// `guise install`: installs the service, the completions, and the module's options.
 struct InstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "install", abstract: "Set up the service, completions and the virtual camera for this user.",
@@ -50,10 +50,10 @@ struct InstallCommand: ParsableCommand {
     func run() throws { try options.installer().install() }
 }
 
-/// `guise uninstall`: takes all of that away.
+/// `guise uninstall`: removes what `guise install` installed.
 struct UninstallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "uninstall", abstract: "Take away what `guise install` set up. Masks and config.json stay.")
+        commandName: "uninstall", abstract: "Remove what `guise install` set up. Masks and config.json stay.")
 
     @OptionGroup var options: InstallOptions
 

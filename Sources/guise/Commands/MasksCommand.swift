@@ -4,23 +4,23 @@ import Compose
 import Foundation
 import Frames
 
-/// `guise masks`: the masks that were found, and a contact sheet of them.
+/// `guise masks`: lists the masks, or draws a contact sheet of them.
 struct MasksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "masks", abstract: "List the masks, or draw a contact sheet of them.")
 
-    @Argument(help: "Masks; else all.")
+    @Argument(help: "The masks (default: all).")
     var names: [String] = []
     @Option(help: "Write a contact sheet (PNG): every mask on a face, a row for each with several poses.")
     var sheet: String?
-    @Option(help: "The photo or clip for the sheet; else the sample.")
+    @Option(help: "The photo or clip for the sheet (default: the sample).")
     var on: String?
     @Option(help: "Poses for each mask, or frames of a clip; 1 makes a grid of masks.")
     var poses = 5
 
     func validate() throws {
         guard (1...ContactSheet.mostPoses).contains(poses) else {
-            throw ValidationError("--poses takes 1 to \(ContactSheet.mostPoses)")
+            throw ValidationError("--poses must be from 1 to \(ContactSheet.mostPoses)")
         }
     }
 
@@ -32,7 +32,7 @@ struct MasksCommand: ParsableCommand {
             try sheet.map { _ in
                 try ContactSheet(context, on: on ?? context.paths.sample, poses: poses, masks: wanted.count)
             }
-        // Small: where nothing is drawn, only the descriptions matter.
+        // Without a sheet, only the descriptions matter, so the art is loaded at a small size.
         let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
         var found = 0
         for name in wanted {

@@ -7,23 +7,23 @@ import Frames
 import Page
 import Publish
 
-/// `guise run`: the daemon, in the foreground.
+/// `guise run`: runs the daemon in the foreground.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Start Guise: camera in, masked video out, until interrupted.")
 
-    @Option(help: "Configuration file; else the user's, else the installed one.")
+    @Option(help: "The configuration file (default: the user's, or else the installed one).")
     var config: String?
     @Option(help: "camera, /dev/videoN, sample, or a photo or clip.")
     var source: String?
     @Option(
-        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; may be given several times.")
+        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; can be given several times.")
     var sinks: [String] = []
-    @Option(name: .customLong("mask"), help: "A mask to wear; may be given several times.")
+    @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []
-    @Flag(help: "Give a file's frames at their own pace instead of as fast as they can be made.")
+    @Flag(help: "Process a file at its own frame rate instead of as fast as possible.")
     var realtime = false
-    @Flag(help: "Begin a file again at its end.")
+    @Flag(help: "Start a file again at its end.")
     var loop = false
     @Flag(help: "Replace files that exist.")
     var overwrite = false
@@ -34,21 +34,27 @@ struct RunCommand: ParsableCommand {
             isLooped: loop, overwrites: overwrite, page: .asChosen)
     }
 
-    /// Whether the page is begun with the daemon, and opened.
+    /// Whether the page is started with the daemon, and opened in a browser.
     enum PageUse {
-        /// Where it is among the sinks; opened where it is there for want of a virtual camera, and a person looks on.
+        /// Start the page if it is among the sinks. Open it if it was chosen automatically, for lack of a virtual
+        /// camera, and standard error is a terminal.
         case asChosen
-        /// Whatever the sinks are.
+        /// Start and open the page, whatever the sinks are.
         case shown
-        /// The same, and its address is only printed.
+        /// Start the page and print its link, whatever the sinks are.
         case printed
     }
 
-    /// Dresses frames until it is interrupted.
+    /// Runs the daemon until it is interrupted or the source ends.
     /// - Parameters:
-    ///   - source: nil: the configuration's.
-    ///   - sinks: none: the configuration's; the same with `masks`.
-    ///   - overwrites: files that exist are replaced.
+    ///   - context: the configuration and the paths.
+    ///   - source: the source; nil for the configured one.
+    ///   - sinks: the sinks; empty for the configured ones.
+    ///   - masks: the names of the masks; empty for the configured ones.
+    ///   - isRealtime: whether the frames of a file are processed at the file's own rate.
+    ///   - isLooped: whether a file starts again at its end.
+    ///   - overwrites: whether existing files are replaced.
+    ///   - page: whether the page is started and opened.
     static func serve(
         _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [],
         isRealtime: Bool = false,
@@ -62,15 +68,15 @@ struct RunCommand: ParsableCommand {
         let hasPage = sinkSpecs.contains("page") || page != .asChosen
 
         let signals = try Signals()
-        // Somebody looks at it, or may: then it is never without a picture, and can be told what to do.
+        // Programs or the page can show a live output: it must always have a picture, and the daemon accepts commands.
         let isLive = hasPage || !sinkSpecs.allSatisfy(Self.isFile)
         var listening = isLive ? try Self.listen() : Listening()
         let isShown = hasPage || sinkSpecs.contains(where: Self.isDevice)
-        // The sample stands for a camera, and gives way to one.
+        // The sample is a stand-in for a camera, and is replaced by one on request.
         let isKept = isShown && (["camera", "sample"].contains(sourceSpec) || Self.isDevice(sourceSpec))
         let source: (any FrameSource & ~Copyable)? = isKept ? nil : try context.openSource(sourceSpec, loop: isLooped)
 
-        // The first device decides the size and format: it may have been fixed by others.
+        // The first device determines the size and format, because other programs may have fixed them.
         let size = settings.output
         var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         var rate = size.rate
@@ -85,7 +91,7 @@ struct RunCommand: ParsableCommand {
             if !source.isLive, sourceSpec != "sample", !isLive {
                 canvas = layout
             } else if !sinkSpecs.contains(where: Self.isDevice) {
-                // No device has a format of its own: frames stay in the source's.
+                // Without a device that needs its own format, frames keep the source's format.
                 canvas = FrameLayout(
                     width: size.width, height: size.height, format: layout.format, range: layout.range)
             }
@@ -99,8 +105,8 @@ struct RunCommand: ParsableCommand {
             outputs.append(output)
             log("\(title) -> \(output.description)")
         }
-        if let absence = listening.absence { log("guise: no command reaches it: \(absence)", .warning) }
-        // Loaded before the first frame: no face is shown undressed.
+        if let absence = listening.absence { log("guise: commands can't reach this process: \(absence)", .warning) }
+        // Masks are loaded before the first frame, so that no face is shown unmasked.
         let loader = try context.maskLoader(
             masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
@@ -117,7 +123,7 @@ struct RunCommand: ParsableCommand {
         if hasPage {
             let (link, place) = try pageService.open(port: settings.port)
             descriptions.append("page \(place)")
-            // Files and journals may be read by others; only a person at a terminal is shown the way in.
+            // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
             log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
             if page == .printed { print(link) }
             let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
@@ -168,9 +174,10 @@ struct RunCommand: ParsableCommand {
         if sinkSpecs.contains(where: Self.isFile) { Self.watch(signals: descriptor) }
         let outcome = Result { try loop.run(&pipeline) }
         service.notifyStopping()
-        // A file's last frames may take its encoder longer than that.
+        // After the end of a file, the encoder may need longer for the last frames.
         if case .success(.sourceEnded) = outcome {} else { Self.endChildren() }
-        // The face goes from the device whatever happened, and before a recording is brought to its end, which takes a while.
+        // The outputs are finished first, so that no face stays on a device whatever happened. Finishing a recording
+        // takes a while.
         var ending = Result<Void, any Error>.success(())
         for output in outputs {
             do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
@@ -182,10 +189,10 @@ struct RunCommand: ParsableCommand {
         try ending.get()
     }
 
-    /// Encoders get so long to end their files, seconds: a service manager, and who logs out, wait for 2.
+    /// The time in seconds that encoders have to finish their files. Service managers and logout wait for 2 seconds.
     private static let patience = 1.5
 
-    /// Kills children that have not ended in time.
+    /// Kills child processes that have not ended in time.
     private static func endChildren() {
         Thread.detachNewThread {
             Thread.sleep(forTimeInterval: patience)
@@ -193,14 +200,15 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// Kills children if the loop, which waits for the encoder of a file, does not take a signal to end in time.
+    /// Kills child processes if the frame loop, which waits for a file's encoder, does not react to SIGINT or SIGTERM
+    /// in time.
     private static func watch(signals: CInt) {
         Thread.detachNewThread {
             while true {
                 var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
                 guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
                 Thread.sleep(forTimeInterval: patience)
-                // Not for one that asks to read the configuration again.
+                // SIGHUP, which reloads the configuration, is ignored here.
                 var pending = sigset_t()
                 _ = unsafe sigpending(&pending)
                 let isToEnd = [SIGINT, SIGTERM].contains { unsafe sigismember(&pending, $0) == 1 }
@@ -209,7 +217,8 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// Where there is no place for a socket, guise runs without; where another one listens, not at all.
+    /// Opens the control socket. Without a place for it, Guise runs without a socket. If another process listens there,
+    /// this throws.
     private static func listen() throws -> Listening {
         do throws(Problem) { return Listening(listener: try Listener(), absence: nil) } catch {
             guard error.kind == .missing else { throw error }
@@ -219,7 +228,7 @@ struct RunCommand: ParsableCommand {
 
     private struct Listening: ~Copyable {
         var listener: Listener?
-        /// Why there is none.
+        /// The reason that there is no listener.
         var absence: Problem?
     }
 

@@ -4,16 +4,16 @@ import Foundation
 import Frames
 import Track
 
-/// `guise track`: the faces of each frame of a photo or clip.
+/// `guise track`: prints the faces in each frame of a photo or clip.
 struct TrackCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "track", abstract: "Print the faces of each frame of a photo or clip.")
 
     @Argument(help: "A photo or clip.")
     var input: String
-    @Flag(help: "One JSON object a line instead of words.")
+    @Flag(help: "Print one JSON object per line instead of text.")
     var json = false
-    @Flag(help: "With --json: all 68 landmarks too.")
+    @Flag(help: "With --json, also print all 68 landmarks.")
     var landmarks = false
 
     func run() throws {
