@@ -24,7 +24,10 @@ let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .de
 
 /// Settings for the kernels: their generic functions are specialised only if the compiler sees the whole module.
 let kernelSettings =
-    hotSettings + [.unsafeFlags(["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))]
+    hotSettings + [
+        .unsafeFlags(
+            ["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))
+    ]
 
 /// A module's unit tests: `MODULETests` in Tests.
 /// - Parameter settings: `hotSettings` for tests that compare many pixels.
