@@ -33,7 +33,7 @@ export async function check() {
 function row(check) {
     const item = make(
         "li", { className: check.state }, icon(icons[check.state]),
-        make("div", {}, make("strong", {}, capital(check.name), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.message)}.`)));
+        make("div", {}, make("strong", {}, capital(check.check), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.message)}.`)));
     if (check.fix && check.state !== "ok") item.lastChild.append(...fix(check));
     return item;
 }
@@ -45,7 +45,7 @@ function fix(check) {
     const [, words = "", line] = command.exec(check.fix) ?? [, check.fix];
     const parts = words ? [make("p", { className: "do" }, `${capital(words)}${line ? ":" : "."}`)] : [];
     if (!line) return parts;
-    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the fix for ${check.name}`, title: "Copy" }, icon("copy"));
+    const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the fix for ${check.check}`, title: "Copy" }, icon("copy"));
     copy.onclick = () => attempt(copyText(line));
     return [...parts, make("div", { className: "fix" }, make("code", {}, line), copy)];
 }

@@ -26,7 +26,7 @@ public struct ViewTransform: Equatable, Sendable {
     /// What the picture is zoomed to, within the cropped part.
     public var zoom = Zoom.off
     /// The largest zoom factor.
-    public var most = 2.0
+    public var maxZoom = 2.0
 
     /// The largest crop at one side. A tenth of the picture always remains.
     public static let mostCrop = 0.45

@@ -11,11 +11,11 @@ public struct Tracker: ~Copyable {
     /// The tracker's settings.
     public struct Settings: Equatable, Sendable {
         /// The maximum number of faces tracked at once.
-        public var most = Settings.allowed.upperBound
-        /// The allowed values of `most`.
+        public var max = Settings.allowed.upperBound
+        /// The allowed values of `max`.
         public static let allowed = 1...8
         /// The smallest face to search for: a window's side as a fraction of the frame's shorter side.
-        public var smallest: Float = 0.05
+        public var minSize: Float = 0.05
         /// Tiles scanned per second until everything was searched once, and while no face is present but one was within
         /// the last `alert` seconds.
         public var tilesAlert = 60.0
@@ -121,10 +121,10 @@ public struct Tracker: ~Copyable {
     /// Applies other settings from the next frame on. Tracked faces are kept as far as there is room.
     public mutating func apply(_ new: Settings) {
         guard new != settings else { return }
-        if new.smallest != settings.smallest { scheduler = nil }
-        if new.most != settings.most {
-            tracks.removeAll { $0.slot >= new.most }
-            detector.reserveSlots(faces: new.most)
+        if new.minSize != settings.minSize { scheduler = nil }
+        if new.max != settings.max {
+            tracks.removeAll { $0.slot >= new.max }
+            detector.reserveSlots(faces: new.max)
         }
         settings = new
     }
@@ -151,17 +151,17 @@ public struct Tracker: ~Copyable {
     public init(_ detector: consuming FaceDetector, cats: consuming CatDetector? = nil, settings: Settings = Settings())
     {
         self.detector = detector
-        self.detector.reserveSlots(faces: settings.most)
+        self.detector.reserveSlots(faces: settings.max)
         self.cats = cats
         self.settings = settings
-        faces.reserveCapacity(settings.most)
-        known.reserveCapacity(settings.most)
+        faces.reserveCapacity(Self.mostFaces)
+        known.reserveCapacity(settings.max)
         pendingCandidates.reserveCapacity(Self.maxThoroughCandidates + 1)
-        candidateHeads.reserveCapacity(Self.maxThoroughCandidates + settings.most)
+        candidateHeads.reserveCapacity(Self.maxThoroughCandidates + settings.max)
         refutedPlaces.reserveCapacity(Self.maxThoroughCandidates)
-        refuted.reserveCapacity(settings.most)
-        lost.reserveCapacity(settings.most)
-        tracks.reserveCapacity(settings.most + 1)
+        refuted.reserveCapacity(settings.max)
+        lost.reserveCapacity(settings.max)
+        tracks.reserveCapacity(settings.max + 1)
     }
 
     /// Tracks and detects the faces of the next frame of a clip or camera; the results are in `faces`.
@@ -194,7 +194,7 @@ public struct Tracker: ~Copyable {
     }
 
     /// Searches a whole picture at several tilts, for photos. Slow: not limited by any frame's budget.
-    /// - Parameter smallest: side of the smallest face to search for, pixels; `settings.smallest` is a lower limit.
+    /// - Parameter smallest: side of the smallest face to search for, pixels; `settings.minSize` is a lower limit.
     ///   Most of the time goes into the smallest sizes.
     public mutating func searchWhole(_ luma: borrowing LumaView, smallest: Float = 0) {
         prepare(luma)
@@ -245,7 +245,7 @@ public struct Tracker: ~Copyable {
 
     /// Remembers a lost face, which may come back.
     private mutating func rememberLost(_ track: Track) {
-        if lost.count == settings.most { lost.removeFirst() }
+        if lost.count == settings.max { lost.removeFirst() }
         lost.append(track)
         scheduler?.prioritize(around: track.head.origin)
     }
@@ -307,7 +307,7 @@ public struct Tracker: ~Copyable {
     }
 
     private func smallest(_ luma: borrowing LumaView) -> Float {
-        max(Float(ScanScheduler.sizes.lowerBound), settings.smallest * Float(min(luma.width, luma.height)))
+        max(Float(ScanScheduler.sizes.lowerBound), settings.minSize * Float(min(luma.width, luma.height)))
     }
 
     private mutating func prepare(_ luma: borrowing LumaView) {
@@ -530,7 +530,7 @@ public struct Tracker: ~Copyable {
             if logOdds <= Thresholds.candidateLogOdds {
                 guard isThorough else { return }
                 candidate.rejections += 1
-            } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.most {
+            } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.max {
                 // A face for which there is no room.
                 (candidate.examinations, candidate.rejections) = (0, 0)
             }
@@ -578,7 +578,7 @@ public struct Tracker: ~Copyable {
             (track.id, track.slot) = (tracks[rival].id, tracks[rival].slot)
             detector.storePatch(slot: track.slot, isNew: true)
             tracks[rival] = track
-        } else if tracks.count < settings.most {
+        } else if tracks.count < settings.max {
             if let known = lost.firstIndex(where: { $0.mayBe(track) }) {
                 track.id = lost.remove(at: known).id
             } else {

@@ -77,9 +77,9 @@ struct Configuration: Equatable {
         var faces = try fields.object("faces")
         try faces.refuse("most", renamedTo: "max")
         try faces.refuse("smallest", renamedTo: "minSize")
-        self.faces.most = try faces.integer("max", in: Tracker.Settings.allowed, default: standard.faces.most)
-        self.faces.smallest = Float(
-            try faces.number("minSize", in: 0.02...0.9, default: Double(standard.faces.smallest)))
+        self.faces.max = try faces.integer("max", in: Tracker.Settings.allowed, default: standard.faces.max)
+        self.faces.minSize = Float(
+            try faces.number("minSize", in: 0.02...0.9, default: Double(standard.faces.minSize)))
         self.faces.hold = try faces.number("hold", in: 0...5, default: standard.faces.hold)
         cats = try faces.bool("cats", default: standard.cats)
         try faces.finish()
@@ -105,7 +105,7 @@ struct Configuration: Equatable {
         let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.mostCrop, default: [0, 0, 0, 0])
         viewTransform.crop = SIMD4(crop)
         viewTransform.zoom = try object.choice("zoom", default: viewTransform.zoom)
-        viewTransform.most = try object.number("maxZoom", in: 1...3, default: viewTransform.most)
+        viewTransform.maxZoom = try object.number("maxZoom", in: 1...3, default: viewTransform.maxZoom)
         return viewTransform
     }
 
@@ -132,12 +132,12 @@ struct Configuration: Equatable {
             "view": JSON([
                 "mirror": JSON(view.isMirrored), "rotate": JSON(view.rotation.rawValue),
                 "crop": JSON((0..<4).map { JSON(view.crop[$0]) }), "zoom": JSON(view.zoom.rawValue),
-                "maxZoom": JSON(view.most),
+                "maxZoom": JSON(view.maxZoom),
             ]),
             "output": Self.json(output),
             "faces": JSON([
                 // Rounded, because a Float has about seven significant digits.
-                "max": JSON(faces.most), "minSize": JSON((Double(faces.smallest) * 1e6).rounded() / 1e6),
+                "max": JSON(faces.max), "minSize": JSON((Double(faces.minSize) * 1e6).rounded() / 1e6),
                 "hold": JSON(faces.hold), "cats": JSON(cats),
             ]),
             "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFaceSetting.mask.rawValue))]),

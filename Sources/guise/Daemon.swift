@@ -25,7 +25,9 @@ final class Daemon: RequestResponder {
     private let camera = Mutex<String>("")
     /// The state that was last reported to subscribers.
     private let reported = Mutex(ReportedState())
-    private let lines = Mutex<[String]>([])
+    /// Warnings for subscribers, the newest `maxWarnings`, with their time on the monotonic clock.
+    private let warnings = Mutex<[(time: UInt64, line: String)]>([])
+    private static let maxWarnings = 100
 
     /// The reported state, used to report only changes.
     private struct ReportedState {
@@ -65,7 +67,10 @@ final class Daemon: RequestResponder {
     /// Logs a warning and reports it to subscribers.
     func report(_ line: String) {
         log("guise: \(line)", .warning)
-        lines.withLock { if $0.count < 100 { $0.append(line) } }
+        warnings.withLock { warnings in
+            if warnings.count == Self.maxWarnings { warnings.removeFirst() }
+            warnings.append((monotonicTime(), line))
+        }
     }
 
     // MARK: - requests
@@ -498,7 +503,7 @@ final class Daemon: RequestResponder {
             "checks": JSON(
                 report.checks.map { check in
                     JSON([
-                        "name": JSON(check.check), "state": JSON(check.state.rawValue), "message": JSON(check.message),
+                        "check": JSON(check.check), "state": JSON(check.state.rawValue), "message": JSON(check.message),
                         "fix": JSON(check.fix),
                     ])
                 })
@@ -614,11 +619,13 @@ final class Daemon: RequestResponder {
     func pendingEvents() -> [(topic: Topic, event: JSON)] {
         var events: [(Topic, JSON)] = []
         let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
-        for line in lines.withLock({ lines in
-            defer { lines = [] }
-            return lines
-        }) {
-            events.append((.errors, JSON(["event": "error", "message": JSON(line)])))
+        let pending = warnings.withLock { warnings in
+            defer { warnings = [] }
+            return warnings
+        }
+        // Older ones are from a time without subscribers, who would take them for new.
+        for warning in pending where now - warning.time < 1_000_000_000 {
+            events.append((.errors, JSON(["event": "error", "message": JSON(warning.line)])))
         }
         let before = reported.withLock { reported in
             let before = reported

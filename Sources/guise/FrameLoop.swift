@@ -302,7 +302,8 @@ struct FrameLoop: ~Copyable {
             }
         case .none: break
         }
-        var polled = [6 of pollfd](repeating: pollfd(fd: -1, events: 0, revents: 0))
+        // Room for 13 devices with readers of their own.
+        var polled = [16 of pollfd](repeating: pollfd(fd: -1, events: 0, revents: 0))
         polled[0] = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

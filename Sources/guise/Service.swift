@@ -10,7 +10,6 @@ final class Service {
     /// notification is tolerated. 0 without a watchdog.
     private let watchdog: UInt64
     private var lastPing: UInt64 = 0
-    private var looked: UInt64 = 0
 
     init() {
         var microseconds: UInt64 = 0

@@ -78,7 +78,7 @@ import Testing
         var expected = Configuration()
         expected.masks = [MaskSelection("cat"), MaskSelection("round-glasses")]
         expected.output.width = 640
-        expected.faces.most = 2
+        expected.faces.max = 2
         let text = """
             {"masks": ["cat", "round-glasses"], "output": {"width": 640}, "faces": {"max": 2}}
             """

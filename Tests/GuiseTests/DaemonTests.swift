@@ -414,12 +414,12 @@ import Testing
         let file = try house.scratch.read("config/guise/config.json")
         let answer = try house.ask(.set(mask: nil, key: "faces.max", value: 2)).text
         #expect(answer == #"{"key":"faces.max","value":2,"notes":[]}"#)
-        #expect(house.mailbox.now.faces.most == 2)
+        #expect(house.mailbox.now.faces.max == 2)
         _ = try house.ask(.set(mask: nil, key: "view.mirror", value: true))
         _ = try house.ask(.set(mask: nil, key: "privacy.onLostFace", value: "cover"))
         _ = try house.ask(.set(mask: nil, key: "camera.when", value: "always"))
         let now = house.mailbox.now
-        #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.most == 2)
+        #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.max == 2)
         _ = try house.ask(.set(mask: nil, key: "masks", value: ["ab-grey"]))
         #expect(house.loader.selections == [MaskSelection("ab-grey")])
         let values = try house.values
@@ -460,7 +460,7 @@ import Testing
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
         #expect(!requestError.message.contains("config.json"), "it is not the file that is wrong")
         let after = try house.values.text
-        #expect(after == before && house.mailbox.now.faces.most == 4)
+        #expect(after == before && house.mailbox.now.faces.max == 4)
     }
 
     @Test func `current settings and masks are saved, and read again`() throws {
@@ -507,7 +507,7 @@ import Testing
         #expect(notes == ["'output' takes effect at the next start"])
         let now = house.mailbox.now
         #expect(
-            now.faces.most == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
+            now.faces.max == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
         let before = try house.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
             try house.write(configuration: text)
@@ -518,7 +518,7 @@ import Testing
         #expect(house.requestError(.reload)?.code == .failed)
         let after = try house.values.text
         #expect(
-            after == before && house.mailbox.now.faces.most == 3
+            after == before && house.mailbox.now.faces.max == 3
                 && house.loader.selections == [MaskSelection("ab-grey")])
     }
 
@@ -541,7 +541,7 @@ import Testing
         let after = try house.values.text
         #expect(
             after == before && house.loader.selections == [MaskSelection("ab-grey")]
-                && house.mailbox.now.faces.most == 4)
+                && house.mailbox.now.faces.max == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {

@@ -240,7 +240,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         let first = tracker.faces.map(\.id)
         var settings = Tracker.Settings()
         for most in [1, 8, 1] {
-            settings.most = most
+            settings.max = most
             tracker.apply(settings)
             #expect(faces(after: 20) == min(most, 2))
             #expect(tracker.faces.contains { first.contains($0.id) }, "one of them goes on")

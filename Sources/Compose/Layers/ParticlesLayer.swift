@@ -45,12 +45,9 @@ struct ParticlesLayer: PictureLayer {
         var random = SplitMix64(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
         let arts = try names.map { name in
             let path = try Art.resolvePath(parts.folder, name)
-            let height = try ArtReader.load(path: path, maxDimension: 64).size.y
-            let density = Float(size.1) * Float(parts.target.height) / height
-            return try (
-                Art(file: name, folder: parts.folder, density: density, range: parts.target.range),
-                ArtReader.load(path: path, maxDimension: 64)
-            )
+            let draft = try ArtReader.load(path: path, maxDimension: 64)
+            let density = Float(size.1) * Float(parts.target.height) / draft.size.y
+            return (try Art(file: name, folder: parts.folder, density: density, range: parts.target.range), draft)
         }
         self.arts = arts.map(\.0)
         sizes = arts.map { (height: $0.1.size.y, middle: $0.1.origin + $0.1.size / 2) }
