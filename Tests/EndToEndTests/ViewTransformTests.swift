@@ -133,7 +133,7 @@ extension EndToEnd {
                 let (left, right) = try (#require(points["left_eye"]), #require(points["right_eye"]))
                 return hypot(left[0] - right[0], left[1] - right[1])
             }
-            let view = "{\"zoom\": \"face\", \"most\": 3}"
+            let view = "{\"zoom\": \"face\", \"maxZoom\": 3}"
             let (plain, zoomed) = try (dressed(small, "{}", "round-glasses"), dressed(small, view, "round-glasses"))
             let wide = Double(zoomed.mask.right - zoomed.mask.left) / Double(plain.mask.right - plain.mask.left)
             let config = try scratch.write("{\"masks\": [], \"view\": \(view)}", "view.json")
