@@ -34,7 +34,7 @@ public struct Camera: FrameSource, ~Copyable {
     private var lastSign: Double
 
     /// Seconds without a frame after which a camera counts as lost. Slow cameras need two to start.
-    static let patience = 5.0
+    static let timeout = 5.0
     /// The number of buffers from which on one may be kept while the driver fills the others.
     private static let spareBuffers = 3
 
@@ -87,7 +87,7 @@ public struct Camera: FrameSource, ~Copyable {
     public mutating func withFrame(_ body: (borrowing FrameView, _ time: FrameTime) throws -> Void) throws -> Arrival {
         let now = monotonicSeconds()
         guard let filled = try ring.dequeueNewest() else {
-            guard now - lastSign < Self.patience else { throw stalled }
+            guard now - lastSign < Self.timeout else { throw stalled }
             return .nothing
         }
         requeueLastBuffer()
@@ -95,7 +95,7 @@ public struct Camera: FrameSource, ~Copyable {
             ring.requeue(filled)
             undecodable += 1
             // A camera whose every frame is damaged counts as stalled.
-            guard now - lastSign < Self.patience else { throw stalled }
+            guard now - lastSign < Self.timeout else { throw stalled }
             return .nothing
         }
         var time = clock.stamp(filled.time ?? now)
@@ -135,7 +135,7 @@ public struct Camera: FrameSource, ~Copyable {
 
     private var stalled: Problem {
         Problem(
-            .gone, "lost the camera \(ring.device.path): no good frame for \(Int(Self.patience)) seconds",
+            .gone, "lost the camera \(ring.device.path): no good frame for \(Int(Self.timeout)) seconds",
             fix: "plug it out and in again, or restart what feeds it")
     }
 }

@@ -55,16 +55,16 @@ public struct FaceCover: ~Copyable {
     private static let cell: Float = 1 / 28
     /// Seconds for which a lost face's position is covered while the tracker searches there. Then the placeholder is
     /// shown.
-    private static let patience = 1.5
+    private static let timeout = 1.5
     /// Seconds for which a lost face's position is covered if other faces are tracked. Then the person is taken to have
     /// left.
-    private static let longPatience = 10.0
+    private static let longTimeout = 10.0
     /// Seconds after which the only person is taken to have left if the face was lost inside the picture, where the
     /// person may still sit unseen. Until then the picture isn't shown.
-    private static let alonePatience = 30.0
+    private static let aloneTimeout = 30.0
     /// Seconds without any face after which the picture is shown. On clips with 8294 labelled faces, 1 s would leave no
     /// more of them bare, 0.5 s ten more, and 0 s seventeen more.
-    private static let emptyPatience = 2.0
+    private static let emptyTimeout = 2.0
     /// Growth of the covered area per second, relative to its size, since the person in it may move.
     private static let growth: Float = 1.2
     /// Seconds for which a moving cell stays covered. A face that is there is found within half of that.
@@ -117,8 +117,8 @@ public struct FaceCover: ~Copyable {
         if !(faces.isEmpty && missing.isEmpty && hasSearchedAll) { lastDoubt = time }
         guard hasSearchedAll else { return false }
         if !faces.isEmpty { return true }
-        if !missing.isEmpty { return !missing.contains { time - $0.since > Self.patience } }
-        return time - lastDoubt >= Self.emptyPatience
+        if !missing.isEmpty { return !missing.contains { time - $0.since > Self.timeout } }
+        return time - lastDoubt >= Self.emptyTimeout
     }
 
     /// Covers face candidates on a composed photo.
@@ -179,8 +179,8 @@ public struct FaceCover: ~Copyable {
         let (size, known) = (size, known)
         missing.removeAll { lost in
             let isBack = known.contains { $0.id == lost.id || Self.isNear($0.place, lost.place) }
-            let isOut = (lost.isRefuted || Self.isLeaving(lost.place, size)) && time - lost.since > Self.patience
-            return isBack || isOut || time - lost.since > (isAlone ? Self.alonePatience : Self.longPatience)
+            let isOut = (lost.isRefuted || Self.isLeaving(lost.place, size)) && time - lost.since > Self.timeout
+            return isBack || isOut || time - lost.since > (isAlone ? Self.aloneTimeout : Self.longTimeout)
         }
     }
 

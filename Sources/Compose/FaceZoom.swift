@@ -47,7 +47,7 @@ public struct FaceZoom: Sendable {
     /// distance is a third of a pixel at 1280.
     private static let (nearEnough, slowEnough): (Float, Float) = (1.0 / 4000, 1.0 / 1000)
     /// Seconds for which the view waits for a face that isn't seen.
-    private static let patience = 2.0
+    private static let timeout = 2.0
     /// Size ratio at which the view changes to another, larger face.
     private static let larger: Float = 1.25
     /// The most seconds between two frames that count as time to move in.
@@ -77,7 +77,7 @@ public struct FaceZoom: Sendable {
             let wanted = place(for: head.head)
             if isOut(wanted) { isFollowing = true }
             if isFollowing { target = wanted }
-        } else if face.map({ !(0...Self.patience).contains(time - $0.seen) }) ?? true {
+        } else if face.map({ !(0...Self.timeout).contains(time - $0.seen) }) ?? true {
             target = Place(whole.center.x, whole.center.y, whole.width)
             (face, isFollowing) = (nil, false)
         }

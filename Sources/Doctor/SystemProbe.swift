@@ -7,15 +7,15 @@ import V4L2
 // Access to the real machine for the checks. Unsafe C calls of this module are in this file only.
 
 /// The timeout in seconds for a program or the daemon; pw-dump and snap take longest.
-private let ourPatience = 10.0
+private let defaultTimeout = 10.0
 /// The maximum size of an answer in bytes.
 private let answerLimit = 16 << 20
 
 /// Runs a program to its end, without input.
-func runProgram(_ arguments: [String], patience: Double = ourPatience) -> System.Output {
+func runProgram(_ arguments: [String], timeout: Double = defaultTimeout) -> System.Output {
     do throws(Problem) {
         var child = try ChildProcess(arguments, .reading)
-        let end = monotonicTime() + UInt64(patience * 1e9)
+        let end = monotonicTime() + UInt64(timeout * 1e9)
         var text: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 1 << 16)
         while text.count < answerLimit {
@@ -51,7 +51,7 @@ func cameraIsTaken(_ path: String) -> Bool {
 }
 
 /// Sends a line to a Unix socket and waits for the reply line.
-func querySocket(_ path: String, _ line: String, patience: Double = ourPatience) -> System.Answer {
+func querySocket(_ path: String, _ line: String, timeout: Double = defaultTimeout) -> System.Answer {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { return .refused }
     defer { close(descriptor) }
@@ -76,7 +76,7 @@ func querySocket(_ path: String, _ line: String, patience: Double = ourPatience)
         unsafe send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
     }
     guard sent == request.count else { return .silent }
-    let end = monotonicTime() + UInt64(patience * 1e9)
+    let end = monotonicTime() + UInt64(timeout * 1e9)
     var answer: [UInt8] = []
     var block = [UInt8](repeating: 0, count: 1 << 12)
     while monotonicTime() < end, answer.count < answerLimit {

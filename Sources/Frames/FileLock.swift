@@ -23,13 +23,13 @@ public struct FileLock: ~Copyable, Sendable {
     /// Acquires the lock.
     /// - Parameters:
     ///   - path: the lock file, which is created if it doesn't exist.
-    ///   - patience: milliseconds to wait for a process that is about to release the lock.
+    ///   - timeout: milliseconds to wait for a process that is about to release the lock.
     /// - Throws: `Failure` if another process holds the lock, or the file cannot be opened or locked.
-    public init(_ path: String, patience: Int = 0) throws(Failure) {
+    public init(_ path: String, timeout: Int = 0) throws(Failure) {
         // Symbolic links are not followed, and opening a pipe doesn't block.
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw .system(errno) }
-        var left = patience
+        var left = timeout
         while clinux_flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
             if code == EWOULDBLOCK, left > 0 {

@@ -130,15 +130,15 @@ public final class Preview: Sendable {
         func next(after number: inout Int) async throws -> [UInt8] {
             let slot = preview.slot(options.picture)
             while true {
-                while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.patience) }
+                while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.timeout) }
                 if let jpeg = try preview.jpeg(options, &number) { return jpeg }
                 // There is no frame yet, only the number of the previous viewers' last one.
-                try await Task.sleep(for: Self.patience)
+                try await Task.sleep(for: Self.timeout)
             }
         }
 
         /// The polling interval for a new picture. Shorter than a frame at 60 frames per second.
-        private static let patience = Duration.milliseconds(8)
+        private static let timeout = Duration.milliseconds(8)
     }
 
     /// An unmasked picture to store.
@@ -150,14 +150,14 @@ public final class Preview: Sendable {
     }
 
     /// Waits for an unmasked picture with a face.
-    /// - Parameter patience: the longest wait.
+    /// - Parameter timeout: the longest wait.
     /// - Returns: the picture; nil if there is none in time.
-    public func portrait(within patience: Duration) async throws -> Portrait? {
+    public func portrait(within timeout: Duration) async throws -> Portrait? {
         var options = StreamOptions()
         options.picture = .before
         let viewer = Viewer(self, options)
         let slot = before
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + timeout
         var number = slot.number.load(ordering: .acquiring)
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(20))

@@ -14,7 +14,7 @@ public struct DeviceLock: ~Copyable {
     public var descriptor: CInt { lock.descriptor }
 
     /// Milliseconds within which the guard of a crashed writer is done with the device.
-    private static let patience = 1500
+    private static let timeout = 1500
 
     /// Locks a device.
     /// - Parameters:
@@ -24,7 +24,7 @@ public struct DeviceLock: ~Copyable {
     public init(device: String, folder: String) throws(Problem) {
         let path = "\(folder)/\(Device.node(of: device)).lock"
         do throws(FileLock.Failure) {
-            lock = try FileLock(path, patience: Self.patience)
+            lock = try FileLock(path, timeout: Self.timeout)
         } catch {
             switch error {
             case .held(let holder):

@@ -16,7 +16,7 @@ public struct ReaderEvents: Sendable {
 ///
 /// From version 0.13 the driver notifies its writer (V4L2_EVENT_PRI_CLIENT_USAGE) when a reader starts or stops
 /// streaming, but not when a program only lists cameras. Patched 0.12 drivers have the same event with an older number.
-/// With other drivers, inotify reports who opens and closes the node; that takes patience, since programs also open it
+/// With other drivers, inotify reports who opens and closes the node; that takes longer, since programs also open it
 /// only to query it.
 public struct ReaderWatch: ~Copyable {
     private enum Mechanism {
@@ -44,7 +44,7 @@ public struct ReaderWatch: ~Copyable {
     private static let oldUsage: UInt32 = 0x0800_0000
     /// Milliseconds that a node must stay open before that counts as reading: some programs open it four times in three
     /// seconds, only to query it. It is part of the half second within which the camera should be open.
-    private static let patience: UInt64 = 200
+    private static let timeout: UInt64 = 200
     /// Milliseconds between queries of the state, since events get lost.
     private static let renewal: UInt64 = 5000
 
@@ -98,7 +98,7 @@ public struct ReaderWatch: ~Copyable {
             if count > 0, isDue(at: now), Device.loopbackOpeningsElsewhere == 0 { count = 0 }
             if (count > 0) != (before > 0) { changed = now }
             // Closing counts at once; opening counts only after a while.
-            if count == 0 { isRead = false } else if now - changed > Self.patience * 1_000_000 { isRead = true }
+            if count == 0 { isRead = false } else if now - changed > Self.timeout * 1_000_000 { isRead = true }
         case .none: return nil
         }
         return isRead

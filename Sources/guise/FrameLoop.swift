@@ -93,7 +93,7 @@ struct FrameLoop: ~Copyable {
     private var loadThen: UInt64 = 0
 
     /// A camera without frames for this many seconds is lost.
-    private static let patience: UInt64 = 10
+    private static let timeout: UInt64 = 10
     /// The gap after which a late frame's predecessor is published again, in nanoseconds. Readers of a virtual camera
     /// give up after a second without a frame.
     private static let gap: UInt64 = 250_000_000
@@ -362,9 +362,9 @@ struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.patience * 1_000_000_000 {
+        if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
             let problem = Problem(
-                .gone, "\(taken.description) has sent no frames for \(Self.patience) s", fix: "plug it in again")
+                .gone, "\(taken.description) has sent no frames for \(Self.timeout) s", fix: "plug it in again")
             source = consume taken
             returnSource(problem)
             return .nothing

@@ -18,7 +18,7 @@ final class PageService: PageHost {
     private let server = Mutex<PageServer?>(nil)
 
     /// The time to wait for a picture, because the camera may have to be opened first.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore)
     {
@@ -60,7 +60,7 @@ final class PageService: PageHost {
     }
 
     func storeFace() async throws -> Int {
-        guard let portrait = try await preview.portrait(within: Self.patience) else {
+        guard let portrait = try await preview.portrait(within: Self.timeout) else {
             throw RequestError(.notNow, "no face is visible; look at the camera, and resume Guise if it is paused")
         }
         return try await thumbnails.storeFace(portrait)

@@ -21,7 +21,7 @@ final class Worker: Sendable {
     /// gets a third of the loop's share, so that photos are finished in time on a busy machine.
     private static let nice: CInt = 5
     /// The idle time in seconds after which the thread ends.
-    private static let patience = 10.0
+    private static let timeout = 10.0
 
     /// Creates a worker without a thread.
     /// - Parameters:
@@ -61,7 +61,7 @@ final class Worker: Sendable {
     private func work() {
         lowerThreadPriority(by: Self.nice)
         while true {
-            let isWoken = jobAvailable.wait(timeout: .now() + Self.patience) == .success
+            let isWoken = jobAvailable.wait(timeout: .now() + Self.timeout) == .success
             let job: (@Sendable () -> Void)? = state.withLock { state in
                 if state.jobs.isEmpty {
                     if !isWoken { state.isAtWork = false }

@@ -19,7 +19,7 @@ private enum Reach {
     /// Eye distances in a face's size.
     static let eyes = 0.371
     /// Frames a second, and frames within which a face must be found: two seconds.
-    static let (rate, patience) = (30, 60)
+    static let (rate, timeout) = (30, 60)
     /// A followed head is upright so many frames, and then tilts so many degrees with each: a sixth of a circle a second.
     static let (still, degreesPerFrame) = (45, 2)
     /// Frames for tilts: the face in the middle, of a size (pixels) that a camera at arm's length gives.
@@ -106,7 +106,7 @@ private struct Portrait {
             "rotate='(\(degrees)-(\(marks.tilt)))*PI/180':\(Reach.width):\(Reach.height)"
         }
         for (i, tilt) in tilts.enumerated() {
-            graph += ";[s\(i)]\(rotate("\(tilt)")),format=yuv420p,\(Self.hold(Reach.patience))[v\(i)]"
+            graph += ";[s\(i)]\(rotate("\(tilt)")),format=yuv420p,\(Self.hold(Reach.timeout))[v\(i)]"
         }
         let frames = Reach.still + (Reach.followedTilts.last ?? 0) / Reach.degreesPerFrame
         for (i, direction) in directions.enumerated() {
@@ -132,7 +132,7 @@ private struct Portrait {
             let corner = place * Place(1280, 720) - marks.middle * factor
             let (x, y) = (corner.x.rounded(), corner.y.rounded())
             graph += ";[p\(i)]\(scale)[f\(i)];[b\(i)][f\(i)]overlay=\(Int(x)):\(Int(y)):format=yuv444"
-            graph += ",format=yuv420p,\(Self.hold(Reach.patience))[v\(i)]"
+            graph += ",format=yuv420p,\(Self.hold(Reach.timeout))[v\(i)]"
             all.append(marks.moved { $0 * factor + Place(x, y) })
         }
         return (graph, all)
@@ -210,7 +210,7 @@ extension Accuracy {
                 \(row("tilt found afresh, degrees", "25", 40, found))
                 \(row("turn followed, degrees", "50 to 60", 60, turned))
                 \(row("smallest face found at 1280x720, pixels", "50 (320x480)", 36, small))
-                Found: within \(Reach.patience / Reach.rate) s. Each row: as far as \(Int(Reach.share * 100)) % of the trials \
+                Found: within \(Reach.timeout / Reach.rate) s. Each row: as far as \(Int(Reach.share * 100)) % of the trials \
                 succeed. A face of 36 pixels has its eyes \(Int(36 * Reach.eyes)) apart.
                   tilt followed: \(followed.words)
                   tilt found afresh: \(found.words)

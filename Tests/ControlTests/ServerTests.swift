@@ -68,7 +68,7 @@ import Testing
         func askPatiently(_ request: JSON) -> JSON? {
             for _ in 0..<10_000 {
                 guard var client = try? client() else { return nil }
-                if let answer = try? client.perform(request, within: patience) { return answer }
+                if let answer = try? client.perform(request, within: timeout) { return answer }
             }
             return nil
         }
@@ -89,13 +89,13 @@ import Testing
         let place = try Place()
         var client = try place.client()
         #expect(
-            try client.perform(JSON(["request": "toggle", "mask": "santa"]), within: patience)["mask"]?.string
+            try client.perform(JSON(["request": "toggle", "mask": "santa"]), within: timeout)["mask"]?.string
                 == "santa")
         try client.send(JSON(["id": "late", "request": "snapshot"]))
         try client.send(JSON(["id": 7, "request": "toggle", "mask": "a"]))
         try client.send(JSON(["id": 8, "request": "next"]))
         try client.send(JSON(["id": 9, "request": "resume"]))
-        let answers = try (0..<4).map { _ in try #require(try client.next(within: patience)) }
+        let answers = try (0..<4).map { _ in try #require(try client.next(within: timeout)) }
         #expect(answers.map { $0["id"]?.text } == ["7", "8", "\"late\"", "9"])
         #expect(answers[1]["error"]?["code"]?.string == "not-now")
     }
@@ -108,7 +108,7 @@ import Testing
         shutdown(descriptor, CInt(SHUT_WR))
         #expect(read(descriptor, lines: 1).first?.contains("not-now") == true)
         var other = try place.client()
-        _ = try other.perform(JSON(["request": "resume"]), within: patience)
+        _ = try other.perform(JSON(["request": "resume"]), within: timeout)
         #expect(read(descriptor, lines: 1).map { $0.contains("late") } == [true])
         var byte: UInt8 = 0
         #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
@@ -180,12 +180,12 @@ import Testing
         defer { close(slow) }
         write(slow, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
         var good = try place.client()
-        _ = try good.perform(JSON(["request": "subscribe", "events": ["metrics"]]), within: patience)
+        _ = try good.perform(JSON(["request": "subscribe", "events": ["metrics"]]), within: timeout)
         // 20 KB each: socket and share of the other are full after some forty.
         var last = 0.0
         for _ in 0..<100 {
             place.echo.most.add(1, ordering: .relaxed)
-            last = try #require(try good.next(within: patience))["number"]?.number ?? 0
+            last = try #require(try good.next(within: timeout))["number"]?.number ?? 0
         }
         #expect(last >= 100)
         let said = readAll(slow)
@@ -219,7 +219,7 @@ import Testing
         var client = try place.client()
         var open = 0
         for _ in 0..<1000 {
-            _ = try client.perform(JSON(["request": "status"]), within: patience)
+            _ = try client.perform(JSON(["request": "status"]), within: timeout)
             open = try connections(to: place.socket)
             if open == 1 { break }
         }
@@ -288,4 +288,4 @@ private func connections(to path: String) throws -> Int {
 }
 
 /// Seconds: no time limit.
-private let patience = 1_000_000
+private let timeout = 1_000_000

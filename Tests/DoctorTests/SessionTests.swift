@@ -159,12 +159,12 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
 }
 
-@Test func `programs are run to their end, and not beyond patience`() {
+@Test func `programs are run to their end, and not beyond timeout`() {
     #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
     #expect(runProgram(["false"]) == .failed)
     #expect(runProgram(["guise-no-such-program"]) == .absent)
     // Run to its end, it would have been text.
-    #expect(runProgram(["sleep", "30"], patience: 0.3) == .failed)
+    #expect(runProgram(["sleep", "30"], timeout: 0.3) == .failed)
 }
 
 @Test(.ownThread) func `a socket that answers, one that does not, and one that nobody holds`() throws {
@@ -184,9 +184,9 @@ private let socket = "/run/user/1000/guise/control.sock"
             """, path,
         ], of: "python3", in: scratch)
     try #require(listener.waits(for: "listening"), "\(listener.said)")
-    #expect(querySocket(path, "hello", patience: 1000) == .line("said hello"))
-    #expect(querySocket(path, "hello", patience: 0.3) == .silent)
+    #expect(querySocket(path, "hello", timeout: 1000) == .line("said hello"))
+    #expect(querySocket(path, "hello", timeout: 0.3) == .silent)
     listener.send(signal: SIGKILL)
     listener.wait()
-    #expect(querySocket(path, "hello", patience: 1000) == .refused)
+    #expect(querySocket(path, "hello", timeout: 1000) == .refused)
 }

@@ -20,7 +20,7 @@ private func units() throws -> Machine {
 private func analyse(_ machine: Machine, _ words: String) -> System.Output {
     let line =
         "XDG_RUNTIME_DIR=\(machine.root)/runtime HOME=\(machine.root) \(analyser) --user --no-pager \(words) 2>&1"
-    return runProgram(["bash", "-c", "cd \(machine.root)/units && \(line)"], patience: 60)
+    return runProgram(["bash", "-c", "cd \(machine.root)/units && \(line)"], timeout: 60)
 }
 
 @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyser)))

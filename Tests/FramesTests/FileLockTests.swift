@@ -15,9 +15,9 @@ import Testing
     }
 
     /// "locked", who holds it, or what the system says. It is let go at once.
-    private static func outcome(of path: String, patience: Int = 0) -> String {
+    private static func outcome(of path: String, timeout: Int = 0) -> String {
         do throws(FileLock.Failure) {
-            _ = try FileLock(path, patience: patience)
+            _ = try FileLock(path, timeout: timeout)
             return "locked"
         } catch {
             switch error {
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Waits until it is free: a child that some other test starts just then has all descriptors for a moment.
-    private static func outcomeOnceFree(of path: String) -> String { outcome(of: path, patience: .max) }
+    private static func outcomeOnceFree(of path: String) -> String { outcome(of: path, timeout: .max) }
 
     @Test func `the second gets an error that names the first, and gets the lock after it`() throws {
         do {
@@ -124,14 +124,14 @@ import Testing
         let hasEnded = DispatchSemaphore(value: 0)
     }
 
-    @Test func `who has patience gets it once it is let go`() throws {
+    @Test func `who has timeout gets it once it is let go`() throws {
         let (report, path) = (Report(), path)
         do {
             let first = try FileLock(path)
             Thread.detachNewThread {
                 let before = Self.outcome(of: path)
                 report.hasBegun.signal()
-                let after = Self.outcome(of: path, patience: .max)
+                let after = Self.outcome(of: path, timeout: .max)
                 report.text.withLock { $0 = "\(before), then \(after)" }
                 report.hasEnded.signal()
             }

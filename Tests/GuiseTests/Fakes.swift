@@ -155,7 +155,7 @@ final class Published: Sendable {
         var shots: [Shot] = []
         var isWatched: Bool?
         var failure: Problem?
-        var patience = 0
+        var timeout = 0
         var isFinished = false
     }
 
@@ -192,7 +192,7 @@ final class Published: Sendable {
 
     /// Fails once it has so many frames.
     func fail(after count: Int, with problem: Problem) {
-        state.withLock { ($0.patience, $0.failure) = (count, problem) }
+        state.withLock { ($0.timeout, $0.failure) = (count, problem) }
     }
 
     func finish() { state.withLock { $0.isFinished = true } }
@@ -203,7 +203,7 @@ final class Published: Sendable {
         let (now, asked) = (clock.seconds, callocations_count())
         let shot = Shot(time: now, sum: sum, gray: gray, allocations: asked)
         let (failure, count) = state.withLock { state -> (Problem?, Int) in
-            if let failure = state.failure, state.shots.count >= state.patience { return (failure, 0) }
+            if let failure = state.failure, state.shots.count >= state.timeout { return (failure, 0) }
             state.shots.append(shot)
             return (nil, state.shots.count)
         }

@@ -36,14 +36,14 @@ public final class Browser: @unchecked Sendable {
             ]), in: scratch)
         session = "\(place)/session/\(try #require(answer["sessionId"]?.string, "\(answer.text)"))"
         // Scripts wait for what they are to see.
-        _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.patience)])
+        _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.timeout)])
         try resize(width: width, height: height)
         // One that tests share lives until the test run exits.
         Running.atExit { [weak self] in self?.quit() }
     }
 
     /// Milliseconds: more than any machine takes for a page.
-    private static let patience = 3_600_000
+    private static let timeout = 3_600_000
 
     deinit { quit() }
 

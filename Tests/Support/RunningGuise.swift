@@ -37,13 +37,13 @@ public final class RunningGuise: @unchecked Sendable {
     struct Ended: Error { var text: String }
 
     /// More than any test needs; a busy machine may take its time.
-    private static let patience = 1_000_000
+    private static let timeout = 1_000_000
 
     /// Asks over the socket.
     @discardableResult
     public func ask(_ request: String, _ more: KeyValuePairs<String, JSON> = [:]) throws -> JSON {
         let json = more.reduce(JSON(["request": JSON(request)])) { $0.with($1.key, $1.value) }
-        return try client.perform(json, within: Self.patience)
+        return try client.perform(json, within: Self.timeout)
     }
 
     public func status() throws -> JSON { try ask("status") }

@@ -14,7 +14,7 @@ enum SVGRenderer {
 
     /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to much less; this is
     /// for a child that something else has stopped.
-    private static let patience: CInt = 60_000
+    private static let timeout: CInt = 60_000
 
     /// Renders an SVG.
     /// - Parameters:
@@ -31,7 +31,7 @@ enum SVGRenderer {
                 let renderer: Child
                 if let child { renderer = child } else { renderer = try Child.start() }
                 child = renderer
-                if let answer = renderer.request(svg, limit: limit, density: density, patience: patience) {
+                if let answer = renderer.request(svg, limit: limit, density: density, timeout: timeout) {
                     return answer
                 }
                 child = nil
@@ -117,19 +117,19 @@ private struct Child: Sendable {
     /// Sends an SVG, and waits for the reply and the pixels.
     /// - Returns: nil if the child has ended or doesn't reply.
     func request(
-        _ svg: [UInt8], limit: Int, density: Float, patience: CInt
+        _ svg: [UInt8], limit: Int, density: Float, timeout: CInt
     ) -> (cart_reply, [UInt8])? {
         var request = cart_request()
         (request.size, request.density, request.limit) = (UInt64(svg.count), Double(density), Int32(limit))
         var reply = cart_reply()
         guard unsafe withUnsafeBytes(of: &request, { unsafe write($0) }),
             unsafe svg.withUnsafeBytes({ unsafe write($0) }),
-            unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0, patience) })
+            unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0, timeout) })
         else { return nil }
         guard SVGRenderer.words(of: reply).isEmpty else { return (reply, []) }
         guard (1...limit).contains(Int(reply.width)), (1...limit).contains(Int(reply.height)) else { return nil }
         var pixels = [UInt8](repeating: 0, count: Int(reply.width) * Int(reply.height) * 4)
-        guard unsafe pixels.withUnsafeMutableBytes({ unsafe read(into: $0, patience) }) else { return nil }
+        guard unsafe pixels.withUnsafeMutableBytes({ unsafe read(into: $0, timeout) }) else { return nil }
         return (reply, pixels)
     }
 
@@ -144,13 +144,13 @@ private struct Child: Sendable {
         return true
     }
 
-    /// Fills the buffer from the child; false if it has ended. Kills it if it sends nothing for `patience`
+    /// Fills the buffer from the child; false if it has ended. Kills it if it sends nothing for `timeout`
     /// milliseconds.
-    private func read(into bytes: UnsafeMutableRawBufferPointer, _ patience: CInt) -> Bool {
+    private func read(into bytes: UnsafeMutableRawBufferPointer, _ timeout: CInt) -> Bool {
         var rest = unsafe bytes
         while unsafe !rest.isEmpty, let base = rest.baseAddress {
             var polled = pollfd(fd: replies, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&polled, 1, patience)
+            let ready = unsafe poll(&polled, 1, timeout)
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else {
                 kill(process, SIGKILL)

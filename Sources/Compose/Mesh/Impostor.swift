@@ -188,7 +188,7 @@ struct ImpostorCache: ~Copyable {
     init() {}
 
     /// Requests after which an unused picture counts as abandoned: masks come and go.
-    private static let patience: UInt64 = 100
+    private static let timeout: UInt64 = 100
 
     /// The index of an owner's entry; nil if there is none.
     func find(_ owner: Impostor.Owner) -> Int? {
@@ -213,7 +213,7 @@ struct ImpostorCache: ~Copyable {
             }
         }
         var place = free ?? oldest ?? 0
-        if let oldest, clock - entries[oldest].used > Self.patience { place = oldest }
+        if let oldest, clock - entries[oldest].used > Self.timeout { place = oldest }
         (entries[place].owner, entries[place].used) = (owner, clock)
         entries[place].head = nil
         entries[place].invalidate()

@@ -190,12 +190,12 @@ struct RunCommand: ParsableCommand {
     }
 
     /// The time in seconds that encoders have to finish their files. Service managers and logout wait for 2 seconds.
-    private static let patience = 1.5
+    private static let timeout = 1.5
 
     /// Kills child processes that have not ended in time.
     private static func endChildren() {
         Thread.detachNewThread {
-            Thread.sleep(forTimeInterval: patience)
+            Thread.sleep(forTimeInterval: timeout)
             ChildProcess.killAll()
         }
     }
@@ -207,7 +207,7 @@ struct RunCommand: ParsableCommand {
             while true {
                 var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
                 guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
-                Thread.sleep(forTimeInterval: patience)
+                Thread.sleep(forTimeInterval: timeout)
                 // SIGHUP, which reloads the configuration, is ignored here.
                 var pending = sigset_t()
                 _ = unsafe sigpending(&pending)
