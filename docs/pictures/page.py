@@ -25,7 +25,8 @@ def main(guise, output):
     driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True)
     session = None
     try:
-        port = next(found.group(1) for found in (re.search(r"successfully on port (\d+)", line) for line in driver.stdout) if found)
+        started = (re.search(r"successfully on port (\d+)", line) for line in driver.stdout)
+        port = next(found.group(1) for found in started if found)
         place = "http://127.0.0.1:%s/session" % port
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
         session = "%s/%s" % (place, call(place, {"capabilities": {"alwaysMatch": {
@@ -48,7 +49,7 @@ def main(guise, output):
         while not call(session + "/execute/sync", {"script": seen, "args": []}):
             if time.monotonic() > end: sys.exit("page.py: the page shows no picture")
             time.sleep(0.2)
-        # The sample's face is large, upright and near the middle in this frame, so soon after the start or a round later.
+        # In these frames the sample's face is large, upright and near the middle.
         while not 380 <= frames(guise) % 4800 < 400:
             time.sleep(0.05)
         picture = urllib.request.urlopen(session + "/screenshot")
