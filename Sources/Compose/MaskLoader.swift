@@ -1,4 +1,3 @@
-import Foundation
 import Frames
 import Synchronization
 
@@ -108,11 +107,8 @@ public final class MaskLoader: Sendable {
     /// - Parameter wake: rung when there is news.
     public func start(signaling wake: WakeEvent? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
-        let thread = Thread { [self] in run(loaded, wake) }
-        thread.name = "dressing room"
         // As a main thread's: what reads strangers' files goes some levels deep.
-        thread.stackSize = 8 << 20
-        thread.start()
+        startThread(named: "dressing room", stackSize: 8 << 20) { [self] in run(loaded, wake) }
     }
 
     /// Ends the thread.

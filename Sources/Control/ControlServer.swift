@@ -1,5 +1,5 @@
 import CLinux
-import Foundation
+import Dispatch
 import Frames
 import Glibc
 import JSON
@@ -58,12 +58,10 @@ public final class ControlServer: Sendable {
         self.eventInterval = eventInterval
         wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
-        let thread = Thread { [self] in
+        startThread(named: "control") { [self] in
             serve(self.listener.withLock { $0.take() }, daemon)
             ended.signal()
         }
-        thread.name = "control"
-        thread.start()
     }
 
     /// A client of this very process, with all that holds for others: the other end of its connection, not blocking.

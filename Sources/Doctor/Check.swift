@@ -1,3 +1,5 @@
+import Frames
+
 /// What a check found: one line for the user.
 public struct Finding: Equatable, Sendable {
     /// How bad it is. A warning keeps nobody from a call, or only some programs.
@@ -66,13 +68,8 @@ public struct Report: Encodable, Sendable {
     public var lines: [String] {
         let wide = checks.map(\.check.count).max() ?? 0
         return checks.map { line in
-            "\(column(line.state.rawValue, 7))  \(column(line.check, wide))  \(line.message)"
+            "\(column(line.state.rawValue, width: 7))  \(column(line.check, width: wide))  \(line.message)"
                 + (line.fix.isEmpty ? "" : "; fix: \(line.fix)")
         }
     }
-}
-
-/// Text that fills a column.
-private func column(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
 }

@@ -2,8 +2,9 @@ import Capture
 import Compose
 import Control
 import Doctor
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 import JSON
 import Page
 import Publish
@@ -88,7 +89,7 @@ final class Daemon: RequestResponder {
                 return reply(.failure(RequestError(.notNow, "nothing is being recorded; `guise record start` begins")))
             }
             // The encoder may take its time.
-            Thread.detachNewThread { [self] in
+            startThread(named: "recording") { [self] in
                 reply(
                     Result {
                         // Where the encoder failed, what was written until then is there.
@@ -116,7 +117,7 @@ final class Daemon: RequestResponder {
             backgroundRequests.subtract(1, ordering: .relaxed)
             return reply(.failure(RequestError(.notNow, "too many requests are being answered; ask again in a moment")))
         }
-        Thread.detachNewThread { [self] in
+        startThread(named: "request") { [self] in
             let result = Result { try body() }
             backgroundRequests.subtract(1, ordering: .relaxed)
             reply(result)
@@ -386,7 +387,7 @@ final class Daemon: RequestResponder {
     /// Reads the configuration again whenever its file changes, on a thread of its own. A broken one is told, and the last
     /// good one holds.
     func watchConfiguration() {
-        let thread = Thread { [self] in
+        startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
             var version = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
@@ -409,8 +410,6 @@ final class Daemon: RequestResponder {
                 } catch { report("the configuration stays as it was: \(error)") }
             }
         }
-        thread.name = "configuration"
-        thread.start()
     }
 
     /// Reads the configuration anew. What is broken changes nothing.
@@ -475,8 +474,9 @@ final class Daemon: RequestResponder {
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(text.utf8).write(to: file, options: .atomic)
         } catch {
+            let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
             throw Problem(
-                .system, "could not write \(path): \(error.localizedDescription)",
+                .system, "could not write \(path): \(code.map { errorMessage(of: $0) } ?? "\(error)")",
                 fix: "look at that folder's owner, and at the room on its disk")
         }
         // It may be the first time that there is one to watch.
@@ -553,10 +553,9 @@ final class Daemon: RequestResponder {
 
     private static func json(_ recorder: Recorder) -> JSON {
         let progress = recorder.progress
-        let size = (try? FileManager.default.attributesOfItem(atPath: recorder.path)[.size] as? Int) ?? nil
         return JSON([
             "path": JSON(recorder.path), "frames": JSON(progress.frames), "dropped": JSON(progress.dropped),
-            "seconds": JSON(rounded(progress.seconds, 10)), "bytes": size.map { JSON($0) } ?? JSON(.null),
+            "seconds": JSON(rounded(progress.seconds, 10)), "bytes": FileVersion(recorder.path).map { JSON($0.size) } ?? JSON(.null),
             "problem": JSON(progress.problem?.description),
         ])
     }

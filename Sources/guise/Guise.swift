@@ -1,8 +1,9 @@
 import ArgumentParser
 import CLinux
 import Control
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 
 @main
 struct Guise: ParsableCommand {
@@ -54,6 +55,13 @@ func log(_ line: String, _ priority: LogLevel = .info) {
     let bytes = Array("\(prefix)\(plain(line))\n".utf8)
     // A full disk or a closed terminal is no reason to end.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+/// Text on standard output, without a line's end, and at once: a pipe's reader waits for it, and other programs write there
+/// too.
+func printNow(_ text: String) {
+    print(text, terminator: "")
+    fflush(nil)
 }
 
 /// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.

@@ -1,4 +1,4 @@
-import Foundation
+import Dispatch
 import Frames
 import Synchronization
 
@@ -46,11 +46,8 @@ final class Worker: Sendable {
     }
 
     private func start() {
-        let thread = Thread { [self] in work() }
-        thread.name = name
         // As a main thread's: what reads strangers' files goes some levels deep.
-        thread.stackSize = 8 << 20
-        thread.start()
+        startThread(named: name, stackSize: 8 << 20) { [self] in work() }
     }
 
     private func work() {

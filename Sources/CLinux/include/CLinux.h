@@ -41,6 +41,9 @@ static inline void clinux_touch(const void *address) { (void)*(const volatile ch
 /// flock(2); in Swift its name is taken by a structure. Returns 0 or -1 with errno.
 int clinux_flock(int descriptor, int operation);
 
+/// Names the calling thread; what is longer than 15 bytes is cut.
+void clinux_name_thread(const char *name);
+
 /// A file in memory, in no folder; close-on-exec. Returns a descriptor or -errno.
 int clinux_memory_file(const char *name);
 

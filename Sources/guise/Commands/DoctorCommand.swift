@@ -1,6 +1,6 @@
 import ArgumentParser
 import Doctor
-import Foundation
+import FoundationEssentials
 import Frames
 
 /// `guise doctor`: what keeps this machine from a masked camera, and the fixes.

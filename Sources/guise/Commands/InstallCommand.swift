@@ -1,7 +1,7 @@
 import ArgumentParser
 import Doctor
-import Foundation
 import Frames
+import Glibc
 
 /// What `install` and `uninstall` share.
 struct InstallOptions: ParsableArguments {
@@ -20,7 +20,7 @@ struct InstallOptions: ParsableArguments {
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
-            print: { Self.write("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
+            print: { printNow("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
             runInTerminal: { runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
@@ -31,12 +31,9 @@ struct InstallOptions: ParsableArguments {
     }
 
     private static func confirm(_ question: String) -> Bool {
-        write(question)
+        printNow(question)
         return ["y", "Y", "yes"].contains(readLine() ?? "")
     }
-
-    /// At once: what print holds back would come after sudo's own words.
-    private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
 /// `guise install`: the service, completions, and the module's options.

@@ -1,8 +1,9 @@
 import ArgumentParser
 import CLinux
 import Control
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 import JSON
 
 /// `guise page`: the page of the running daemon, else of one that runs from now on.
@@ -58,7 +59,7 @@ enum Browser {
         close(child.pipe)
         close(child.errors)
         let process = child.pid
-        Thread.detachNewThread { _ = clinux_child_wait(process) }
+        startThread(named: "browser") { _ = clinux_child_wait(process) }
     }
 
     /// Writes a page that leads to a link; nil without a folder of this session's own.

@@ -2,8 +2,8 @@ import ArgumentParser
 import Capture
 import Compose
 import Control
-import Foundation
 import Frames
+import Glibc
 import Page
 import Publish
 
@@ -138,7 +138,7 @@ struct RunCommand: ParsableCommand {
             daemon.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
-        if isLive { Thread.detachNewThread { placeholders.drawAll() } }
+        if isLive { startThread(named: "placeholders") { placeholders.drawAll() } }
         var server: ControlServer?
         if isLive {
             let fresh = try ControlServer(listening.listener.take(), daemon)
@@ -182,24 +182,24 @@ struct RunCommand: ParsableCommand {
         try ending.get()
     }
 
-    /// Encoders get so long to end their files, seconds: a service manager, and who logs out, wait for 2.
-    private static let patience = 1.5
+    /// Encoders get so long to end their files, microseconds: a service manager, and who logs out, wait for 2 seconds.
+    private static let patience: useconds_t = 1_500_000
 
     /// Kills children that have not ended in time.
     private static func endChildren() {
-        Thread.detachNewThread {
-            Thread.sleep(forTimeInterval: patience)
+        startThread(named: "ending") {
+            usleep(patience)
             ChildProcess.killAll()
         }
     }
 
     /// Kills children if the loop, which waits for the encoder of a file, does not take a signal to end in time.
     private static func watch(signals: CInt) {
-        Thread.detachNewThread {
+        startThread(named: "signals") {
             while true {
                 var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
                 guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
-                Thread.sleep(forTimeInterval: patience)
+                usleep(patience)
                 // Not for one that asks to read the configuration again.
                 var pending = sigset_t()
                 _ = unsafe sigpending(&pending)
