@@ -121,7 +121,7 @@ let package = Package(
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             linkerSettings: [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_objdetect")]),
         // Unit tests: one target per module.
-        unitTests("Frames", ["CAllocations"], hotSettings),
+        unitTests("Frames", ["CAllocations", "CTestSupport"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CVision", "CAllocations"]),

@@ -5,6 +5,7 @@
 #include <libv4lconvert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 int clinux_flock(int descriptor, int operation) { return flock(descriptor, operation); }
 
@@ -12,6 +13,8 @@ int clinux_memory_file(const char *name) {
     const int descriptor = memfd_create(name, MFD_CLOEXEC);
     return descriptor < 0 ? -errno : descriptor;
 }
+
+void clinux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 struct clinux_converter {
     struct v4lconvert_data *data;

@@ -1,4 +1,3 @@
-import Foundation
 import Frames
 import Synchronization
 
@@ -110,11 +109,8 @@ public final class MaskLoader: Sendable {
     /// - Parameter wake: signalled when there are new masks.
     public func start(signaling wake: WakeEvent? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
-        let thread = Thread { [self] in run(loaded, wake) }
-        thread.name = "dressing room"
-        // As large as the main thread's: parsers of strangers' files recurse some levels deep.
-        thread.stackSize = 8 << 20
-        thread.start()
+        // A stack as large as the main thread's: parsers of strangers' files recurse some levels deep.
+        startThread(named: "mask loader", stackSize: 8 << 20) { [self] in run(loaded, wake) }
     }
 
     /// Ends the thread. Returns at once.

@@ -1,5 +1,5 @@
 import CLinux
-import Foundation
+import Dispatch
 import Frames
 import Glibc
 import JSON
@@ -60,12 +60,10 @@ public final class ControlServer: Sendable {
         self.eventInterval = eventInterval
         wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
-        let thread = Thread { [self] in
+        startThread(named: "control") { [self] in
             serve(self.listener.withLock { $0.take() }, daemon)
             ended.signal()
         }
-        thread.name = "control"
-        thread.start()
     }
 
     /// Adds a client inside this process, under the same limits as any other client.

@@ -1,3 +1,5 @@
+import Frames
+
 /// The result of a check, shown to the user on one line.
 public struct Finding: Equatable, Sendable {
     /// The severity. A warning does not prevent calls, or affects only some programs.
@@ -69,13 +71,8 @@ public struct Report: Encodable, Sendable {
     public var lines: [String] {
         let wide = checks.map(\.check.count).max() ?? 0
         return checks.map { line in
-            "\(column(line.state.rawValue, 7))  \(column(line.check, wide))  \(line.message)"
+            "\(column(line.state.rawValue, width: 7))  \(column(line.check, width: wide))  \(line.message)"
                 + (line.fix.isEmpty ? "" : "; fix: \(line.fix)")
         }
     }
-}
-
-/// The text, padded with spaces to a width in characters.
-private func column(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
 }

@@ -99,7 +99,8 @@ public struct FileVersion: Equatable, Sendable {
     public let isFolder: Bool
     private let device: UInt
     private let inode: UInt
-    private let size: Int
+    /// Bytes; 0 for a folder.
+    public let size: Int
     private let seconds: Int
     private let nanoseconds: Int
 

@@ -1,4 +1,4 @@
-import Foundation
+import Dispatch
 import Frames
 import Privacy
 import Synchronization
@@ -58,12 +58,10 @@ public final class Recorder: Sendable {
         self.now = now
         sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
         queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
-        let thread = Thread { [self] in
+        startThread(named: "recorder") { [self] in
             run(layout)
             ended.signal()
         }
-        thread.name = "recorder"
-        thread.start()
     }
 
     /// The current progress.

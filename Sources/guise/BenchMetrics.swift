@@ -1,4 +1,4 @@
-import Foundation
+import Frames
 
 /// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.
 struct BenchMetrics {
@@ -51,14 +51,14 @@ struct BenchMetrics {
     func json() -> String {
         let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
         return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}, "
-            + "\"covered\": [\(covered.map { String(format: "%.4f", $0) }.joined(separator: ", "))]}"
+            + "\"covered\": [\(covered.map { decimal(Double($0), places: 4) }.joined(separator: ", "))]}"
     }
 
     func report() {
         print("CPU ms per frame      median     95th     99th    worst")
         for (name, row) in zip(Self.stages + Self.sums, samples) { print(Self.line(name, row)) }
         if let compose = Self.median(samples[3]), let copy = Self.median(samples[4]), copy > 0 {
-            print(String(format: "compose / copy to output: %.2f (medians)", compose / copy))
+            print("compose / copy to output: \(decimal(compose / copy, places: 2)) (medians)")
         }
         guard !allocations.isEmpty else {
             print("allocations per frame: unknown, too few frames for the warm-up")
@@ -67,14 +67,14 @@ struct BenchMetrics {
         let busy = allocations.count { $0 > 0 }
         let total = allocations.reduce(0, +)
         print(
-            String(format: "allocations per frame: %.2f", Double(total) / Double(allocations.count))
+            "allocations per frame: \(decimal(Double(total) / Double(allocations.count), places: 2))"
                 + " (\(busy) of \(allocations.count) warm frames had any, at most \(allocations.max() ?? 0); calls of "
                 + "malloc and related functions by the frame loop's thread are counted, see Sources/CAllocations)")
     }
 
     private static func line(_ name: String, _ row: [Double]) -> String {
-        let columns = percentiles(row).map { String(format: "%8.3f", $0) }
-        return name.padding(toLength: 20, withPad: " ", startingAt: 0) + columns.joined(separator: " ")
+        let columns = percentiles(row).map { decimal($0, places: 3, width: 8) }
+        return column(name, width: 20) + columns.joined(separator: " ")
     }
 
     /// A row's percentiles, and the value of `each` frame in order.
@@ -84,7 +84,7 @@ struct BenchMetrics {
         return "{\(named.joined(separator: ", ")), \"each\": [\(each)]}"
     }
 
-    private static func number(_ milliseconds: Double) -> String { String(format: "%.4f", milliseconds) }
+    private static func number(_ milliseconds: Double) -> String { decimal(milliseconds, places: 4) }
 
     /// The median, 95th and 99th percentile, and the maximum.
     private static func percentiles(_ row: [Double]) -> [Double] {

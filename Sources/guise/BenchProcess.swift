@@ -1,4 +1,3 @@
-import Foundation
 import Frames
 import Glibc
 
@@ -31,7 +30,7 @@ struct BenchStart {
 
     func report() {
         guard let began else { return }
-        let words = notes.map { $0.what + String(format: " %.2f s", Double($0.at &- began) / 1e9) }
+        let words = notes.map { "\($0.what) \(decimal(Double($0.at &- began) / 1e9, places: 2)) s" }
         print("since the start of the process: " + words.joined(separator: ", ") + (isOver ? "" : ", no face found"))
     }
 }
@@ -49,7 +48,7 @@ func residentMemory() -> String {
     func megabytes(_ key: String) -> String {
         let words = lines.first { $0.hasPrefix(key) }?.split(whereSeparator: \.isWhitespace) ?? []
         let kibibytes = words.count > 1 ? Double(words[1]) : nil
-        return kibibytes.map { String(format: "%.0f MB", $0 * 1024 / 1e6) } ?? "unknown"
+        return kibibytes.map { decimal($0 * 1024 / 1e6, places: 0) + " MB" } ?? "unknown"
     }
     return "\(megabytes("VmRSS:")) resident (VmRSS), at most \(megabytes("VmHWM:")) (VmHWM)"
 }

@@ -1,7 +1,8 @@
 import CLinux
 import Control
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 
 /// The user's browser.
 enum Browser {
@@ -27,7 +28,7 @@ enum Browser {
         close(child.pipe)
         close(child.errors)
         let process = child.pid
-        Thread.detachNewThread { _ = clinux_child_wait(process) }
+        startThread(named: "browser") { _ = clinux_child_wait(process) }
     }
 
     /// Writes a page that leads to a link; nil without a folder of this session's own.

@@ -1,5 +1,4 @@
 import Capture
-import Foundation
 import Frames
 import Synchronization
 
@@ -62,9 +61,7 @@ final class CameraController: Sendable {
     ) throws {
         wakeEvent = try WakeEvent()
         (self.wake, self.clock, self.open, self.closing, self.failed) = (wake, clock, open, closing, failed)
-        let thread = Thread { [self] in run() }
-        thread.name = "camera"
-        thread.start()
+        startThread(named: "camera") { [self] in run() }
     }
 
     // MARK: - for the frame loop

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Frames
 import JSON
 import Privacy
@@ -49,7 +49,7 @@ final class CaptureStore: Sendable {
             var copy = PublishableCopy(frame.layout)
             copy.copy(frame)
             let picture = Picture(consume copy)
-            let thread = Thread { [self] in
+            startThread(named: "snapshot") { [self] in
                 request.reply(
                     Result {
                         try picture.write(to: request.path)
@@ -63,7 +63,6 @@ final class CaptureStore: Sendable {
                         return answer
                     })
             }
-            thread.start()
         }
     }
 
@@ -108,16 +107,13 @@ final class CaptureStore: Sendable {
         } catch {
             throw Problem(.system, "could not create the folder \(folder)", fix: "name a file in another folder")
         }
-        let format = DateFormatter()
-        format.locale = Locale(identifier: "en_US_POSIX")
-        format.dateFormat = "yyyy-MM-dd HH.mm.ss"
-        let name = format.string(from: Date())
+        let name = localTime(format: "%Y-%m-%d %H.%M.%S")
         return given.withLock { last in
             if last.name != name { last = (name, 0) }
             while true {
                 last.times += 1
                 let path = "\(folder)/\(name)\(last.times > 1 ? " \(last.times)" : "").\(ending)"
-                if !FileManager.default.fileExists(atPath: path) { return path }
+                if !mayExist(path) { return path }
             }
         }
     }

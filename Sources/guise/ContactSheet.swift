@@ -1,6 +1,5 @@
 import Capture
 import Compose
-import Foundation
 import Frames
 import Track
 

@@ -2,8 +2,9 @@ import Capture
 import Compose
 import Control
 import Doctor
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 import JSON
 import Page
 import Publish
@@ -94,7 +95,7 @@ final class Daemon: RequestResponder {
                     .failure(RequestError(.notNow, "no recording is running; start one with `guise record start`")))
             }
             // The encoder may take a while to finish.
-            Thread.detachNewThread { [self] in
+            startThread(named: "recording") { [self] in
                 reply(
                     Result {
                         // If the encoder failed, the file with the frames before the failure may still exist.
@@ -123,7 +124,7 @@ final class Daemon: RequestResponder {
             backgroundRequests.subtract(1, ordering: .relaxed)
             return reply(.failure(RequestError(.notNow, "too many requests at once; try again in a moment")))
         }
-        Thread.detachNewThread { [self] in
+        startThread(named: "request") { [self] in
             let result = Result { try body() }
             backgroundRequests.subtract(1, ordering: .relaxed)
             reply(result)
@@ -396,7 +397,7 @@ final class Daemon: RequestResponder {
     /// Starts a thread that reloads the configuration whenever its file changes. An invalid file is reported, and the
     /// last valid configuration stays active.
     func watchConfiguration() {
-        let thread = Thread { [self] in
+        startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
             var version = configuration.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
@@ -419,8 +420,6 @@ final class Daemon: RequestResponder {
                 } catch { report("the configuration is unchanged: \(error)") }
             }
         }
-        thread.name = "configuration"
-        thread.start()
     }
 
     /// Reads the configuration file again. An invalid file changes nothing.
@@ -488,8 +487,9 @@ final class Daemon: RequestResponder {
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(text.utf8).write(to: file, options: .atomic)
         } catch {
+            let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
             throw Problem(
-                .system, "could not write \(path): \(error.localizedDescription)",
+                .system, "could not write \(path): \(code.map { errorMessage(of: $0) } ?? "\(error)")",
                 fix: "check the owner of its folder, and the free space")
         }
         // There may be a file to watch for the first time.
@@ -566,10 +566,10 @@ final class Daemon: RequestResponder {
 
     private static func json(_ recorder: Recorder) -> JSON {
         let progress = recorder.progress
-        let size = (try? FileManager.default.attributesOfItem(atPath: recorder.path)[.size] as? Int) ?? nil
         return JSON([
             "path": JSON(recorder.path), "frames": JSON(progress.frames), "dropped": JSON(progress.dropped),
-            "seconds": JSON(rounded(progress.seconds, 10)), "bytes": size.map { JSON($0) } ?? JSON(.null),
+            "seconds": JSON(rounded(progress.seconds, 10)),
+            "bytes": FileVersion(recorder.path).map { JSON($0.size) } ?? JSON(.null),
             "problem": JSON(progress.problem?.description),
         ])
     }

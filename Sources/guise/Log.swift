@@ -1,5 +1,6 @@
 import CLinux
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// One line on standard error.
 func logError(_ what: any Error) { log("guise: \(what)", .error) }
@@ -16,6 +17,12 @@ func log(_ line: String, _ priority: LogLevel = .info) {
     let bytes = Array("\(prefix)\(plain(line))\n".utf8)
     // A full disk or a closed terminal is no reason to end.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+/// Writes text to standard output without buffering: readers of a pipe wait for it, and other programs write there too.
+func printNow(_ text: String) {
+    print(text, terminator: "")
+    fflush(nil)
 }
 
 /// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.

@@ -1,7 +1,6 @@
 import CLinux
 import Capture
 import Compose
-import Foundation
 import Frames
 import Glibc
 import Page

@@ -1,7 +1,6 @@
 import Capture
 import Compose
 import Control
-import Foundation
 import Frames
 import JSON
 import Page

@@ -1,4 +1,4 @@
-import Foundation
+import Dispatch
 import Frames
 import Synchronization
 
@@ -51,11 +51,8 @@ final class Worker: Sendable {
     }
 
     private func start() {
-        let thread = Thread { [self] in work() }
-        thread.name = name
         // The stack size of a main thread, because decoders of untrusted files can recurse some levels deep.
-        thread.stackSize = 8 << 20
-        thread.start()
+        startThread(named: name, stackSize: 8 << 20) { [self] in work() }
     }
 
     private func work() {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -42,4 +43,13 @@ int ctest_pipe(int *reading, int *writing) {
 int ctest_unnamed_file(const char *folder) {
     const int descriptor = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     return descriptor < 0 ? -errno : descriptor;
+}
+
+size_t ctest_stack_size(void) {
+    pthread_attr_t attributes;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes)) return 0;
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size;
 }

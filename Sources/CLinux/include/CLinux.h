@@ -41,6 +41,9 @@ static inline void clinux_touch(const void *address) { (void)*(const volatile ch
 /// flock(2), whose name is taken by a structure in Swift. Returns 0, or -1 with errno.
 int clinux_flock(int descriptor, int operation);
 
+/// Names the calling thread; names longer than 15 bytes are cut.
+void clinux_name_thread(const char *name);
+
 /// Creates an anonymous file in memory (memfd_create), close-on-exec. Returns a descriptor or -errno.
 int clinux_memory_file(const char *name);
 

@@ -1,8 +1,9 @@
 import ArgumentParser
 import Compose
 import Control
-import Foundation
+import FoundationEssentials
 import Frames
+import Glibc
 import JSON
 
 /// An error for a daemon that is not running. It has its own exit code, so that scripts can start one.
@@ -276,9 +277,9 @@ struct WatchCommand: ParsableCommand {
         while true {
             let lines = StatusText.lines(try client.perform(JSON(["request": "status"]))).map(plain)
             // Clear the screen and write from the top left.
-            if isTerminal { FileHandle.standardOutput.write(Data("\u{1B}[H\u{1B}[2J".utf8)) }
-            FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
-            Thread.sleep(forTimeInterval: 1)
+            if isTerminal { printNow("\u{1B}[H\u{1B}[2J") }
+            printNow(lines.joined(separator: "\n") + "\n")
+            sleep(1)
         }
     }
 }
@@ -300,18 +301,17 @@ enum StatusText {
         let dropped = status["dropped"]
         func count(_ key: String) -> Int { Int(dropped?[key]?.number ?? 0) }
         lines.append(
-            String(format: "%.1f frames per second, %d in total, ", number("rate"), Int(number("frames")))
+            "\(decimal(number("rate"), places: 1)) frames per second, \(Int(number("frames"))) in total, "
                 + "\(count("early")) early, \(count("damaged")) damaged, \(count("filled")) placeholders and repeats")
         lines.append("faces: \(Int(number("faces")))")
         lines.append(
-            String(
-                format: "cpu %.1f %% of a core, memory %d MB", status["cpu"]?["process"]?.number ?? 0,
-                Int(number("memory"))))
+            "cpu \(decimal(status["cpu"]?["process"]?.number ?? 0, places: 1)) % of a core, "
+                + "memory \(Int(number("memory"))) MB")
         if let path = status["recording"]?["path"]?.string { lines.append("recording: \(path)") }
         lines.append("milliseconds            median      95 %      99 %")
         func row(_ name: String, _ row: JSON?) {
-            let columns = ["median", "p95", "p99"].map { String(format: "%10.2f", row?[$0]?.number ?? 0) }
-            lines.append(name.padding(toLength: 20, withPad: " ", startingAt: 0) + columns.joined())
+            let columns = ["median", "p95", "p99"].map { decimal(row?[$0]?.number ?? 0, places: 2, width: 10) }
+            lines.append(column(name, width: 20) + columns.joined())
         }
         row("added delay", status["latency"])
         for stage in ["frame", "search", "landmarks", "fit", "compose", "publish"] {

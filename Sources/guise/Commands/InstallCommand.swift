@@ -1,7 +1,7 @@
 import ArgumentParser
 import Doctor
-import Foundation
 import Frames
+import Glibc
 
 /// The options of `install` and `uninstall`.
 struct InstallOptions: ParsableArguments {
@@ -20,7 +20,7 @@ struct InstallOptions: ParsableArguments {
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
-            print: { Self.write("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
+            print: { printNow("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
             runInTerminal: { runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
@@ -31,12 +31,9 @@ struct InstallOptions: ParsableArguments {
     }
 
     private static func confirm(_ question: String) -> Bool {
-        write(question)
+        printNow(question)
         return ["y", "Y", "yes"].contains(readLine() ?? "")
     }
-
-    /// Writes without buffering, so that the text precedes the output of sudo.
-    private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
 /// `guise install`: installs the service, the completions, and the module's options.

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Capture
 import Compose
-import Foundation
 import Frames
 
 /// `guise masks`: lists the masks, or draws a contact sheet of them.
@@ -39,8 +38,8 @@ struct MasksCommand: ParsableCommand {
             do {
                 let mask = try library.load(name, for: contactSheet?.target ?? small)
                 let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
-                let column = name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0)
-                print(plain(column + mask.title + tags))
+                let name = column(name + " ", width: 24)
+                print(plain(name + mask.title + tags))
                 try contactSheet?.add(mask)
                 found += 1
             } catch {

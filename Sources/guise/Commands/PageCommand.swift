@@ -1,6 +1,6 @@
 import ArgumentParser
 import Control
-import Foundation
+import Glibc
 import JSON
 
 /// `guise page`: opens the page of the running daemon, or starts one.

@@ -2,8 +2,8 @@ import ArgumentParser
 import Capture
 import Compose
 import Control
-import Foundation
 import Frames
+import Glibc
 import Page
 import Publish
 
@@ -144,7 +144,7 @@ struct RunCommand: ParsableCommand {
             daemon.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
-        if isLive { Thread.detachNewThread { placeholders.drawAll() } }
+        if isLive { startThread(named: "placeholders") { placeholders.drawAll() } }
         var server: ControlServer?
         if isLive {
             let fresh = try ControlServer(listening.listener.take(), daemon)
@@ -189,13 +189,13 @@ struct RunCommand: ParsableCommand {
         try ending.get()
     }
 
-    /// The time in seconds that encoders have to finish their files. Service managers and logout wait for 2 seconds.
-    private static let timeout = 1.5
+    /// The time in microseconds that encoders have to finish their files. Service managers and logout wait for 2 seconds.
+    private static let timeout: useconds_t = 1_500_000
 
     /// Kills child processes that have not ended in time.
     private static func endChildren() {
-        Thread.detachNewThread {
-            Thread.sleep(forTimeInterval: timeout)
+        startThread(named: "ending") {
+            usleep(timeout)
             ChildProcess.killAll()
         }
     }
@@ -203,11 +203,11 @@ struct RunCommand: ParsableCommand {
     /// Kills child processes if the frame loop, which waits for a file's encoder, does not react to SIGINT or SIGTERM
     /// in time.
     private static func watch(signals: CInt) {
-        Thread.detachNewThread {
+        startThread(named: "signals") {
             while true {
                 var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
                 guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
-                Thread.sleep(forTimeInterval: timeout)
+                usleep(timeout)
                 // SIGHUP, which reloads the configuration, is ignored here.
                 var pending = sigset_t()
                 _ = unsafe sigpending(&pending)

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Capture
-import Foundation
 import Frames
 import Track
 
@@ -39,12 +38,12 @@ struct TrackCommand: ParsableCommand {
     private func wordLine(_ faces: [Face], _ time: FrameTime) -> String {
         let words = faces.map { face in
             let (box, pose) = (face.box, face.pose)
-            return String(
-                format: "%@ %d %@ at %.0f,%.0f size %.0fx%.0f roll %.0f yaw %.0f pitch %.0f",
-                face.kind == .cat ? "cat" : "face", face.id, face.state.rawValue, box.x, box.y, box.width, box.height,
-                pose.roll, pose.yaw, pose.pitch)
+            func whole(_ value: Float) -> String { decimal(Double(value), places: 0) }
+            return "\(face.kind == .cat ? "cat" : "face") \(face.id) \(face.state.rawValue) "
+                + "at \(whole(box.x)),\(whole(box.y)) size \(whole(box.width))x\(whole(box.height)) "
+                + "roll \(whole(pose.roll)) yaw \(whole(pose.yaw)) pitch \(whole(pose.pitch))"
         }
-        return String(format: "%6d %8.3f s  ", time.number, time.seconds)
+        return "\(decimal(Double(time.number), places: 0, width: 6)) \(decimal(time.seconds, places: 3, width: 8)) s  "
             + (words.isEmpty ? "no face" : words.joined(separator: "; "))
     }
 
@@ -73,5 +72,5 @@ struct TrackCommand: ParsableCommand {
 
     private func pair(_ p: Point) -> String { "[\(number(Double(p.x), 2)), \(number(Double(p.y), 2))]" }
 
-    private func number(_ value: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", value) }
+    private func number(_ value: Double, _ digits: Int) -> String { decimal(value, places: digits) }
 }

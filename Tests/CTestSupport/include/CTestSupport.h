@@ -1,4 +1,4 @@
-// Programs for tests to start, as far as Swift's C library module does not show what that takes.
+// What tests need to start programs and look at threads, as far as Swift's C library module does not show it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,3 +13,6 @@ int ctest_pipe(int *reading, int *writing);
 
 /// A file in `folder` that has no name and that children do not inherit. Returns its descriptor, or a negative errno.
 int ctest_unnamed_file(const char *folder);
+
+/// Bytes of the calling thread's stack.
+size_t ctest_stack_size(void);

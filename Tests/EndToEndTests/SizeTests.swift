@@ -1,0 +1,27 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Foundation proper brings ICU along: 47 MB, and 7 ms for each command.
+extension EndToEnd {
+    @Suite struct Size {
+        let scratch: ScratchFolder
+        init() throws { scratch = try ScratchFolder() }
+
+        @Test(.needsReleaseBuild) func `the program has at most 20 MB without its symbols, and no ICU`() throws {
+            try scratch.shell("strip -o stripped '\(Program.path)'")
+            let bytes = try FileManager.default.attributesOfItem(atPath: scratch.path("stripped"))[.size] as? Int
+            #expect(try #require(bytes) <= 20_000_000)
+            // ICU's data, by its version.
+            let symbols = try scratch.shell("nm '\(Program.path)' | grep ' icudt' || true")
+            #expect(symbols.isEmpty)
+        }
+
+        @Test func `no source imports Foundation, but for its essentials`() throws {
+            let found = try scratch.shell(
+                "grep -rlE 'import (Foundation|FoundationNetworking|FoundationInternationalization)$' "
+                    + "'\(Fixtures.inPackage("Sources"))' || true")
+            #expect(found.isEmpty)
+        }
+    }
+}
