@@ -33,7 +33,8 @@ let kernelSettings =
 /// - Parameter settings: `hotSettings` for tests that compare many pixels.
 func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSetting] = swiftSettings) -> Target {
     .testTarget(
-        name: "\(module)Tests", dependencies: ([module, "TestSupport"] + others).map { .byName(name: $0) },
+        name: "\(module)Tests",
+        dependencies: ([module, "TestSupport", "SystemKit"] + others).map { .byName(name: $0) },
         swiftSettings: settings)
 }
 
@@ -70,27 +71,31 @@ let package = Package(
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
 
         // The modules of the video pipeline.
-        .target(name: "Frames", dependencies: ["CLinux"], swiftSettings: kernelSettings),
-        .target(name: "JSON", dependencies: ["Frames"], swiftSettings: swiftSettings),
-        .target(name: "V4L2", dependencies: ["Frames", "CLinux"], swiftSettings: swiftSettings),
+        // The operating system: files, descriptors, threads, clocks, child processes.
+        .target(name: "SystemKit", dependencies: ["CLinux"], swiftSettings: hotSettings),
+        .target(name: "Frames", dependencies: ["SystemKit", "CLinux"], swiftSettings: kernelSettings),
+        .target(name: "JSON", dependencies: ["SystemKit"], swiftSettings: swiftSettings),
+        .target(name: "V4L2", dependencies: ["SystemKit", "Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
-            dependencies: ["Frames", "V4L2", "CLinux", "CArt", "CVision"],
+            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt", "CVision"],
             swiftSettings: swiftSettings),
-        .target(name: "Track", dependencies: ["Frames", "JSON"], swiftSettings: hotSettings),
+        .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
-            name: "Compose", dependencies: ["Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
+            name: "Compose",
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
             swiftSettings: hotSettings),
-        .target(name: "Privacy", dependencies: ["Frames", "Track", "Compose"], swiftSettings: swiftSettings),
         .target(
-            name: "Publish", dependencies: ["Frames", "V4L2", "Capture", "Privacy", "CLinux"],
+            name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
+        .target(
+            name: "Publish", dependencies: ["SystemKit", "Frames", "V4L2", "Privacy", "CLinux"],
             swiftSettings: swiftSettings),
         // The modules beside the pipeline.
-        .target(name: "Control", dependencies: ["Frames", "JSON", "CLinux"], swiftSettings: swiftSettings),
+        .target(name: "Control", dependencies: ["SystemKit", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Page",
             dependencies: [
-                "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt", "CSodium",
+                "SystemKit", "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt", "CSodium",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -98,11 +103,12 @@ let package = Package(
             ],
             swiftSettings: hotSettings),
         .target(
-            name: "Doctor", dependencies: ["Frames", "JSON", "V4L2", "Capture", "Track"], swiftSettings: swiftSettings),
+            name: "Doctor", dependencies: ["SystemKit", "JSON", "V4L2", "Track"], swiftSettings: swiftSettings),
         .executableTarget(
             name: "guise",
             dependencies: [
-                "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control", "Page",
+                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control",
+                "Page",
                 "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -112,7 +118,8 @@ let package = Package(
         // Helpers shared by the tests: temporary folders, child processes, fixtures.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
-            name: "TestSupport", dependencies: ["CTestSupport", "CSodium", "Frames", "JSON", "Capture", "Control"],
+            name: "TestSupport",
+            dependencies: ["CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control"],
             path: "Tests/Support",
             swiftSettings: hotSettings),
         // OpenCV's classifier, the reference for the tracker's own.
@@ -121,7 +128,8 @@ let package = Package(
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
             linkerSettings: [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_objdetect")]),
         // Unit tests: one target per module.
-        unitTests("Frames", ["CAllocations", "CTestSupport"], hotSettings),
+        unitTests("SystemKit", ["CTestSupport"]),
+        unitTests("Frames", ["CAllocations"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CVision", "CAllocations"]),
@@ -135,17 +143,18 @@ let package = Package(
         .testTarget(
             name: "GuiseTests",
             dependencies: [
-                "guise", "TestSupport", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy", "Publish",
+                "guise", "TestSupport", "SystemKit", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy",
+                "Publish",
                 "Control",
                 "Page", "CAllocations",
             ], swiftSettings: hotSettings),
         // Runs the built program as a user would.
         .testTarget(
-            name: "EndToEndTests", dependencies: ["TestSupport", "Frames", "JSON", "Publish"],
+            name: "EndToEndTests", dependencies: ["TestSupport", "SystemKit", "Frames", "JSON", "Publish"],
             swiftSettings: swiftSettings),
         // Tests that take long, or need real time and a quiet machine: make accuracy, make soak.
         .testTarget(
-            name: "AccuracyTests", dependencies: ["TestSupport", "Frames", "Track", "Compose"],
+            name: "AccuracyTests", dependencies: ["TestSupport", "SystemKit", "Frames", "Track", "Compose"],
             swiftSettings: swiftSettings),
         .testTarget(name: "SoakTests", dependencies: ["TestSupport", "JSON"], swiftSettings: swiftSettings),
     ],
@@ -164,10 +173,11 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     package.targets += [
         .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
         .executableTarget(
-            name: "PackFuzzer", dependencies: ["CFuzzer", "Compose", "Frames", "Track"], path: "Tests/Fuzz/PackFuzzer",
+            name: "PackFuzzer", dependencies: ["CFuzzer", "Compose", "SystemKit", "Frames", "Track"],
+            path: "Tests/Fuzz/PackFuzzer",
             swiftSettings: swiftSettings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
         .executableTarget(
-            name: "RequestFuzzer", dependencies: ["CFuzzer", "Control", "Frames", "JSON"],
+            name: "RequestFuzzer", dependencies: ["CFuzzer", "Control", "SystemKit", "Frames", "JSON"],
             path: "Tests/Fuzz/RequestFuzzer", swiftSettings: swiftSettings,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
     ]

@@ -1,5 +1,6 @@
 import Frames
 import Glibc
+import SystemKit
 import V4L2
 
 /// A V4L2 capture device that streams memory-mapped buffers.

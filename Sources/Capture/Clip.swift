@@ -1,5 +1,6 @@
 import Frames
 import Glibc
+import SystemKit
 
 /// A photo or a clip from disk, decoded by an ffmpeg child process. The child lives as long as this value.
 ///

@@ -1,6 +1,7 @@
 // The only file of this module that passes pointers to libv4lconvert, each for the duration of one call.
 import CLinux
 import Frames
+import SystemKit
 import V4L2
 
 /// A converter from a camera's unusual format to planar 4:2:0, by libv4lconvert. After the first frame our code

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 import V4L2
 
 /// The conversion from a camera's bytes to a frame.

@@ -2,6 +2,7 @@
 // for the duration of one call, after the picture's size and sampling were compared with the frame's.
 import CArt
 import Frames
+import SystemKit
 
 /// A decoder from a camera's JPEG frames to YUV planes, without resampling. After the first frame it allocates nothing.
 /// May be passed between threads: it has one owner at a time.

@@ -1,5 +1,6 @@
 import Frames
 import Glibc
+import SystemKit
 
 /// Resource limits for decoding a picture or clip, applied to the decoders' processes: files may lie about their
 /// contents, and may contain what takes long to decode.

@@ -1,6 +1,7 @@
 import CVision
 import Frames
 import Glibc
+import SystemKit
 
 /// A synthetic source: a portrait that moves, rotates and grows in front of a blurred background, for users without a
 /// camera and for tests. Frames depend only on their number; there is no end.

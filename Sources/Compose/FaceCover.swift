@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 import Track
 
 /// What to do when a face that a mask should hide is lost.

@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 import Track
 
 /// A mask: layers that are drawn on faces, in order. It is described by a folder with `mask.json` and its art.

@@ -1,5 +1,6 @@
 import Frames
 import Synchronization
+import SystemKit
 
 /// A mask that the user selected, with its options.
 public struct MaskSelection: Equatable, Sendable {

@@ -1,5 +1,6 @@
 import CVision
 import Frames
+import SystemKit
 
 /// Rotates and mirrors a source's frames before anything else is done with them, so that tracking and masks work on the
 /// picture that the user sees. Owns its buffers and allocates nothing after `init`.

@@ -1,5 +1,6 @@
 import CVision
 import Frames
+import SystemKit
 
 /// Converts a source's frames to an output's size and format: scaled with their aspect ratio kept, with black bars, as
 /// letterbox or pillarbox. Or shows a part of each frame, which may move from frame to frame. Owns its buffers and

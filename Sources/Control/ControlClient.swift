@@ -1,8 +1,8 @@
 import CLinux
 import FoundationEssentials
-import Frames
 import Glibc
 import JSON
+import SystemKit
 
 /// A client connection to the daemon's control socket, for the command line. The connection closes with the value.
 public struct ControlClient: ~Copyable {

@@ -1,9 +1,9 @@
 import CLinux
 import Dispatch
-import Frames
 import Glibc
 import JSON
 import Synchronization
+import SystemKit
 
 /// Limits of the control protocol.
 public enum ControlLimits {

@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 
 /// The location of the control socket: `$XDG_RUNTIME_DIR/guise/control.sock`.
 public enum ControlSocket {

@@ -1,4 +1,3 @@
-import Frames
 import JSON
 
 /// An event topic that a client can subscribe to.

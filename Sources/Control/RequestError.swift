@@ -1,5 +1,5 @@
-import Frames
 import JSON
+import SystemKit
 
 /// The reason that a request failed: a code for programs and a message for people.
 public struct RequestError: Error, Equatable, Sendable {

@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 import Track
 import V4L2
 

@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 
 /// The result of a check, shown to the user on one line.
 public struct Finding: Equatable, Sendable {

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Frames
 
 /// A shell for which Guise installs command completion.
 public enum Shell: String, CaseIterable, Sendable { case bash, zsh, fish }

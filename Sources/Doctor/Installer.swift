@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 
 /// Installs and uninstalls what Guise needs in the user's session: systemd units, shell completions, and the two
 /// v4l2loopback configuration files, which need root.

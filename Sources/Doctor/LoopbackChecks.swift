@@ -1,4 +1,3 @@
-import Frames
 import V4L2
 
 extension System {

@@ -1,5 +1,3 @@
-import Frames
-
 /// The v4l2loopback kernel module: its options, files and versions.
 enum Module {
     static let name = "v4l2loopback"

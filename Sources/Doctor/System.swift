@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 import V4L2
 
 /// The machine, as the checks see it. Checks reach the machine only through this type, so that tests can replace it.

@@ -1,7 +1,6 @@
-import Capture
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 import V4L2
 
 // Access to the real machine for the checks. Unsafe C calls of this module are in this file only.

@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 
 /// A reader of one JSON object's keys. Keys that were not read are errors, reported by `finish`.
 ///

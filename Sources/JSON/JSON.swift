@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 
 /// A JSON value with its line number, for error messages.
 ///

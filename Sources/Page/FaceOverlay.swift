@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A tracked face, drawn as an overlay on the preview.
 public struct FaceOverlay: Sendable {

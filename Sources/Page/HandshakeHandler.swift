@@ -1,7 +1,7 @@
-import Frames
 import JSON
 import NIOCore
 import NIOWebSocket
+import SystemKit
 
 /// The channel handler for the first messages of a web socket: see `Handshake`. No message is passed on before both
 /// sides are authenticated.

@@ -1,5 +1,6 @@
 import CArt
 import Frames
+import SystemKit
 
 /// A JPEG encoder for frames of one layout, which it can reduce to a half or a quarter. It owns its intermediate
 /// buffers. It has one owner at a time, and so can move between threads.

@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 
 /// The page's own files, read again for each request, so that an edit takes effect on reload.
 struct PageFiles: Sendable {

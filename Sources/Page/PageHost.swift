@@ -1,6 +1,6 @@
 import Control
-import Frames
 import Privacy
+import SystemKit
 
 /// The pictures and files that the page gets from the daemon, besides the control protocol. Called from many tasks.
 public protocol PageHost: Sendable {

@@ -1,4 +1,3 @@
-import Frames
 import JSON
 import NIOCore
 import NIOHTTP1

@@ -1,7 +1,7 @@
 import CSodium
 import Control
-import Frames
 import Glibc
+import SystemKit
 
 /// The secret that authenticates a user's browsers to the daemon, and the daemon to them.
 public struct PageSecret: Equatable, Sendable {

@@ -1,10 +1,10 @@
 import Control
-import Frames
 import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
+import SystemKit
 
 /// The page's HTTP server on 127.0.0.1. It has its own thread, apart from the frame loop. It stops listening and closes
 /// its connections with this value.

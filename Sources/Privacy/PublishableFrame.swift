@@ -1,5 +1,6 @@
 import Compose
 import Frames
+import SystemKit
 
 /// A picture that may leave the program.
 ///

@@ -3,6 +3,7 @@
 import CLinux
 import Frames
 import Privacy
+import SystemKit
 import V4L2
 
 /// A child process that writes a placeholder to a loopback if this process dies without doing so, so that no face

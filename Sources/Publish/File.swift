@@ -1,8 +1,8 @@
-import Capture
 import Frames
 import Glibc
 import Privacy
 import Synchronization
+import SystemKit
 
 /// A photo or a clip on disk, written by an ffmpeg child process that lives as long as this value.
 ///

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Frames
 import Privacy
 import Glibc
+import SystemKit
 import V4L2
 
 /// A v4l2loopback device, which applications see as a camera.

@@ -2,6 +2,7 @@ import Dispatch
 import Frames
 import Privacy
 import Synchronization
+import SystemKit
 
 /// A recorder of published frames to a file, on its own thread. The frame loop only copies a frame; if the encoder
 /// cannot keep up, frames are dropped from the file but not from the live video.

@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 
 /// The cascades listed in `Cascades/catalogue.json`, each with the constants that map its box to the face, since every
 /// cascade frames a face differently.

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// One cascade applied to patches of a frame. Owns its scratch buffers, so evaluation allocates nothing.
 struct CascadeClassifier: ~Copyable {

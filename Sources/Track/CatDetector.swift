@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A detector and tracker of cats' faces, by cascades alone: there are no landmark trees for cats.
 ///

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
 /// landmarks are. Holds the scratch that both need, so that a look allocates nothing.

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A motion map of the frame, cell by cell: whatever enters the scene moves, so moving areas are searched first.
 public struct FrameMotion: ~Copyable {

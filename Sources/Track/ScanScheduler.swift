@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// The position, scale and rotation of a small upright patch cut from the frame.
 public struct PatchTransform: Equatable, Sendable {

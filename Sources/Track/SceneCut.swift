@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A detector of scene changes: a cut in a clip, another camera, a lid that is opened.
 ///

@@ -1,8 +1,8 @@
 // The only file of this module that handles mapped memory. A mapping lives as long as its ring, and is only lent as a
 // span that cannot outlive the ring. Index and length come from the driver and are checked here.
 import CLinux
-import Frames
 import Glibc
+import SystemKit
 
 /// The memory-mapped buffers of a capture device, which circulate between the driver and the program.
 ///

@@ -1,5 +1,4 @@
 import CLinux
-import Frames
 
 /// The setting of a camera control such as brightness.
 public struct ControlSetting: Equatable, Sendable {

@@ -1,6 +1,6 @@
 import CLinux
-import Frames
 import Glibc
+import SystemKit
 
 /// The direction of a stream, as seen from the program.
 public enum Direction: Sendable {

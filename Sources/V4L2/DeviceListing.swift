@@ -1,6 +1,6 @@
 import CLinux
 import FoundationEssentials
-import Frames
+import SystemKit
 
 /// A video node as `guise devices` lists it. A node that cannot be opened is listed with the reason.
 public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {

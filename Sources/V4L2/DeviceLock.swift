@@ -1,7 +1,7 @@
 import CLinux
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 
 /// A lock that keeps this user's other processes from writing to the same loopback: old drivers let two writers mix
 /// their frames.

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 
 extension Device {
     /// The `Problem` for an `errno` on this device, with its fix.

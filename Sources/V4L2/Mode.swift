@@ -1,5 +1,3 @@
-import Frames
-
 /// A device's offer in one pixel format: one size or a range of sizes, and the frame rates there.
 public struct Offer: Equatable, Sendable, CustomStringConvertible {
     /// A width or height in pixels, from `least` to `most` in steps.

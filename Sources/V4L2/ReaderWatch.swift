@@ -1,5 +1,4 @@
 import CLinux
-import Frames
 import Glibc
 
 /// A descriptor to poll for changes of a loopback's readers.

@@ -1,4 +1,4 @@
-import Frames
+import SystemKit
 
 /// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.
 struct BenchMetrics {

@@ -1,5 +1,5 @@
-import Frames
 import Glibc
+import SystemKit
 
 /// The time from the start of the process to the first masked frame, with the steps on the way.
 struct BenchStart {

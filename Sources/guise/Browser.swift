@@ -1,8 +1,8 @@
 import CLinux
 import Control
 import FoundationEssentials
-import Frames
 import Glibc
+import SystemKit
 
 /// The user's browser.
 enum Browser {

@@ -1,6 +1,6 @@
 import Capture
-import Frames
 import Synchronization
+import SystemKit
 
 /// Opens and closes cameras on its own thread, because either can take long. It retries after a failure: after half a
 /// second at first, then less often.

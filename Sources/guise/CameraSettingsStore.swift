@@ -1,6 +1,6 @@
 import Capture
-import Frames
 import Synchronization
+import SystemKit
 import V4L2
 
 /// The identities and control settings of opened cameras. A camera that was unplugged is found again by its name and

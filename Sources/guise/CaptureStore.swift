@@ -1,9 +1,9 @@
 import FoundationEssentials
-import Frames
 import JSON
 import Privacy
 import Publish
 import Synchronization
+import SystemKit
 
 /// The photos and videos saved on request. Photos are written by threads beside the frame loop. The page finds the
 /// files by name.

@@ -1,6 +1,6 @@
 import Control
-import Frames
 import JSON
+import SystemKit
 
 /// A configuration together with the JSON that it was read from, so that a single key can be set and the whole
 /// validated again.

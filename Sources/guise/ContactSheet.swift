@@ -1,6 +1,7 @@
 import Capture
 import Compose
 import Frames
+import SystemKit
 import Track
 
 /// A picture of masks on faces. Each mask has a row with several poses of one face, or several frames of a clip. With

@@ -9,6 +9,7 @@ import JSON
 import Page
 import Publish
 import Synchronization
+import SystemKit
 import Track
 import V4L2
 

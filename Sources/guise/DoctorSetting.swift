@@ -1,5 +1,5 @@
 import Doctor
-import Frames
+import SystemKit
 
 extension System.Setting {
     /// What the configuration says of what the checks look at.

@@ -2,11 +2,11 @@ import CLinux
 import Capture
 import Compose
 import Control
-import Frames
 import Glibc
 import Page
 import Privacy
 import Publish
+import SystemKit
 
 /// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
 ///

@@ -3,6 +3,7 @@ import Frames
 import JSON
 import Publish
 import Synchronization
+import SystemKit
 import Track
 
 /// The settings of the frame loop. They are passed as a whole, between two frames.

@@ -1,9 +1,9 @@
 import Capture
 import Compose
 import Control
-import Frames
 import Page
 import Synchronization
+import SystemKit
 
 /// The daemon's interface to the page, and the page's server, which starts when its address is first requested.
 final class PageService: PageHost {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Frames
 import Page
+import SystemKit
 
 /// The paths of Guise's files: at the top of the source tree in a build, under `share/guise` once installed.
 struct Paths {

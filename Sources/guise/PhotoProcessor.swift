@@ -5,6 +5,7 @@ import Frames
 import Glibc
 import Page
 import Privacy
+import SystemKit
 import Track
 
 /// Masks the faces of photos sent by the page, one at a time, beside the frame loop.

@@ -3,6 +3,7 @@ import Frames
 import Capture
 import Page
 import Privacy
+import SystemKit
 import Track
 
 /// The processing of a frame from the source to the masked picture: rotate, track, scale, compose. Sources precede it

@@ -1,6 +1,6 @@
 import CLinux
-import Frames
 import Glibc
+import SystemKit
 
 /// Notifications to the service manager (sd_notify(3)). Without a service manager they have no effect.
 final class Service {

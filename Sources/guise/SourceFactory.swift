@@ -1,6 +1,6 @@
 import Capture
 import Compose
-import Frames
+import SystemKit
 import V4L2
 
 /// The factory of sources. A new kind needs a file in Capture and a case here.

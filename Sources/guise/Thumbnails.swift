@@ -5,6 +5,7 @@ import Frames
 import JSON
 import Page
 import Synchronization
+import SystemKit
 import Track
 
 /// Small JPEGs of every mask on a face, for the page's gallery. They are drawn on demand, one after the other, beside

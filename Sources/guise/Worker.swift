@@ -1,6 +1,6 @@
 import Dispatch
-import Frames
 import Synchronization
+import SystemKit
 
 /// A queue of jobs that run one at a time on a thread with low priority. The thread ends after some idle time, so that
 /// an unused worker costs nothing.

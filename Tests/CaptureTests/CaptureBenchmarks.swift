@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Capture
+@testable import SystemKit
 
 /// What sources take. By `make bench`.
 @Suite(.serialized, .ownThread) struct CaptureBenchmarks {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Capture
 @testable import Publish
+@testable import SystemKit
 @testable import V4L2
 
 /// Listings as `listDevices` gives them, without devices.

@@ -4,6 +4,7 @@ import Testing
 
 @testable import Capture
 @testable import Frames
+@testable import SystemKit
 
 @Suite(.ownThread) struct ClipTests {
     let scratch: ScratchFolder

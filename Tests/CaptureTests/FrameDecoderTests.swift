@@ -3,6 +3,7 @@ import Frames
 import Testing
 
 @testable import Capture
+@testable import SystemKit
 @testable import V4L2
 
 /// A JPEG picture: a grey ramp from left to right, with a touch of red.

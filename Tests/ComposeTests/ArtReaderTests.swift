@@ -5,6 +5,7 @@ import Testing
 
 @testable import Compose
 @testable import Frames
+@testable import SystemKit
 
 @Suite struct ArtReaderTests {
     let scratch: ScratchFolder

@@ -6,6 +6,7 @@ import Testing
 import Track
 
 @testable import Compose
+@testable import SystemKit
 
 /// What drawing costs. By `make scratch`.
 @Suite(.serialized) struct ComposeBenchmarks {

@@ -6,6 +6,7 @@ import Testing
 import Track
 
 @testable import Compose
+@testable import SystemKit
 
 /// Writes down what it was asked to draw.
 private final class Diary: Layer, @unchecked Sendable {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Compose
 @testable import Frames
+@testable import SystemKit
 
 struct EffectKernelTests {
     /// Where grid lines lie, by the definition: on even pixels, within the frame.

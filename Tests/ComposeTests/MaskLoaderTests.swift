@@ -7,6 +7,7 @@ import Testing
 
 @testable import Compose
 @testable import Frames
+@testable import SystemKit
 
 /// What a room said to the user.
 private final class Said: Sendable {

@@ -4,6 +4,7 @@ import Testing
 import Track
 
 @testable import Compose
+@testable import SystemKit
 
 /// Free of the names of the tests below.
 private func makeFace(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0) -> Face {

@@ -6,6 +6,7 @@ import Testing
 import Track
 
 @testable import Compose
+@testable import SystemKit
 
 /// glTF files, written here byte by byte.
 struct MeshModelTests {

@@ -3,6 +3,7 @@ import JSON
 import Testing
 
 @testable import Compose
+@testable import SystemKit
 
 /// The bodies that solids are made of: finite, closed, facing outward.
 struct MeshTests {

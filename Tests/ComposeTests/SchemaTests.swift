@@ -5,6 +5,7 @@ import Testing
 @testable import Compose
 @testable import Frames
 @testable import JSON
+@testable import SystemKit
 
 /// Masks/mask.schema.json, which editors use, says what the reader reads: checked both ways, on the masks that come along,
 /// on the examples of docs/masks.md, and on a few more for keys that neither has.

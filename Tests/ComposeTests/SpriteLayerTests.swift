@@ -6,6 +6,7 @@ import Testing
 import Track
 
 @testable import Compose
+@testable import SystemKit
 
 /// A folder of its own for a mask's art, gone with the test.
 private final class Atelier {

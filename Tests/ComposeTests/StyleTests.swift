@@ -4,6 +4,7 @@ import JSON
 import Testing
 
 @testable import Compose
+@testable import SystemKit
 
 /// What every layer may have, from mask.json's text.
 private func style(_ text: String, choices: [String: String] = [:]) throws -> LayerStyle {

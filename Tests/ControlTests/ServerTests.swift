@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Control
+@testable import SystemKit
 
 /// The socket as strangers use it: garbage, half lines, giant lines, floods, and those who never read.
 @Suite(.ownThread) struct ServerTests {

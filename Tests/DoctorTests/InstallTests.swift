@@ -3,6 +3,7 @@ import Frames
 import Testing
 
 @testable import Doctor
+@testable import SystemKit
 
 /// What was said and run as a user installed.
 private final class Session {

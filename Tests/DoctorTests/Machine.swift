@@ -5,6 +5,7 @@ import Testing
 import V4L2
 
 @testable import Doctor
+@testable import SystemKit
 
 /// A machine of folders, gone with its value: what /sys, /proc, /etc and the user's home hold, and what programs answer.
 final class Machine {

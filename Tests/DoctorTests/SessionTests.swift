@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Doctor
+@testable import SystemKit
 
 private let socket = "/run/user/1000/guise/control.sock"
 

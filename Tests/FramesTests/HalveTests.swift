@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Frames
+@testable import SystemKit
 
 /// Pictures made half as large.
 struct HalveTests {

@@ -1,4 +1,5 @@
 @testable import Frames
+@testable import SystemKit
 
 /// The rasteriser as its definition says, and no faster: each triangle asks each sample of the picture, in doubles.
 ///

@@ -2,6 +2,7 @@ import CAllocations
 import Testing
 
 @testable import Frames
+@testable import SystemKit
 
 /// The rasteriser against an independent slow reference, on random meshes.
 struct RasterizerTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import guise
+@testable import SystemKit
 
 /// Cameras are opened and closed beside the loop, and tried again by a clock that runs by itself.
 @Suite(.ownThread) struct CameraControllerTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import guise
+@testable import SystemKit
 
 @Suite struct ConfigurationTests {
     private func read(_ text: String) throws -> Configuration {

@@ -11,6 +11,7 @@ import TestSupport
 import Track
 
 @testable import guise
+@testable import SystemKit
 
 /// What a fake source gives, and what became of that.
 final class Script: Sendable {

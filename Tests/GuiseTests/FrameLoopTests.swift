@@ -11,6 +11,7 @@ import Testing
 
 @testable import Page
 @testable import guise
+@testable import SystemKit
 
 /// The loop by a clock of its own, with a source, sinks and cameras that do as they are told. Times are seconds since
 /// it began.

@@ -8,6 +8,7 @@ import Track
 
 @testable import Page
 @testable import guise
+@testable import SystemKit
 
 /// A frame's way from the source's picture to the dressed one.
 @Suite(.ownThread) struct PipelineTests {

@@ -1,6 +1,7 @@
 import Frames
 import Glibc
 import Synchronization
+import SystemKit
 import TestSupport
 
 /// A clock that runs by itself: where nothing is ready, the time that somebody would wait is over at once. What is to

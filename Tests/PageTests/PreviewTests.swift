@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Page
+@testable import SystemKit
 
 /// What those who look get.
 @Suite(.serialized, .ownThread) struct PreviewTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Page
+@testable import SystemKit
 
 /// The secret of a user.
 struct SecretTests {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Page
+@testable import SystemKit
 
 /// The server as browsers and strangers use it: real requests to a running one.
 @Suite(.ownThread) struct ServerTests {

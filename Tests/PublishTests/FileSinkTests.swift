@@ -6,6 +6,7 @@ import Testing
 @testable import Frames
 @testable import Privacy
 @testable import Publish
+@testable import SystemKit
 
 @Suite(.ownThread) struct FileSinkTests {
     let scratch: ScratchFolder

@@ -7,6 +7,7 @@ import Testing
 @testable import Frames
 @testable import Privacy
 @testable import Publish
+@testable import SystemKit
 
 /// A recorder takes a frame for each moment of real time. These tests hold however much of it goes by: with next to no
 /// frames a second the first is the only one, and with many, frames are offered until enough were taken.

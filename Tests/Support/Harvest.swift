@@ -1,5 +1,6 @@
 import Capture
 import Frames
+import SystemKit
 import Testing
 
 /// Frames that came, and how the source ended.

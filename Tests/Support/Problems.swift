@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// What `body` threw, if it was a `Problem`.
 public func problem(_ body: () throws -> Void) -> Problem? {

@@ -5,6 +5,7 @@ import Frames
 import TestSupport
 import Testing
 
+@testable import SystemKit
 @testable import Track
 
 /// CPU time of the cascades as ratios to OpenCV's in the same run. By `make bench`.

@@ -1,6 +1,7 @@
 import Frames
 import Testing
 
+@testable import SystemKit
 @testable import Track
 
 struct CascadeFileTests {

@@ -1,6 +1,7 @@
 import Frames
 import Testing
 
+@testable import SystemKit
 @testable import Track
 
 /// A placement by known angles, the other way round than the fit.

@@ -1,6 +1,7 @@
 import Foundation
 import Frames
 
+@testable import SystemKit
 @testable import Track
 
 /// A small landmark model, made up, and the file that dlib would write for it.

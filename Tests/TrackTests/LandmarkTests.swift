@@ -3,6 +3,7 @@ import Frames
 import TestSupport
 import Testing
 
+@testable import SystemKit
 @testable import Track
 
 private let box = Affine(scale: 90, angle: 0.2, origin: Point(40, 20))

@@ -5,6 +5,7 @@ import Testing
 @testable import Capture
 @testable import Privacy
 @testable import Publish
+@testable import SystemKit
 @testable import V4L2
 
 /// Tests on real drivers: they run in the virtual machine of Tests/VM, where vivid is /dev/video0 and two loopbacks

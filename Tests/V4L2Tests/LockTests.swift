@@ -2,6 +2,7 @@ import Foundation
 import Frames
 import Testing
 
+@testable import SystemKit
 @testable import V4L2
 
 struct LockTests {

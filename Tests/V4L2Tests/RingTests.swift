@@ -2,6 +2,7 @@ import Frames
 import Testing
 
 @testable import Capture
+@testable import SystemKit
 @testable import V4L2
 
 struct RingTests {

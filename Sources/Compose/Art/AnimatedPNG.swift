@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// An animated PNG (APNG, in the PNG specification's third edition), split into single PNGs for the usual decoder and
 /// composed into full pictures again.

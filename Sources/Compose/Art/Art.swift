@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 
 /// One picture of a mask as an image pyramid, ready to be drawn at any size: each level is half as large as the one
 /// before. Converted once, to the YUV range of the frames that it will be drawn on.

@@ -1,5 +1,6 @@
 import Frames
 import Synchronization
+import SystemKit
 
 /// What the art of one mask costs together: each picture is bounded, and a mask may have many.
 final class ArtBudget: Sendable {

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// Bounds on the files and pictures of masks.
 enum ArtLimits {

@@ -2,6 +2,7 @@ import CArt
 import Frames
 import Glibc
 import Synchronization
+import SystemKit
 
 /// Reads art: SVG by librsvg in a process of its own (`SVGRenderer`), PNG by cairo.
 public enum ArtReader {

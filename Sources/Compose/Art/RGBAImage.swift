@@ -1,5 +1,6 @@
 import CArt
 import Frames
+import SystemKit
 
 /// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
 ///

@@ -3,6 +3,7 @@ import CLinux
 import Frames
 import Glibc
 import Synchronization
+import SystemKit
 
 /// The parent's side of the child process that renders SVGs. The child is started for the first SVG and ended by
 /// `shutDownRenderer`. A drawing that takes too much time or memory, or crashes librsvg, ends only the child.

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 import Track
 
 /// Closes the landmarks' eyelids when the eyes are closed. The regression trees follow a blink only half way, which

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 import Track
 
 /// Estimates how a face is lit, from the frame before anything is drawn on it.

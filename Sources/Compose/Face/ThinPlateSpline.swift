@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// Warps a picture so that each of its pins is on its landmark: a thin-plate spline (Bookstein, "Principal Warps",
 /// 1989). It bends as little as possible, is exact at the pins, and is the affine map if that fits.

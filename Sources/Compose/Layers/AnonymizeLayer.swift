@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 import Track
 
 /// A layer that hides or inverts a face: pixelation, blur, block, negative. All but the negative are for privacy: they

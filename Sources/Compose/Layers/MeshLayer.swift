@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 import Track
 
 /// Draws a mesh on the head, as an impostor while the head moves little.

@@ -1,5 +1,6 @@
 import Frames
 import JSON
+import SystemKit
 import Track
 
 /// A layer of text in the picture, or pinned to a face, such as a name tag. Rendered once, when the mask is loaded, by

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// Repeating textures of materials. Each is generated once, on first use.
 enum GrainTextures {

@@ -1,5 +1,6 @@
 import Frames
 import Synchronization
+import SystemKit
 
 /// Triangles in head space that are drawn on a head: lit as the face is, hidden where the head is in front of them.
 struct HeadMesh: Sendable {

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A cached picture of a mesh layer on one head. While the head hardly turns, the picture is moved by an affine map, at
 /// a fifth of the cost of drawing it. Some of the mesh's corners, projected and lit in each frame, tell whether that is

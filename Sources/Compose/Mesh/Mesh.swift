@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A triangle mesh in head space: origin between the eyes, x to the picture's right, y down, z away from the camera, in
 /// eye distances. Seen from the front, corners are clockwise in the picture.

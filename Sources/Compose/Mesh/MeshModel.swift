@@ -1,6 +1,7 @@
 import CGLTF
 import Frames
 import Glibc
+import SystemKit
 
 /// A glTF 2.0 model, as exported by Blender: static meshes of plain triangles, with base colour and its picture,
 /// roughness and metalness, all in one file.

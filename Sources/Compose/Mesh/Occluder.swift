@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A head that hides what is behind it and receives shadows: an average adult's, enlarged for hair.
 struct Occluder: Sendable {

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// Generators of the shapes that mesh layers are made of. Coordinates are like head space's; "height" is upward,
 /// against y.

@@ -1,3 +1,5 @@
+import SystemKit
+
 /// Composites a layer through an affine map that is nearly a translation, with bicubic sampling. Allocates nothing.
 ///
 /// Bicubic sampling keeps the layer as sharp as it was drawn: bilinear sampling takes a quarter of the contrast of fur,

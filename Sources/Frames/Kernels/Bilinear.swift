@@ -1,3 +1,5 @@
+import SystemKit
+
 /// Samples art along a straight line: bilinear, with 8 bits of weight.
 ///
 /// Two pixels are sampled at a time, since their eight channels fill a register. Their weights are in a register too: a

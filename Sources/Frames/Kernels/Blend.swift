@@ -1,4 +1,5 @@
 import CLinux
+import SystemKit
 
 /// A picture ready to be blended over frames: premultiplied YUVA, one 32-bit word per pixel (Y in the lowest byte, then
 /// U, V, A), in the range of the frames it is for. A border of one transparent pixel lets the art's edge fade out.

@@ -1,3 +1,5 @@
+import SystemKit
+
 extension Rasterizer {
     /// The side of a shadow cell in pixels, as a power of two.
     private static let cellShift = 3

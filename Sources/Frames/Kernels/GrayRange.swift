@@ -1,3 +1,5 @@
+import SystemKit
+
 /// The range of grey levels that contains most samples of a picture.
 public struct GrayRange: Equatable, Sendable {
     /// The lower level, 0 to 255.

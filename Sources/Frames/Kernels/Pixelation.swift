@@ -1,3 +1,5 @@
+import SystemKit
+
 /// A coarse grid of cells over part of a frame, each the mean of its pixels: shown as pixelation, or the first step of
 /// a strong blur. Its memory grows to the largest grid and is kept.
 public struct Pixelation: ~Copyable {

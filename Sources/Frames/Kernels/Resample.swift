@@ -1,3 +1,5 @@
+import SystemKit
+
 /// Luma kernels. In this folder alone, samples are read without bounds checks, after one check of the whole.
 
 /// Samples a small upright patch from a region of a large picture, scaled and rotated.

@@ -1,4 +1,5 @@
 import CLinux
+import SystemKit
 
 /// Premultiplied words, lent.
 @safe struct SampledArt {

@@ -1,3 +1,5 @@
+import SystemKit
+
 /// A vertex of the triangle mesh by which a sprite is warped.
 public struct WarpVertex: Sendable {
     /// The position in the sprite, pixels.

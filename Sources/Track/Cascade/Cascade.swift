@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A boosted cascade in the XML format of opencv_traincascade: Haar or LBP features, stumps or trees.
 ///

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A builder of a cascade from its XML, which checks that every reference is in range so that evaluation need not.
 struct CascadeReader {

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A parser for the XML of OpenCV cascades only: elements, numbers and words, without entities or CDATA.
 ///

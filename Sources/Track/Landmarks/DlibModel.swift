@@ -1,5 +1,6 @@
 import Frames
 import Glibc
+import SystemKit
 
 /// A reader for shape predictors as dlib 18.10 and later write them: 68 points, cascade levels of regression trees of
 /// depth 4 over differences of two pixels (Kazemi and Sullivan, "One Millisecond Face Alignment with an Ensemble of

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A converter from a dlib model to the bytes of a `LandmarkFile`. Reads the model twice, level by level, to keep
 /// memory use low.

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// The layout of a landmark model's cache file: a header of 16 words of 64 bits, then tables, each aligned to a cache
 /// line.

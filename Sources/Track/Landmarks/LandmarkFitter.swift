@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A fitter for the 68 landmarks of a face, by a cascade of regression trees. Owns its scratch buffers, so fitting
 /// allocates nothing. Use one fitter per thread.

@@ -1,4 +1,5 @@
 import Frames
+import SystemKit
 
 /// A landmark model, read-only and shared by all fitters: dlib's trees in a compact format of our own.
 public final class LandmarkModel: Sendable {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Capture
 import Compose
-import Frames
 import Privacy
 import Publish
+import SystemKit
 
 /// `guise apply`: masks the faces of a photo or clip.
 struct ApplyCommand: ParsableCommand {

@@ -3,6 +3,7 @@ import CAllocations
 import Capture
 import Compose
 import Frames
+import SystemKit
 import Track
 
 /// `guise bench`: measures the cost of frames.

@@ -2,9 +2,9 @@ import ArgumentParser
 import Compose
 import Control
 import FoundationEssentials
-import Frames
 import Glibc
 import JSON
+import SystemKit
 
 /// An error for a daemon that is not running. It has its own exit code, so that scripts can start one.
 struct NoDaemon: Error {

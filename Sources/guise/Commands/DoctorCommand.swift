@@ -1,7 +1,6 @@
 import ArgumentParser
 import Doctor
 import FoundationEssentials
-import Frames
 
 /// `guise doctor`: reports what prevents the virtual camera from working on this machine, with fixes.
 struct DoctorCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Control
-import Frames
+import SystemKit
 
 @main
 struct Guise: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Doctor
-import Frames
 import Glibc
+import SystemKit
 
 /// The options of `install` and `uninstall`.
 struct InstallOptions: ParsableArguments {

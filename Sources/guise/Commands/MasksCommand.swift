@@ -2,6 +2,7 @@ import ArgumentParser
 import Capture
 import Compose
 import Frames
+import SystemKit
 
 /// `guise masks`: lists the masks, or draws a contact sheet of them.
 struct MasksCommand: ParsableCommand {

@@ -6,6 +6,7 @@ import Frames
 import Glibc
 import Page
 import Publish
+import SystemKit
 
 /// `guise run`: runs the daemon in the foreground.
 struct RunCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Capture
 import Frames
+import SystemKit
 import Track
 
 /// `guise track`: prints the faces in each frame of a photo or clip.

@@ -2,6 +2,7 @@ import CFuzzer
 import Compose
 import Frames
 import Glibc
+import SystemKit
 import Track
 
 /// Packs as no designer makes them: libFuzzer changes the bytes, and sees which parts of the reader they reach.

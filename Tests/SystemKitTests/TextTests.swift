@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Frames
+@testable import SystemKit
 
 @Test(arguments: [
     (0, 2, 0, "0.00"), (-0.0, 0, 0, "-0"), (0.125, 2, 0, "0.12"), (2.5, 0, 0, "2"), (1.005, 2, 8, "    1.00"),

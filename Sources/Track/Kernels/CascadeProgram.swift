@@ -1,3 +1,5 @@
+import SystemKit
+
 /// One node of a Haar tree: up to three weighted rectangle sums, compared with a threshold.
 package struct HaarNode: BitwiseCopyable, Sendable {
     /// Offsets of each rectangle's corners (+, -, -, +) in the integral, from the window's first entry.

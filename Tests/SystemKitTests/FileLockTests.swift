@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Frames
+@testable import SystemKit
 
 @Suite(.ownThread) struct FileLockTests {
     let scratch: ScratchFolder

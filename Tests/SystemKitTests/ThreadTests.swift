@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Frames
+@testable import SystemKit
 
 @Suite(.ownThread) struct ThreadTests {
     /// What a thread finds when it looks at itself.

@@ -1,5 +1,4 @@
 import CLinux
-import Frames
 import Glibc
 import Synchronization
 

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import Frames
+@testable import SystemKit
 
 /// The bell is rung after each change. The kernel tells of a change before the call that made it returns: a watch that
 /// hears the bell alone will never hear that change.

@@ -1,3 +1,5 @@
+import SystemKit
+
 /// The integral images of one level of an image pyramid, from which the features of a cascade are summed.
 ///
 /// Memory is allocated once and refilled for every level. Entry (x, y) of the sum is the sum of all samples left of
