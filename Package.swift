@@ -113,7 +113,9 @@ let package = Package(
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: hotSettings),
+            swiftSettings: hotSettings,
+            // Swift's static library exports every symbol, and what is exported is kept, used or not.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release))]),
 
         // Helpers shared by the tests: temporary folders, child processes, fixtures.
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),

@@ -166,3 +166,11 @@ extension Clip {
         while try clip.withFrame({ view, _ in try body(view) }) == .nothing { clip.wait() }
     }
 }
+
+extension ChildProcess {
+    /// Reads available data into a frame's bytes from `offset` on, at most up to their end. Does not block.
+    fileprivate mutating func read(into frame: inout Frame, from offset: Int) throws(Problem) -> Read {
+        var bytes = frame.mutableBytes
+        return try read(into: &bytes, from: offset)
+    }
+}

@@ -32,6 +32,8 @@ import Synchronization
         public var memory: Int
         /// Seconds of CPU time; nil: no limit.
         public var seconds: Int?
+
+        public init(memory: Int, seconds: Int? = nil) { (self.memory, self.seconds) = (memory, seconds) }
     }
 
     /// Our end of the pipe, readable or writable according to the direction.
@@ -133,12 +135,6 @@ import Synchronization
         throw Problem(.system, "cannot read from \(name): \(errorMessage(of: CInt(-count)))")
     }
 
-    /// Reads available data into a frame's bytes from `offset` on, at most up to their end. Does not block.
-    public mutating func read(into frame: inout Frame, from offset: Int) throws(Problem) -> Read {
-        var bytes = frame.mutableBytes
-        return try read(into: &bytes, from: offset)
-    }
-
     /// Writes all of `bytes`; waits while the pipe is full.
     /// - Returns: false if the child has closed its end.
     public mutating func write(_ bytes: Span<UInt8>) throws(Problem) -> Bool {
@@ -173,7 +169,7 @@ import Synchronization
     }
 
     /// The lines of the child's standard error; only the last ones if there were many.
-    var lines: [String] {
+    public var lines: [String] {
         String(decoding: said, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
     }
 
@@ -193,7 +189,7 @@ import Synchronization
     }
 
     /// Runs a program to its end and returns its output, at most 64 KiB.
-    static func output(
+    public static func output(
         of arguments: [String], input: CInt, limits: Limits? = nil
     ) throws(Problem) -> (text: String, exit: Exit, lines: [String]) {
         var child = try ChildProcess(arguments, .reading, input: input, limits: limits)
@@ -212,7 +208,7 @@ import Synchronization
     }
 
     /// Waits until the pipe is readable.
-    func wait() {
+    public func wait() {
         var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
     }

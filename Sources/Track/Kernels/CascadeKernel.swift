@@ -1,3 +1,5 @@
+import Frames
+
 // Evaluation of one window at a time.
 extension CascadeProgram {
     /// The scale of a window's features: one over the inner window's standard deviation times its area. Nil if the

@@ -1,3 +1,4 @@
+import Frames
 import SystemKit
 
 /// One node of a Haar tree: up to three weighted rectangle sums, compared with a threshold.

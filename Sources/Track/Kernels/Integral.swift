@@ -1,3 +1,4 @@
+import Frames
 import SystemKit
 
 /// The integral images of one level of an image pyramid, from which the features of a cascade are summed.

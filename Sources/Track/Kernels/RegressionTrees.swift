@@ -1,3 +1,4 @@
+import Frames
 import CLinux
 
 /// Kernels for an ensemble of regression trees of depth 4 whose splits compare two pixels.
