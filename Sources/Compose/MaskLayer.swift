@@ -1,6 +1,6 @@
 import JSON
 
-/// A layer with what every layer may have, whatever it draws.
+/// A layer of any kind, with the style that all kinds have in common.
 public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
@@ -10,7 +10,7 @@ public struct MaskLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
-    /// For messages, which name the nearest.
+    /// All kinds, for suggestions in error messages.
     private static let kinds = [
         "sprite", "solid", "skin", "makeup", "anonymize", "merge", "swap", "effect", "frame", "particles", "text",
     ]
@@ -18,8 +18,8 @@ public struct MaskLayer: Sendable {
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
     /// Reads one layer of a mask's description.
-    /// - Parameter folder: the mask's own folder, which no path of it may leave.
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
         guard kind != "treatment" else {

@@ -89,6 +89,8 @@ private struct Child: Sendable {
         return found
     }
 
+    /// Starts guise-svg.
+    /// - Throws: `missing` if it isn't installed; `system` if it can't be started.
     static func start() throws(Problem) -> Child {
         let program = try program()
         var ends: [2 of CInt] = [-1, -1]

@@ -5,7 +5,7 @@ import Track
 /// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with
 /// real pigment, colours take on all of the skin's light and texture, and are darker on darker skin.
 struct MakeupLayer: Layer {
-    /// Nil where a mask has no more than smoothing.
+    /// The colours; nil if the layer only smooths skin.
     private let colors: FaceUVArt?
     /// The area of skin to smooth; nil if none is smoothed.
     private let bare: FaceUVArt?

@@ -2,7 +2,7 @@ import Frames
 import JSON
 import Track
 
-/// Draws a mesh on the head, as an impostor while the head moves little.
+/// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
 
@@ -45,7 +45,7 @@ struct MeshLayer: Layer {
         let pose = HeadMesh.Pose(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
-            // Vectors by their parts: an array literal would be an array at times.
+            // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
         let place = canvas.meshes.impostors.place(of: owner)

@@ -98,7 +98,7 @@ struct MeshReader {
     private let materials: [(name: String, material: Material)]
     private let frame: AffineMap3D
     private(set) var pieces: [MeshPiece] = []
-    /// Of what swings.
+    /// The point about which swinging parts rotate, in head space; nil if nothing swings.
     private(set) var pivot: SIMD3<Float>?
 
     init(materials: [(name: String, material: Material)], frame: AffineMap3D) {
