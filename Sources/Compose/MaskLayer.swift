@@ -23,15 +23,17 @@ public struct MaskLayer: Sendable {
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
         guard kind != "treatment" else {
-            throw fields.wrong("kind", "'treatment', which has a new name", allowed: "anonymize")
+            throw fields.wrong("kind", "'treatment', which was renamed", allowed: "anonymize")
         }
         try fields.refuse("way", renamedTo: "mode")
         style = try LayerStyle(&fields, target)
         guard kind == "sprite" || style.motion.pictures.isEmpty else {
-            throw fields.wrong("motion", "has 'frames' in a \(kind) layer", allowed: "frames in sprite layers alone")
+            throw fields.wrong(
+                "motion", "an object with 'frames' in a \(kind) layer", allowed: "frames only in sprite layers")
         }
         guard ["sprite", "solid"].contains(kind) || style.motion.swing == nil else {
-            throw fields.wrong("motion", "has 'swing' in a \(kind) layer", allowed: "swing in sprite and solid layers")
+            throw fields.wrong(
+                "motion", "an object with 'swing' in a \(kind) layer", allowed: "swing only in sprite and solid layers")
         }
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
@@ -51,7 +53,8 @@ public struct MaskLayer: Sendable {
         default: throw fields.unknown("kind", kind, among: Self.kinds)
         }
         if case .picture = content, style.on != .every {
-            throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
+            throw fields.wrong(
+                "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")
         }
         try fields.finish()
     }

@@ -111,7 +111,7 @@ public final class MaskLoader: Sendable {
     public func start(signaling wake: WakeEvent? = nil) {
         guard let loaded = loaded.withLock({ $0.take() }) else { return }
         let thread = Thread { [self] in run(loaded, wake) }
-        thread.name = "dressing room"
+        thread.name = "mask loader"
         // As large as the main thread's: parsers of strangers' files recurse some levels deep.
         thread.stackSize = 8 << 20
         thread.start()
@@ -290,7 +290,7 @@ struct LoadedMasks: Sendable {
             editions += 1
             (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
             if let before, before.fileVersions != fileVersions {
-                lines.append("the mask '\(selection.mask)' was read again")
+                lines.append("the mask '\(selection.mask)' was reloaded")
             }
             return LoadedMask(selection: selection, fileVersions: fileVersions, mask: mask, problem: nil)
         } catch {

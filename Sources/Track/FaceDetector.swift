@@ -30,7 +30,7 @@ public struct FaceDetector: ~Copyable {
         let verifiers = catalog.all(.verifier)
         guard verifiers.count == 2 else {
             throw Problem(
-                .invalid, "the cascade catalogue has \(verifiers.count) of role 'verifier', two are needed",
+                .invalid, "the cascade catalogue has \(verifiers.count) cascades with role 'verifier', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
         let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side)
@@ -48,8 +48,8 @@ public struct FaceDetector: ~Copyable {
         warning =
             isComplete
             ? nil
-            : "landmark data \(landmarks) is missing: masks follow place, size and tilt of a face, but neither turns nor "
-                + "the mouth; get it: sudo apt install libdlib-data"
+            : "landmark data \(landmarks) is missing: masks follow the place, size and tilt of a face, but not its "
+                + "rotation or the mouth; install it: sudo apt install libdlib-data"
     }
 
     /// Reserves a patch slot for each face tracked at once.

@@ -87,7 +87,7 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
     // Written so that NaN fails.
     if (view_box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
         !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
-        say(reply, "the SVG says neither a usable viewBox nor a width and height");
+        say(reply, "the SVG has neither a usable viewBox nor a width and height");
     } else {
         reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
         reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
@@ -98,7 +98,7 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
         if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
             cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
         } else {
-            say(reply, !context ? "no memory for a picture of that size" : reason ? reason->message : NULL);
+            say(reply, !context ? "out of memory for a picture of that size" : reason ? reason->message : NULL);
             free(rgba);
             rgba = NULL;
         }

@@ -18,7 +18,7 @@ private func node(
         problem: problem, name: card, isLoopback: driver == "v4l2 loopback")
 }
 
-private let forbidden = Problem(.forbidden, "could not open /dev/video0: this user may not use it", fix: "join")
+private let forbidden = Problem(.forbidden, "could not open /dev/video0: permission denied", fix: "join")
 
 struct ChoiceTests {
     @Test func `the camera is neither a loopback nor a metadata node nor an infrared one`() throws {
@@ -62,7 +62,7 @@ struct ChoiceTests {
     }
 
     @Test func `a device that may not be opened is listed with the fix`() {
-        #expect(node(0, problem: forbidden).description.contains("may not use it; join"))
+        #expect(node(0, problem: forbidden).description.contains("permission denied; join"))
         #expect(
             node(3, formats: ["YUYV", "MJPG", "H264"]).description == """
                 /dev/video3  Webcam  (uvcvideo, usb)

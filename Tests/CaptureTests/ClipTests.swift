@@ -181,7 +181,9 @@ import Testing
         for list in lists {
             let path = try scratch.write(list, "list.mp4")
             let problem = problem { _ = try Clip(path: path) }
-            #expect(problem?.kind == .unusable && problem?.message.contains("no plain picture") == true, "\(list)")
+            #expect(
+                problem?.kind == .unusable && problem?.message.contains("neither a picture nor a clip") == true,
+                "\(list)")
         }
     }
 

@@ -193,7 +193,7 @@ struct EffectLayerTests {
             } catch { return "\(error)" }
         }
         #expect(message(#"{"kind": "treatment", "mode": "blur"}"#).contains("allowed: anonymize"))
-        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("write 'mode'"))
+        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("use 'mode'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixlate"}"#).contains("did you mean 'pixelate'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))

@@ -194,7 +194,7 @@ struct MeshTests {
         ("\"shape\": \"lathe\", \"profile\": [[1, 0], [1, 1, 1, 1]]", "2 or 3 numbers"),
         ("\"shape\": \"extrusion\", \"path\": \"hello\"", "the data of an SVG path"),
         ("\"shape\": \"tube\", \"path\": [[0, 0, 0], [1, 0, 0]], \"radius\": [1]", "2 numbers"),
-        ("\"shape\": \"ball\", \"radius\": 1, \"scale\": 0", "almost nothing"),
+        ("\"shape\": \"ball\", \"radius\": 1, \"scale\": 0", "too small"),
         ("\"shape\": \"ball\", \"radius\": 1, \"bend\": {\"axis\": \"w\"}", "x, y, z"),
         ("\"shape\": \"ball\", \"radius\": 1, \"at\": [0, 0, 99]", "-20 to 20"),
         (

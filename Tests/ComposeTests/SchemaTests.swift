@@ -153,7 +153,7 @@ import Testing
                 let keys = place.object.keys.sorted().joined(separator: " ")
                 guard probed.insert("\(place.name): \(keys)").inserted else { continue }
                 let problem = try self.read(pack, pack.json.adding("zzzzzzzz", at: place.path)) ?? "nothing"
-                guard let known = problem.components(separatedBy: "known here: ").dropFirst().first else {
+                guard let known = problem.components(separatedBy: "known keys: ").dropFirst().first else {
                     Issue.record("\(pack.name), \(place.path): an unknown key there gives '\(problem)'")
                     continue
                 }

@@ -49,7 +49,7 @@ struct RequestTests {
     @Test(arguments: [
         (#"{"request": "togle"}"#, RequestError.Code.unknownRequest, "did you mean 'toggle'?"),
         (#"{"request": "toggle"}"#, .badValue, "'mask' is missing"),
-        (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a text"),
+        (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a string"),
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
         (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
@@ -57,7 +57,7 @@ struct RequestTests {
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
-        (#"[1]"#, .badValue, "an object {...} is wanted"),
+        (#"[1]"#, .badValue, "expected an object {...}"),
     ])
     func `what is wrong is said with what would be right`(line: String, code: RequestError.Code, words: String) throws {
         let requestError = #expect(throws: RequestError.self) { try request(line) }

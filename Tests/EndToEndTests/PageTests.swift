@@ -291,7 +291,7 @@ extension EndToEnd {
             #expect(try stage.scratch.guise("random").out.contains(",") == false)
             // By now it would have noticed its own writing.
             try stage.guise.waits(pictures: 10)
-            #expect(!stage.guise.running.said.contains("read again"))
+            #expect(!stage.guise.running.said.contains("reloaded"))
         }
     }
 }

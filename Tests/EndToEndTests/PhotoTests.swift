@@ -144,7 +144,7 @@ extension EndToEnd {
         init() throws { scratch = try ScratchFolder() }
 
         @Test(arguments: [
-            ("text.jpg", "no picture at all\n", "text.jpg: it is no picture and no clip"),
+            ("text.jpg", "no picture at all\n", "text.jpg: it is not a picture or clip"),
             ("empty.mp4", "", "empty.mp4: the file is empty"),
         ])
         func `a file that is no picture is refused in one line, and nothing is written`(
@@ -171,7 +171,7 @@ extension EndToEnd {
 
         @Test(.needsSample)
         func `an output whose ending says nothing, or whose folder is not there, is refused`() throws {
-            for (name, words) in [("out.pgn", ".png"), ("none/out.png", "there is no such folder")] {
+            for (name, words) in [("out.pgn", ".png"), ("none/out.png", "the folder does not exist")] {
                 let outcome = try scratch.guise("apply", Fixtures.sample, "-o", name)
                 #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains(words), "\(outcome)")
             }

@@ -94,7 +94,7 @@ extension EndToEnd {
             let outcome = try expect(
                 [
                     "bytes": "more than 256 KiB", "nesting": "nested more than 32 deep", "keys": "more than 1000 keys",
-                    "layers": "allowed: 64 layers", "circle": "perhaps in a circle",
+                    "layers": "allowed: 64 layers", "circle": "perhaps in a cycle",
                     "includes": "allowed: 32 includes", "long": "unknown key 'kkk",
                     "escape": "unknown key '?[2Jkey'", "kind": "did you mean 'sprite'?",
                 ])
@@ -125,8 +125,8 @@ extension EndToEnd {
                     "up": "outside the mask's folder", "root": "outside the mask's folder",
                     "nul": "outside the mask's folder", "here": "outside the mask's folder",
                     "link": "outside the mask's folder", "chain": "outside the mask's folder",
-                    "pipe": "not a plain file", "device": "outside the mask's folder",
-                    "own": "outside the mask's folder", "own-pipe": "no plain file", "own-folder": "is a folder",
+                    "pipe": "not a regular file", "device": "outside the mask's folder",
+                    "own": "outside the mask's folder", "own-pipe": "not a regular file", "own-folder": "is a folder",
                 ])
         }
 

@@ -26,7 +26,7 @@ import Testing
         {
             let odd = path.isEmpty ? "{\"qqqqqqqqq\": 1}" : "{\"\(path)\": {\"qqqqqqqqq\": 1}}"
             let problem = #expect(throws: Problem.self) { try read(odd) }
-            let known = problem?.fix.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
+            let known = problem?.fix.replacing("known keys: ", with: "").components(separatedBy: ", ") ?? []
             #expect(known.sorted() == object.keys.sorted(), "in '\(path)'")
         }
     }
@@ -38,7 +38,7 @@ import Testing
     ])
     func `a key that was renamed is an error that names the new key`(text: String, old: String, new: String) throws {
         let problem = #expect(throws: Problem.self) { try read(text) }
-        #expect(problem?.message == "c.json:1: the key \(old) has a new name" && problem?.fix == "write \(new)")
+        #expect(problem?.message == "c.json:1: the key \(old) was renamed" && problem?.fix == "use \(new)")
     }
 
     @Test func `current values are written with every key, and read back the same`() throws {

@@ -245,7 +245,7 @@ struct FakeSink: FrameSink, ~Copyable {
     mutating func isWatched(at now: UInt64) -> Bool? { log.isWatched }
 
     mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        precondition(frame.layout == layout, "a frame has its sink's layout")
+        precondition(frame.layout == layout, "the frame must have the sink's layout")
         try log.take(frame.view)
     }
 

@@ -100,7 +100,7 @@ import Testing
         #expect(lost.sum == placeholder && (10.1...10.5).contains(lost.time), "\(lost)")
         #expect(log.shots.dropFirst(last + 1).allSatisfy { $0.gray == nil })
         #expect(camera.seen.closed == 1 && stage.cameras.closings == 1)
-        #expect(stage.cameras.failures.first?.message.contains("has given no frame for 10 s") == true)
+        #expect(stage.cameras.failures.first?.message.contains("has sent no frames for 10 s") == true)
         // It is asked for again half a second later.
         #expect(stage.cameras.failures.count == 2 && stage.cameras.failures.last == Cameras.absence)
         let times = stage.cameras.times

@@ -46,7 +46,8 @@ func `what is no JSON is refused with its line`(text: String) {
     var f = try fields("{\n\"width\": 9000,\n\"rate\": \"x\",\n\"side\": \"up\",\n\"hieght\": 1\n}")
     #expect(problem { _ = try f.integer("width", in: 16...4096) } == "t.json:2: 'width' is 9000; allowed: 16 to 4096")
     #expect(
-        problem { _ = try f.number("rate", in: 1...60) } == "t.json:3: 'rate' is a text; allowed: a number from 1 to 60"
+        problem { _ = try f.number("rate", in: 1...60) }
+            == "t.json:3: 'rate' is a string; allowed: a number from 1 to 60"
     )
     #expect(problem { _ = try f.choice("side", default: Side.left) }.contains("allowed: left, right"))
     _ = try f.integer("height", in: 1...2, default: 1)
@@ -57,5 +58,5 @@ func `what is no JSON is refused with its line`(text: String) {
     var f = try fields("{\"o\": {}}")
     #expect(try f.number("n", in: 0...1, default: 0.5) == 0.5)
     var o = try f.object("o")
-    #expect(problem { _ = try o.string("name") } == "t.json:1: 'o.name' is missing; wanted: a text")
+    #expect(problem { _ = try o.string("name") } == "t.json:1: 'o.name' is missing; wanted: a string")
 }

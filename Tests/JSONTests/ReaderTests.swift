@@ -70,33 +70,33 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let refused: [(String, Int, String)] = [
-        ("", 1, "the file ends where a value should be"), ("\n \n", 3, "the file ends where a value should be"),
-        ("[1,\n", 2, "the file ends where a value should be"), ("[1,\n]", 2, "no JSON value begins with ']'"),
-        ("[1", 1, "a comma or ] is missing here"), ("[1\n2]", 2, "a comma or ] is missing here"),
-        ("{", 1, "a key in quotes is missing here"), ("{1:2}", 1, "a key in quotes is missing here"),
-        ("{\"a\":1,\n}", 2, "a key in quotes is missing here"), ("{\n\"a\" 1}", 2, "a colon is missing behind 'a'"),
-        ("{\"a\":}", 1, "no JSON value begins with '}'"), ("{\"a\":1", 1, "a comma or } is missing here"),
-        ("{\"a\":1\n\"b\":2}", 2, "a comma or } is missing here"),
-        ("{\"a\":1,\n\"a\":2}", 2, "'a' stands here a second time"),
-        (#"{"a":1,"\u0061":2}"#, 1, "'a' stands here a second time"),
+        ("", 1, "the file ends where a value is expected"), ("\n \n", 3, "the file ends where a value is expected"),
+        ("[1,\n", 2, "the file ends where a value is expected"), ("[1,\n]", 2, "expected a JSON value, found ']'"),
+        ("[1", 1, "expected a comma or ]"), ("[1\n2]", 2, "expected a comma or ]"),
+        ("{", 1, "expected a key in quotes"), ("{1:2}", 1, "expected a key in quotes"),
+        ("{\"a\":1,\n}", 2, "expected a key in quotes"), ("{\n\"a\" 1}", 2, "expected a colon after 'a'"),
+        ("{\"a\":}", 1, "expected a JSON value, found '}'"), ("{\"a\":1", 1, "expected a comma or }"),
+        ("{\"a\":1\n\"b\":2}", 2, "expected a comma or }"),
+        ("{\"a\":1,\n\"a\":2}", 2, "'a' appears twice"),
+        (#"{"a":1,"\u0061":2}"#, 1, "'a' appears twice"),
         ("01", 1, "'01' is not a number"), ("-01", 1, "'-01' is not a number"), ("-", 1, "'-' is not a number"),
         ("-a", 1, "'-' is not a number"), ("1.", 1, "'1.' is not a number"), ("1.e3", 1, "'1.e3' is not a number"),
         ("1e", 1, "'1e' is not a number"), ("1e+", 1, "'1e+' is not a number"), ("1e999", 1, "'1e999' is not a number"),
-        ("-1e999", 1, "'-1e999' is not a number"), (".5", 1, "no JSON value begins with '.'"),
-        ("+1", 1, "no JSON value begins with '+'"), ("NaN", 1, "no JSON value begins with 'N'"),
-        ("nul", 1, "no JSON value begins with 'n'"), ("True", 1, "no JSON value begins with 'T'"),
-        ("'a'", 1, "no JSON value begins with '''"), ("\n// a note\n1", 2, "no JSON value begins with '/'"),
-        ("1\n2", 2, "something follows the end of the JSON value"),
-        ("0x10", 1, "something follows the end of the JSON value"),
-        ("truely", 1, "something follows the end of the JSON value"),
-        ("{}\n}", 2, "something follows the end of the JSON value"),
-        ("\"a\tb\"", 1, #"a text holds a control character; write a tab as \t"#),
-        ("[é]", 1, "no JSON value begins with 'é'"), (#""\é""#, 1, #"'\é' is no escape of JSON"#),
-        ("\"a", 1, "a text is not closed"), ("\"a\\", 1, "a text is not closed"),
-        ("[\n\"a\n\"]", 2, "a text is not closed on its line"), (#""\x""#, 1, #"'\x' is no escape of JSON"#),
-        (#""\u12"#, 1, #"\u wants four hexadecimal digits"#), (#""\u12g4""#, 1, #"\u wants four hexadecimal digits"#),
-        (#""\ud800""#, 1, "half a surrogate pair"), (#""\ud800\u0041""#, 1, "half a surrogate pair"),
-        (#""\ud800\n""#, 1, "half a surrogate pair"), (#""\udc00\ud800""#, 1, "half a surrogate pair"),
+        ("-1e999", 1, "'-1e999' is not a number"), (".5", 1, "expected a JSON value, found '.'"),
+        ("+1", 1, "expected a JSON value, found '+'"), ("NaN", 1, "expected a JSON value, found 'N'"),
+        ("nul", 1, "expected a JSON value, found 'n'"), ("True", 1, "expected a JSON value, found 'T'"),
+        ("'a'", 1, "expected a JSON value, found '''"), ("\n// a note\n1", 2, "expected a JSON value, found '/'"),
+        ("1\n2", 2, "unexpected text after the JSON value"),
+        ("0x10", 1, "unexpected text after the JSON value"),
+        ("truely", 1, "unexpected text after the JSON value"),
+        ("{}\n}", 2, "unexpected text after the JSON value"),
+        ("\"a\tb\"", 1, #"a string contains a control character; write a tab as \t"#),
+        ("[é]", 1, "expected a JSON value, found 'é'"), (#""\é""#, 1, #"'\é' is not a JSON escape sequence"#),
+        ("\"a", 1, "a string is not closed"), ("\"a\\", 1, "a string is not closed"),
+        ("[\n\"a\n\"]", 2, "a string is not closed on its line"), (#""\x""#, 1, #"'\x' is not a JSON escape sequence"#),
+        (#""\u12"#, 1, #"\u needs four hexadecimal digits"#), (#""\u12g4""#, 1, #"\u needs four hexadecimal digits"#),
+        (#""\ud800""#, 1, "incomplete surrogate pair"), (#""\ud800\u0041""#, 1, "incomplete surrogate pair"),
+        (#""\ud800\n""#, 1, "incomplete surrogate pair"), (#""\udc00\ud800""#, 1, "incomplete surrogate pair"),
     ]
 
     @Test(arguments: refused)
@@ -125,7 +125,7 @@ private func bare(_ json: JSON) -> JSON {
         let limit = JSON.depthLimit
         #expect(complaint { _ = try parsed(nest(limit)) } == "")
         let said = complaint { _ = try parsed(nest(limit + 1)) }
-        #expect(said == "t.json:1: nested more than \(limit) deep; correct the file")
+        #expect(said == "t.json:1: nested more than \(limit) levels deep; correct the file")
     }
 
     @Test func `an object may have so many keys and no more`() throws {
@@ -134,7 +134,7 @@ private func bare(_ json: JSON) -> JSON {
         let last = try parsed(object(limit))["\(limit - 1)"]
         #expect(last?.number == 0)
         let said = complaint { _ = try parsed(object(limit + 1)) }
-        #expect(said == "t.json:1: an object of more than \(limit) keys; correct the file")
+        #expect(said == "t.json:1: an object has more than \(limit) keys; correct the file")
     }
 
     @Test func `a stranger's long text is cut in messages`() {
@@ -142,7 +142,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(brief(fits) == fits)
         #expect(brief(long) == fits + "...")
         let said = complaint { _ = try parsed("{\"\(long)\" 1}") }
-        #expect(said == "t.json:1: a colon is missing behind '\(fits)...'; correct the file")
+        #expect(said == "t.json:1: expected a colon after '\(fits)...'; correct the file")
     }
 }
 
@@ -226,7 +226,7 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let kinds: [(JSON, String)] = [
-        (JSON(.null), "null"), (true, "true or false"), (1, "a number"), ("x", "a text"), ([], "a list"),
+        (JSON(.null), "null"), (true, "true or false"), (1, "a number"), ("x", "a string"), ([], "a list"),
         (JSON([:]), "an object"),
     ]
 
@@ -303,10 +303,10 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let refused: [(String, Read, String)] = [
-        (#"{"k": 1}"#, { _ = try $0.string("k") }, "1: 'k' is a number; allowed: a text"),
-        ("{\n\"k\":\n[]}", { _ = try $0.string("k", default: "") }, "3: 'k' is a list; allowed: a text"),
-        ("\n{}", { _ = try $0.string("k") }, "2: 'k' is missing; wanted: a text"),
-        (#"{"k": "yes"}"#, { _ = try $0.bool("k", default: false) }, "1: 'k' is a text; allowed: true or false"),
+        (#"{"k": 1}"#, { _ = try $0.string("k") }, "1: 'k' is a number; allowed: a string"),
+        ("{\n\"k\":\n[]}", { _ = try $0.string("k", default: "") }, "3: 'k' is a list; allowed: a string"),
+        ("\n{}", { _ = try $0.string("k") }, "2: 'k' is missing; wanted: a string"),
+        (#"{"k": "yes"}"#, { _ = try $0.bool("k", default: false) }, "1: 'k' is a string; allowed: true or false"),
         ("{}", { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is missing; wanted: a number from 0.5 to 2"),
         (#"{"k": null}"#, { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is null; allowed: a number from 0.5 to 2"),
         (#"{"k": 2.5}"#, { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is 2.5; allowed: 0.5 to 2"),
@@ -314,16 +314,16 @@ private func bare(_ json: JSON) -> JSON {
         ("{}", { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is missing; wanted: a number from 1 to 9"),
         (#"{"k": 10}"#, { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is 10; allowed: 1 to 9"),
         (#"{"k": 1.5}"#, { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is 1.5; allowed: whole numbers"),
-        (#"{"k": true}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is true or false; allowed: a text"),
+        (#"{"k": true}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is true or false; allowed: a string"),
         (
             #"{"k": "lift"}"#, { _ = try $0.choice("k", default: Side.left) },
             "1: 'k' is 'lift'; allowed: did you mean 'left'? left, right"
         ),
         (#"{"k": "up"}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is 'up'; allowed: left, right"),
-        (#"{"k": "a"}"#, { _ = try $0.strings("k", default: []) }, "1: 'k' is a text; allowed: a list of texts"),
+        (#"{"k": "a"}"#, { _ = try $0.strings("k", default: []) }, "1: 'k' is a string; allowed: a list of strings"),
         (
             #"{"k": ["a", 1]}"#, { _ = try $0.strings("k", default: []) },
-            "1: 'k' is a list with a number; allowed: a list of texts"
+            "1: 'k' is a list with a number; allowed: a list of strings"
         ),
         ("{}", { _ = try $0.numbers("k", count: 2) }, "1: 'k' is missing; wanted: a list of 2 numbers"),
         (#"{"k": [1]}"#, { _ = try $0.numbers("k", count: 2) }, "1: 'k' is a list; allowed: a list of 2 numbers"),
@@ -333,21 +333,21 @@ private func bare(_ json: JSON) -> JSON {
         ),
         (
             #"{"k": [0, "x"]}"#, { _ = try $0.numbers("k", count: 2) },
-            "1: 'k' is a list with a text; allowed: a list of 2 numbers"
+            "1: 'k' is a list with a string; allowed: a list of 2 numbers"
         ),
-        (#"{"k": 1}"#, { _ = try $0.object("k") }, "1: 'k' is a number; an object {...} is wanted"),
+        (#"{"k": 1}"#, { _ = try $0.object("k") }, "1: 'k' is a number; expected an object {...}"),
         (#"{"k": {}}"#, { _ = try $0.objects("k") }, "1: 'k' is an object; allowed: a list of objects"),
         (
             #"{"k": {}}"#, { _ = try $0.objects("k", orTheir: "name") },
-            "1: 'k' is an object; allowed: a list of texts or objects"
+            "1: 'k' is an object; allowed: a list of strings or objects"
         ),
         (
             #"{"k": ["x", 1]}"#, { _ = try $0.objects("k", orTheir: "name") },
-            "1: 'k' is a list with a number; allowed: a list of texts or objects"
+            "1: 'k' is a list with a number; allowed: a list of strings or objects"
         ),
-        ("{\"k\": [{},\n\"x\"]}", { _ = try $0.objects("k") }, "2: 'k[1]' is a text; an object {...} is wanted"),
-        ("{\"k\": {\"a\": \"x\",\n\"b\": 2}}", { _ = try $0.texts("k") }, "2: 'k.b' is a number; allowed: a text"),
-        (#"{"k": "x"}"#, { _ = try $0.texts("k") }, "1: 'k' is a text; an object {...} is wanted"),
+        ("{\"k\": [{},\n\"x\"]}", { _ = try $0.objects("k") }, "2: 'k[1]' is a string; expected an object {...}"),
+        ("{\"k\": {\"a\": \"x\",\n\"b\": 2}}", { _ = try $0.texts("k") }, "2: 'k.b' is a number; allowed: a string"),
+        (#"{"k": "x"}"#, { _ = try $0.texts("k") }, "1: 'k' is a string; expected an object {...}"),
     ]
 
     @Test(arguments: refused)
@@ -362,17 +362,17 @@ private func bare(_ json: JSON) -> JSON {
         var fields = try fields("{\"o\": {\"list\": [{},\n{\"q\": 1}]}}")
         var object = try fields.object("o")
         var list = try object.objects("list")
-        #expect(complaint { _ = try list[1].string("q") } == "t.json:2: 'o.list[1].q' is a number; allowed: a text")
-        #expect(complaint { _ = try list[0].string("q") } == "t.json:1: 'o.list[0].q' is missing; wanted: a text")
+        #expect(complaint { _ = try list[1].string("q") } == "t.json:2: 'o.list[1].q' is a number; allowed: a string")
+        #expect(complaint { _ = try list[0].string("q") } == "t.json:1: 'o.list[0].q' is missing; wanted: a string")
         var absent = try fields.object("none")
-        #expect(complaint { _ = try absent.string("q") } == "t.json:1: 'none.q' is missing; wanted: a text")
+        #expect(complaint { _ = try absent.string("q") } == "t.json:1: 'none.q' is missing; wanted: a string")
     }
 
     @Test func `a key that nobody asked for is refused, with the nearest or all that are known`() throws {
         var far = try fields("{\"a\": 1,\n\"zebra\": 1}")
         _ = far.has("a")
         _ = far.json("b")
-        #expect(complaint { try far.finish() } == "t.json:2: unknown key 'zebra'; known here: a, b")
+        #expect(complaint { try far.finish() } == "t.json:2: unknown key 'zebra'; known keys: a, b")
         var outer = try fields("{\"o\": {\n\"hight\": 1}}")
         var near = try outer.object("o")
         _ = try near.number("width", in: 0...1, default: 0)
@@ -382,31 +382,32 @@ private func bare(_ json: JSON) -> JSON {
         var long = try fields("{\"\(key)\": 1}")
         _ = long.has("a")
         let brief = String(repeating: "x", count: 60) + "..."
-        #expect(complaint { try long.finish() } == "t.json:1: unknown key '\(brief)'; known here: a")
+        #expect(complaint { try long.finish() } == "t.json:1: unknown key '\(brief)'; known keys: a")
     }
 
     @Test func `what is no object has no fields`() throws {
         let list = try parsed("\n[]")
         #expect(
             complaint { _ = try Fields(list, file: "t.json") }
-                == "t.json:2: the file is a list; an object {...} is wanted")
+                == "t.json:2: the file is a list; expected an object {...}")
         #expect(
             complaint { _ = try Fields(list, file: "t.json", path: "output") }
-                == "t.json:2: 'output' is a list; an object {...} is wanted")
+                == "t.json:2: 'output' is a list; expected an object {...}")
     }
 
     @Test func `a check of the caller's own is worded like the others`() throws {
         let fields = try fields("{\n\"side\": \"lift\"}")
         #expect("\(fields.wrong("side", "no good", allowed: "any"))" == "t.json:2: 'side' is no good; allowed: any")
-        let absent = fields.wrong("other", "is needed beside 'side'", allowed: "any")
-        #expect("\(absent)" == "t.json:1: 'other' is needed beside 'side'; allowed: any" && absent.kind == .invalid)
+        let absent = fields.wrong("other", "missing, but 'side' needs it", allowed: "any")
+        #expect(
+            "\(absent)" == "t.json:1: 'other' is missing, but 'side' needs it; allowed: any" && absent.kind == .invalid)
         let known = ["left", "right"]
         #expect(
             "\(fields.unknown("side", "lift", among: known))"
                 == "t.json:2: 'side' is 'lift'; allowed: did you mean 'left'? left, right")
         #expect(
             "\(fields.unknown("side", "up", among: known, what: "side"))"
-                == "t.json:2: 'side' is 'up', which is no side; allowed: left, right")
+                == "t.json:2: 'side' is 'up', which is not a known side; allowed: left, right")
     }
 
     static let misspelt: [(String, [String], String?)] = [

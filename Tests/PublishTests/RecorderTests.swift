@@ -202,13 +202,13 @@ import Testing
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
         #expect(reports.all == [told] && recorder.progress.problem == told)
-        #expect(told.kind == .gone && told.message.hasPrefix("cannot write \(path): ffmpeg ended after"))
-        #expect(told.message.hasSuffix("; nothing of it can be kept") && !told.fix.isEmpty)
+        #expect(told.kind == .gone && told.message.hasPrefix("cannot write \(path): ffmpeg stopped after"))
+        #expect(told.message.hasSuffix("; nothing could be kept") && !told.fix.isEmpty)
         #expect(scratch.names().isEmpty)
     }
 
     @Test(arguments: [
-        ("a.mp4", 0, "nothing of it can be kept"), ("a.y4m", 300_000, "what was written until then is kept"),
+        ("a.mp4", 0, "nothing could be kept"), ("a.y4m", 300_000, "the part written so far is kept"),
     ])
     func `a killed encoder is reported once, and what it wrote is kept`(
         name: String, written: Int, outcome: String

@@ -149,7 +149,7 @@ struct DeviceTests {
             _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already writes to it") == true)
         let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
         #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
         withExtendedLifetime(first) {}

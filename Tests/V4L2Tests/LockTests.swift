@@ -17,7 +17,7 @@ struct LockTests {
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
         let requestError = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already writes to it") == true)
         _ = try DeviceLock(device: "/dev/video11", folder: folder)
         withExtendedLifetime(first) {}
     }

@@ -20,7 +20,7 @@ enum ArtError {
 
     /// The error for a picture that can't be read.
     static func broken(_ path: String, _ reason: String) -> Problem {
-        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "put a sound SVG or PNG in its place")
+        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG or PNG")
     }
 
     /// A C text as one line.

@@ -66,7 +66,7 @@ public enum ArtReader {
         guard (1...ArtLimits.largestSide).contains(width), (1...ArtLimits.largestSide).contains(height) else {
             throw ArtError.broken(
                 path,
-                "a PNG of \(width)x\(height) is too large, \(ArtLimits.largestSide)x\(ArtLimits.largestSide) is the limit"
+                "a PNG of \(width)x\(height) is too large, the limit is \(ArtLimits.largestSide)x\(ArtLimits.largestSide)"
             )
         }
         let scale = min(1, Float(limit) / Float(max(width, height)), density)
@@ -113,16 +113,18 @@ public enum ArtReader {
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
-                throw Problem(.missing, "the picture \(path) is not there", fix: "put it there, or correct its name")
+                throw Problem(.missing, "the picture \(path) does not exist", fix: "check its name")
             case EACCES:
-                throw Problem(.forbidden, "you may not read the picture \(path)", fix: "allow it: chmod u+r FILE")
-            default: throw ArtError.broken(path, "error \(errno) when it was opened")
+                throw Problem(
+                    .forbidden, "cannot read the picture \(path): permission denied",
+                    fix: "allow reading: chmod u+r FILE")
+            default: throw ArtError.broken(path, "opening it failed with error \(errno)")
             }
         }
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw ArtError.broken(path, "it is not a plain file")
+            throw ArtError.broken(path, "it is not a regular file")
         }
         guard status.st_size > 0 else { throw ArtError.broken(path, "the file is empty") }
         guard status.st_size <= ArtLimits.largestPNG else {

@@ -29,7 +29,8 @@ public struct RGBAImage: Equatable, Sendable {
     init(
         width: Int, height: Int, bytes: [UInt8], scale: Float, origin: Point, size: SIMD2<Float>
     ) {
-        precondition(width > 0 && height > 0 && bytes.count == width * height * 4, "a raster's bytes are all there")
+        precondition(
+            width > 0 && height > 0 && bytes.count == width * height * 4, "an image needs width * height * 4 bytes")
         (self.width, self.height, self.bytes) = (width, height, bytes)
         (self.scale, self.origin, self.size) = (scale, origin, size)
     }
@@ -56,7 +57,7 @@ public struct RGBAImage: Equatable, Sendable {
         }
         guard result == 0 else {
             throw Problem(
-                .system, "cannot write \(path): \(ArtError.string(text))", fix: "name a place that you may write to")
+                .system, "cannot write \(path): \(ArtError.string(text))", fix: "choose a folder that you can write to")
         }
     }
 }

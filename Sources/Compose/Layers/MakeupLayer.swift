@@ -57,7 +57,7 @@ struct MakeupLayer: Layer {
         }
         guard colors != nil || bare != nil else {
             throw fields.wrong(
-                "lips", "missing, and so is all other make-up",
+                "lips", "missing, and so are all other parts",
                 allowed: "at least one of lips, shadow, liner, lashes, brows, blush, contour, highlight, skin")
         }
     }
@@ -89,7 +89,7 @@ struct MakeupLayer: Layer {
                     let color = try entry.string(pigment.rawValue)
                     guard isColor(color) else {
                         throw entry.wrong(
-                            pigment.rawValue, "'\(color)', which is no colour", allowed: "#rrggbb, as in #b03040")
+                            pigment.rawValue, "'\(color)', which is not a colour", allowed: "#rrggbb, as in #b03040")
                     }
                     palette[pigment] = color
                 }

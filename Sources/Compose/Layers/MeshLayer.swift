@@ -17,12 +17,12 @@ struct MeshLayer: Layer {
         for var entry in try fields.objects("materials") {
             let name = try entry.string("name")
             guard !materials.contains(where: { $0.name == name }) else {
-                throw entry.wrong("name", "'\(name)', which is there already", allowed: "a name of its own")
+                throw entry.wrong("name", "'\(name)', which is already used", allowed: "a unique name")
             }
             materials.append((name, try Material(&entry, folder: parts.folder, range: range, tint: parts.style.tint)))
         }
         if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
-            throw fields.wrong("tint", "for no material", allowed: "a material with \"tinted\": true")
+            throw fields.wrong("tint", "set, but no material is tinted", allowed: "a material with \"tinted\": true")
         }
         var reader = MeshReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }

@@ -142,7 +142,7 @@ public struct Grain: Sendable {
 
     /// Selects the rows that are drawn until `resolve`, counted from the region's top.
     public mutating func select(_ rows: Range<Int>) {
-        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band lies in the region")
+        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band must be inside the region")
         band = rows
         let count = region.width * rows.count
         if depth.count < count {
@@ -234,7 +234,7 @@ public struct Grain: Sendable {
 
     /// Averages the band's samples into `layer`, which must have the same region, and resets the samples.
     public mutating func resolve(into layer: inout LayerBuffer) {
-        precondition(layer.region == region, "the tile has the picture's place and size")
+        precondition(layer.region == region, "the layer must have the same region")
         let (width, height, rowWords) = (region.width, band.count, layer.stride)
         let first = band.lowerBound * rowWords
         var words = layer.pixels
