@@ -28,7 +28,7 @@ extension Accuracy {
             return try Tracked.lines(outcome.out)
         }
 
-        @Test func `labelled cats are found as cats, their eyes and noses where they are`() throws {
+        @Test func `labelled cats are detected as cats, with their eyes and noses in place`() throws {
             let cats = try Cats.all()
             var errors: [Double] = []
             var missed: [String] = []
@@ -57,7 +57,7 @@ extension Accuracy {
             #expect(mean < 0.1)
         }
 
-        @Test func `no human face is taken for a cat's, nor what has no face`() throws {
+        @Test func `neither a human face nor anything else is detected as a cat`() throws {
             func cats(_ folder: String, most: Int) throws -> [String] {
                 let names = try FileManager.default.contentsOfDirectory(atPath: "\(Fixtures.labelledFaces)/\(folder)")
                     .sorted()
@@ -75,7 +75,7 @@ extension Accuracy {
             #expect(things.count <= 1)
         }
 
-        @Test func `a cat in a moving picture is followed under one name, and not looked for where that is not wanted`()
+        @Test func `a cat in a moving picture is tracked under one id, and not searched for if that is off`()
             throws
         {
             // The photo moves over a grey ground: a camera that pans and zooms.

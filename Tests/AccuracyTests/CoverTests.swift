@@ -32,7 +32,7 @@ extension Accuracy {
             return try JSONDecoder().decode(Report.self, from: Data(outcome.out.utf8)).covered
         }
 
-        @Test func `with one person there, little more than the head is covered, and a placeholder is rare`() throws {
+        @Test func `with one person in view, little more than the head is covered, and a placeholder is rare`() throws {
             var (withheld, all) = (0, 0)
             for clip in try Self.clips({ $0.kind == "face" && $0.faces == 1 }) {
                 let shares = try shares(of: clip)
@@ -57,7 +57,7 @@ extension Accuracy {
         /// Frames in which labelled clips show another scene.
         private static let cuts = ["video/intel_car.mp4": [347]]
 
-        @Test func `two seconds after the start or a cut, a picture without faces is hardly touched`() throws {
+        @Test func `two seconds after the start or a cut, a picture without faces is almost unchanged`() throws {
             var (touched, all) = (0, 0)
             for clip in try Self.clips({ $0.kind == "negative" }) {
                 let settling = Int(2 * (clip.fps ?? 30))

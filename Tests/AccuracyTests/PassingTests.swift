@@ -69,14 +69,16 @@ extension Accuracy {
             return people
         }
 
-        @Test func `two people who pass each other without touching keep their numbers`() throws {
+        @Test func `two people who pass each other without overlapping keep their ids`() throws {
             let people = try pass(drop: 235, front: 0)
             print("beside each other: \(people)")
             for person in people { #expect(person.ids.count == 1 && person.frames > 150) }
         }
 
         @Test(arguments: [120, 60, 10], [0, 1])
-        func `whoever passes before another keeps the number, and none is given to the other`(drop: Int, front: Int)
+        func `a person who passes in front of another keeps the id, and it never goes to the other`(
+            drop: Int, front: Int
+        )
             throws
         {
             let people = try pass(drop: drop, front: front)

@@ -189,7 +189,7 @@ extension Accuracy {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        @Test func `tilted, turned and small faces are found further than the systems before could`() throws {
+        @Test func `tilted, turned and small faces are detected beyond the limits of earlier systems`() throws {
             let portraits = try portraits()
             try #require(portraits.count == Reach.photos)
             let (found, followed) = try tilts(portraits)

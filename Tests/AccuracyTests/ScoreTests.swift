@@ -22,7 +22,7 @@ extension Accuracy {
     @Test(
         .enabled(if: Score.isThere, "needs the labelled faces, their evaluate.py, and python3 with numpy"),
         .needsReleaseBuild)
-    func `faces of labelled clips and photos are found where they are, and none where there is none`() throws {
+    func `faces of labelled clips and photos are detected in place, without false detections`() throws {
         let scratch = try ScratchFolder()
         let outcome = try Program.run(
             [

@@ -73,7 +73,7 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `blurred faces keep next to nothing of what is finer than the eyes are apart`() throws {
+    @Test func `blurred faces keep almost no detail finer than the distance between the eyes`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         // Stripes two eyes' widths apart stand for features: lids, lips, wrinkles.
         for (name, face) in Self.faces {
@@ -93,7 +93,7 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `a face that is not seen for a moment stays hidden, and by more`() throws {
+    @Test func `a face that is lost for a moment stays hidden, with a larger margin`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .i420)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {
@@ -107,7 +107,7 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `what hides is opaque, whatever opacity its author gave`() throws {
+    @Test func `layers that hide faces are opaque, whatever opacity the mask sets`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {

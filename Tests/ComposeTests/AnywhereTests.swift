@@ -17,7 +17,7 @@ import Testing
     private static let frames = 12
 
     @Test(arguments: layouts.indices)
-    func `no mask harms, wherever a face lies`(turn: Int) throws {
+    func `no mask fails, wherever a face is`(turn: Int) throws {
         let layout = Self.layouts[turn]
         let library = MaskLibrary(searchPaths: [masksFolder])
         #expect(library.names.count >= 32)

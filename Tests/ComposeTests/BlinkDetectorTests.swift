@@ -62,7 +62,7 @@ struct BlinkDetectorTests {
 
     /// The trees follow a blink half the way only, and hardly at all at times.
     @Test(arguments: [(0.55 as Float, true), (0.85, true), (0.55, false)])
-    func `shut eyes are shut, open ones are left alone`(trees: Float, hasColor: Bool) {
+    func `closed eyes are closed, open ones are unchanged`(trees: Float, hasColor: Bool) {
         var blinkDetector = BlinkDetector()
         for frame in 0..<30 {
             let open = gap(&blinkDetector, .ahead, trees: 1, hasColor: hasColor)
@@ -79,7 +79,7 @@ struct BlinkDetectorTests {
         #expect(aside == [1, 1], "looking aside: \(aside)")
     }
 
-    @Test func `an eye beyond the picture's edge is left alone`() {
+    @Test func `an eye beyond the picture's edge is unchanged`() {
         var blinkDetector = BlinkDetector()
         var face = middleFace
         for i in 0..<68 { face.landmarks[i].x -= 140 }

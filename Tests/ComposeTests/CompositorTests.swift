@@ -105,7 +105,7 @@ struct CompositorTests {
     ]
 
     @Test(arguments: FacialExpression.allCases)
-    func `a layer shows while a face does its thing, and for no other`(doing: FacialExpression) throws {
+    func `a layer is shown while its face has the expression, and for no other face`(doing: FacialExpression) throws {
         let diary = Diary()
         var show = Show([try mask([("{\"when\": \"\(doing.rawValue)\"}", diary)])])
         show.run([face()], frames: 30)
@@ -127,7 +127,7 @@ struct CompositorTests {
 
     private static var still: Face { face() }
 
-    @Test func `masks that take turns give each person one of their own, whoever comes and goes`() throws {
+    @Test func `masks shared out among people stay with each person, whoever comes and goes`() throws {
         let diaries = (0..<3).map { _ in Diary() }
         var masks = try diaries.map { try mask([("{}", $0)]) }
         for i in 0..<3 { masks[i].personSlot = PersonSlot(i, of: 3) }
@@ -144,7 +144,7 @@ struct CompositorTests {
         #expect(dress([face(4), cleo, bob], at: 0.2) == [[4], [2], [3]])
     }
 
-    @Test func `what a person always looks like is no expression`() throws {
+    @Test func `a person's neutral face is no expression`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "blink"}"#, diary), (#"{"when": "smile"}"#, diary)])])
         // Narrow eyes, a wide mouth: an act at first, after a while how this person is.
@@ -157,7 +157,7 @@ struct CompositorTests {
         #expect(diary.take().isEmpty)
     }
 
-    @Test func `between on and off nothing flickers`() throws {
+    @Test func `triggers do not flicker between on and off`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "head tilted"}"#, diary)])])
         for i in 0..<60 { show.run([face(roll: i % 2 == 0 ? 14 : 17)]) }
@@ -225,7 +225,7 @@ struct CompositorTests {
     }
 
     @Test(arguments: [10.0, 24, 30, 60, 144])
-    func `what dangles lags, swings over, comes to rest exactly, at any frame rate`(rate: Double) throws {
+    func `dangling parts lag, overshoot and come to rest exactly, at any frame rate`(rate: Double) throws {
         let diary = Diary()
         var show = Show([
             try mask([(#"{"motion": {"swing": {"frequency": 1.5, "damping": 0.2, "limit": 30}}}"#, diary)])
@@ -251,7 +251,7 @@ struct CompositorTests {
         #expect(Set(rest).count == 1 && rest.first == .zero, "\(rest.last ?? .zero)")
     }
 
-    @Test func `gravity pulls what hangs, not what stands`() throws {
+    @Test func `gravity pulls hanging parts, not standing ones`() throws {
         let (hangs, stands) = (Diary(), Diary())
         var show = Show([
             try mask([
@@ -264,7 +264,7 @@ struct CompositorTests {
         #expect(stands.last?.swing == .zero)
     }
 
-    @Test func `warm frames allocate nothing, with people who come and go`() throws {
+    @Test func `frames allocate nothing once warm, with people who come and go`() throws {
         let worn = try mask([
             (#"{"when": "smile", "motion": {"swing": {}}}"#, Nothing()), (#"{"on": "largest"}"#, Nothing()),
             (#"{"on": {"chance": 0.5}, "blend": "multiply"}"#, Nothing()),

@@ -54,7 +54,7 @@ struct EffectKernelTests {
         #expect(worst <= 0.51, "\(layout): a cell is \(worst) levels from its mean")
     }
 
-    @Test func `cells that are left out stay as they are, to the byte`() {
+    @Test func `cells that are left out stay unchanged, to the byte`() {
         let before = Samples(noise: FrameLayout(width: 96, height: 64, format: .yuyv))
         var frame = before.frame
         var pixelation = Pixelation()
@@ -221,7 +221,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `an overlay lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
+    func `an overlay is composited pixel by pixel, with normal, multiply and screen`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 5)
         let (width, height) = (layout.width, layout.height)

@@ -17,7 +17,7 @@ struct EffectLayerTests {
         face(at: Point(180, 150), scale: 50, roll: 10), face(at: Point(450, 170), scale: 42, yaw: 20),
     ]
 
-    @Test func `each of these masks loads, changes the picture, and allocates nothing once warm`() throws {
+    @Test func `each effect loads, changes the picture, and allocates nothing once warm`() throws {
         let layout = Self.layout
         var worn: [(String, Mask)] = []
         let library = MaskLibrary(searchPaths: [masksFolder])
@@ -63,7 +63,7 @@ struct EffectLayerTests {
         #expect(between.x > red.x + 5 && between.x < blue.x - 5)
     }
 
-    @Test func `white balance takes a cast away, and follows a change slowly`() throws {
+    @Test func `white balance removes a colour cast, and follows a change slowly`() throws {
         let layout = Self.layout
         let mask = try layer(#"{"kind": "effect", "mode": "white balance"}"#, layout)
         func cast(_ u: UInt8, _ v: UInt8) -> Samples {
@@ -94,7 +94,7 @@ struct EffectLayerTests {
         #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)
     }
 
-    @Test func `snow falls, alike each time, and never jumps`() throws {
+    @Test func `snow falls, the same in each run, and never jumps`() throws {
         let mask = try layer(
             #"{"kind": "particles", "art": ["soft.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0.2, 0.2], "drift": [0.1, 0.1], "seed": 4}"#,
             Self.layout, folder: masksFolder + "/snow")
@@ -126,7 +126,7 @@ struct EffectLayerTests {
         #expect(steps > 10)
     }
 
-    @Test func `two faces change places, in each other's colours; one stays as it is`() throws {
+    @Test func `two faces are swapped, in each other's colours; a single one is unchanged`() throws {
         let layout = FrameLayout(width: 640, height: 360, format: .i420)
         var before = Samples(noise: layout)
         // A dark and a bright face; each has a mark on its nose.
@@ -151,7 +151,7 @@ struct EffectLayerTests {
         #expect(worn(mask, on: before, [a]).bytes == before.bytes)
     }
 
-    @Test func `text is there, upright, within the picture, and mirrored where that is asked for`() throws {
+    @Test func `text is visible, upright, within the picture, and mirrored on request`() throws {
         let layout = Self.layout
         let black = Samples(Frame(layout))
         func lit(_ json: String) throws -> (box: PixelRect, Samples) {

@@ -304,7 +304,7 @@ import Track
     }
 
     @Test(arguments: stories)
-    func `a frame may be seen, and is covered, as its faces want it`(story: Story) {
+    func `frames are shown and covered according to their faces`(story: Story) {
         var stage = Stage()
         for (number, step) in story.steps.enumerated() {
             let mayBeSeen = stage.setVisibleRect(step)
@@ -324,7 +324,7 @@ import Track
         }
     }
 
-    @Test func `a reset forgets whom it was looking for`() {
+    @Test func `a reset forgets lost faces`() {
         var stage = Stage()
         for step in [
             Step(time: 0, faces: [Self.ada], mayBeSeen: true), Step(time: 0.25, faces: [], mayBeSeen: true),
@@ -343,7 +343,7 @@ import Track
         #expect(isSeen && changes == 0)
     }
 
-    @Test func `a source of another size begins anew`() {
+    @Test func `a source of another size resets the cover`() {
         var stage = Stage()
         _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
         _ = stage.setVisibleRect(Step(time: 0.25, faces: [], mayBeSeen: true))
@@ -354,7 +354,7 @@ import Track
         #expect(!mayBeSeen && after == 0)
     }
 
-    @Test func `what is covered lies where the searched frame lies on the canvas`() {
+    @Test func `covered places are mapped from the searched frame to the canvas`() {
         // Half as large, and beside its place.
         var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
         _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))

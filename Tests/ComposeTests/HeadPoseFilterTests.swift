@@ -14,7 +14,7 @@ struct HeadPoseFilterTests {
         face(at: Point(600, 300), scale: size, roll: roll, yaw: yaw).head
     }
 
-    @Test func `a head that rests wears its hat still`() {
+    @Test func `a resting head's hat does not move`() {
         // As much as the tracker's placements shake, degrees and parts, one frame like the next.
         var scatter = SplitMix64(seed: 1)
         func shake(_ most: Float) -> Float { (scatter.next() - 0.5) * 2 * most }
@@ -36,7 +36,7 @@ struct HeadPoseFilterTests {
     }
 
     @Test(arguments: [30, 90, 180] as [Float])
-    func `a head that turns keeps its hat`(_ degreesPerSecond: Float) {
+    func `a turning head's hat follows it`(_ degreesPerSecond: Float) {
         // From rest, half a circle's quarter, and to rest again.
         var steady = HeadPoseFilter(placement(yaw: -30))
         var (most, yaw) = (Float(0), Float(-30))
@@ -52,7 +52,7 @@ struct HeadPoseFilterTests {
         for point in Self.points { #expect((seen(point) - end(point)).length / Self.scale < 0.02) }
     }
 
-    @Test func `who comes instead takes nothing over, and a photo is as it is`() throws {
+    @Test func `another face inherits no filter state, and a photo is not filtered`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let hat = try layer(
             """

@@ -42,7 +42,7 @@ private func look(_ frame: borrowing Frame) -> FaceIllumination {
 }
 
 struct LightTests {
-    @Test func `a dim room dims what is worn; dark skin does not`() {
+    @Test func `a dim room dims masks; dark skin does not`() {
         let fair = look(picture(light: 0.95, skin: 0.75)).light.gain
         let dark = look(picture(light: 0.95, skin: 0.28)).light.gain
         let dim = look(picture(light: 0.35, skin: 0.75)).light.gain
@@ -69,7 +69,7 @@ struct LightTests {
         #expect(green.length < 4, "white beards must not turn green")
     }
 
-    @Test func `what is measured settles in half a second and does not flicker`() {
+    @Test func `the light estimate settles in half a second and does not flicker`() {
         var lightEstimator = LightEstimator()
         let (bright, dim) = (look(picture(light: 0.95, skin: 0.5)), look(picture(light: 0.3, skin: 0.5)))
         lightEstimator.update(bright, elapsed: 0)

@@ -116,7 +116,7 @@ private final class Said: Sendable {
         #expect(try loader(["hat"]).masks.map(\.name) == ["hat"])
     }
 
-    @Test func `the frame loop asks for no memory where nothing is new`() throws {
+    @Test func `the frame loop allocates nothing if nothing has changed`() throws {
         try make("hat")
         let loader = try loader(["hat"])
         loader.start(signaling: wakeEvent)

@@ -67,7 +67,7 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `what goes round the head is hidden behind it`() throws {
+    @Test func `parts that go round the head are hidden behind it`() throws {
         // A ring as a halo that was let down to the eyes: its front is seen, its back is not.
         let ring =
             #"{"shape": "ring", "material": "red", "radius": 1.9, "thickness": 0.08, "at": [0, 0, 1], "turn": [25, 0, 0]}"#
@@ -133,7 +133,7 @@ struct MeshLayerTests {
         #expect(darker > 100 && lighter == 0 && far == 0)
     }
 
-    @Test func `any layout and range shows the same, beside the frame's edge too`() throws {
+    @Test func `any layout and range looks the same, at the frame's edge too`() throws {
         let part = Self.crown
         for layout in allLayouts {
             let hat = try layer(
@@ -149,7 +149,7 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `a tinted picture is dyed, and another one keeps its colours`() throws {
+    @Test func `a tinted picture is tinted, and another one keeps its colours`() throws {
         func green(_ isTinted: Bool) throws -> Int {
             let mask = try layer(
                 """
@@ -205,7 +205,7 @@ struct MeshLayerTests {
         return (Double(sum) / Double(max(1, count)), worst)
     }
 
-    @Test func `a head that hardly moves wears the picture that is there, where it belongs`() throws {
+    @Test func `a head that hardly moves reuses the impostor, in the right place`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         var canvas = Canvas(Self.layout)
         let first = try Self.drawn(hat, Self.face(), on: &canvas)
@@ -259,7 +259,7 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `what moves fast is drawn anew less often than what turns, and at rest it is right`() throws {
+    @Test func `a fast head's mesh is redrawn less often than a turning one's, and is exact at rest`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
         func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {
@@ -283,7 +283,7 @@ struct MeshLayerTests {
         #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
     }
 
-    @Test func `a frame that must not wait shows a picture that is a little old, and the next one a new one`() throws {
+    @Test func `a frame that must not wait shows a slightly outdated impostor, and the next frame a new one`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }
         var lagging: [Float] = []

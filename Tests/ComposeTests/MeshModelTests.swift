@@ -152,7 +152,7 @@ struct MeshModelTests {
         #expect(cross(corners[1] - corners[0], corners[2] - corners[0]).z > 0, "mirrored, and still faces the viewer")
     }
 
-    @Test func `a worn model shows its picture on the face`() throws {
+    @Test func `a model shows its texture on the face`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         var box = Box()
@@ -170,7 +170,7 @@ struct MeshModelTests {
         #expect(after[160, 200] == before[160, 200])
     }
 
-    @Test func `what is wrong with a model is said in words`() throws {
+    @Test func `an invalid model is a clear error`() throws {
         func changed(_ path: [Any], _ value: Any?) throws -> [UInt8] {
             var box = Box()
             box.set(path, value)
@@ -211,7 +211,7 @@ struct MeshModelTests {
         #expect(try problem(try box.glb())?.contains("not finite") == true)
     }
 
-    @Test func `a model whose bytes are changed at random is read or refused`() throws {
+    @Test func `a model with random changes is read or rejected`() throws {
         let whole = try Box().glb()
         var scatter = SplitMix64(seed: 3)
         var refused = 0
@@ -227,7 +227,7 @@ struct MeshModelTests {
         #expect(refused > 200)
     }
 
-    @Test func `no model lies outside the mask's folder`() throws {
+    @Test func `no model is read from outside the mask's folder`() throws {
         let layout = FrameLayout(width: 64, height: 64, format: .yuyv)
         #expect(throws: Problem.self) {
             try layer("{\"kind\": \"solid\", \"model\": \"../hat.glb\"}", layout)

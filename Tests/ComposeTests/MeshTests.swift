@@ -58,7 +58,7 @@ struct MeshTests {
         }
     }
 
-    @Test func `bodies are closed, finite, as large as they should be, and face outward`() {
+    @Test func `bodies are closed, finite, of the right size, and face outward`() {
         let ring: [SIMD3<Float>] = (0..<12).map { i in
             let turn = 2 * Float.pi * Float(i) / 12
             return [-sin(turn), 0, cos(turn)]
@@ -159,9 +159,9 @@ struct MeshTests {
         "", "z", "10 10", "M", "M0", "M0 0", "M0 0L1", "M0 0h10v10h-10zX", "M0 0h1e9v1z", "M0 0hinfv1z", "M0 0hnan",
         "M0 0A1 1 0 2 0 5 5z", "M0 0 é", "M0 0--1 1z", String(repeating: "M0 0h1v1z", count: 2000),
     ])
-    func `what is no outline is none`(_ text: String) { #expect(OutlinePath(text, tolerance: 0.01) == nil) }
+    func `invalid outlines are rejected`(_ text: String) { #expect(OutlinePath(text, tolerance: 0.01) == nil) }
 
-    @Test func `outlines at random never stop the program`() {
+    @Test func `random outlines never crash the program`() {
         let letters = Array("MmLlHhVvCcSsQqTtAaZz")
         let numbers = ["0", "1", "-7", "30.5", ".5", "1e2", "-1e-3", "99", "1.5.5", "1e5"]
         var scatter = SplitMix64(seed: 4)

@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `what comes along and what the documentation shows is valid, and is read`() throws {
+    @Test func `shipped masks and the documentation's examples are valid, and are read`() throws {
         let shipped = try Self.shipped()
         #expect(shipped.count >= 6)
         for pack in try shipped + Self.documented() + Self.others() {
@@ -138,7 +138,7 @@ import Testing
         #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "opacity": 2}]}"#,
         #"{"version": 1, "layers": [{"kind": "anonymize", "mode": "block", "color": "red"}]}"#,
     ])
-    func `what the reader refuses, the schema does not allow`(text: String) throws {
+    func `the schema rejects what the reader rejects`(text: String) throws {
         let json = try JSON(Array(text.utf8), file: "t")
         #expect(!schema.check(json).isEmpty)
         #expect(try read(Pack(name: "t", json: json, folder: nil), json) != nil)

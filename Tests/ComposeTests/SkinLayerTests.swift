@@ -46,7 +46,7 @@ extension Canvas {
 }
 
 @Test(arguments: ["makeup-evening", "makeup-goth", "tiger", "clown"])
-func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
+func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
     let open = face(open: 45)
     let canvas = try dressed(name, open)
     let p = open.landmarks
@@ -90,7 +90,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     }
 }
 
-@Test func `nothing is drawn beside a turned face, and its near side is covered`() throws {
+@Test func `nothing is drawn next to a turned face, and its near side is covered`() throws {
     for yaw in [Float(-40), 40] {
         let turned = face(yaw: yaw)
         let canvas = try dressed("tiger", turned)
@@ -108,7 +108,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     }
 }
 
-@Test func `hair falls over painted foreheads, and shade, brows and cheeks are painted`() throws {
+@Test func `hair stays in front of painted foreheads, and shade, brows and cheeks are painted`() throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
     /// Luma of a lock and of shade on the forehead, of skin beside them, and of what is as dark as the lock below the brows.
     func seen(_ hair: String) throws -> (lock: Int, shade: Int, skin: Int, cheek: Int) {
@@ -148,7 +148,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     #expect(whites[0] < whites[1] - 50)
 }
 
-@Test func `a mistake in make-up is named with line and key`() throws {
+@Test func `a mistake in make-up is an error with line and key`() throws {
     func problem(_ text: String) -> String {
         do {
             var fields = try Fields(try JSON(Array(text.utf8), file: "mask.json"), file: "mask.json")
@@ -169,7 +169,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
 }
 
 @Test(arguments: ["tiger", "makeup-evening", "domino"])
-func `a warm frame asks for no memory`(_ name: String) throws {
+func `a frame allocates nothing once warm`(_ name: String) throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
     let mask = try MaskLibrary(searchPaths: [masks]).load(name, for: ArtTarget(layout))
     var canvas = Canvas(layout)

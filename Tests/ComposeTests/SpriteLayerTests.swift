@@ -90,7 +90,7 @@ struct SpriteLayerTests {
         #expect(wide[at(chin + Point(0, 14))] < 60, "the beard went down with the chin")
     }
 
-    @Test func `lips are left free where a beard lets them through`() throws {
+    @Test func `lips are left free if a beard lets them through`() throws {
         let atelier = try Atelier()
         _ = try atelier.png("beard.png", [20, 20, 20, 255])
         let pins = """
@@ -120,7 +120,7 @@ struct SpriteLayerTests {
         }
     }
 
-    @Test func `pictures follow one another, from files and from an APNG`() throws {
+    @Test func `frames follow one another, from files and from an APNG`() throws {
         let atelier = try Atelier()
         let dark = try atelier.png("dark.png", [0, 0, 0, 255])
         let light = try atelier.png("light.png", [250, 250, 250, 255])
@@ -138,7 +138,7 @@ struct SpriteLayerTests {
         }
     }
 
-    @Test func `an APNG's pieces are put together as it says`() throws {
+    @Test func `an APNG's frames are combined by its disposal and blend operations`() throws {
         let atelier = try Atelier()
         let base = try atelier.png("base.png", width: 8, height: 8, [200, 0, 0, 254])
         let dot = try atelier.png("dot.png", width: 2, height: 2, [0, 100, 0, 128])
@@ -199,7 +199,7 @@ struct SpriteLayerTests {
         ([[0, 0], [10, 0], [20, 0], [30, 0]], "one line"), ([[5, 5], [5, 5]], "at the same place"),
         ([[0, 0], [10, 10], [20, 20]], "one line"), ([[7, 7], [7, 7], [7, 7]], "at the same place"),
     ])
-    func `pins that cannot hold art are refused`(_ places: [[Int]], _ reason: String) throws {
+    func `pins that cannot hold art are an error`(_ places: [[Int]], _ reason: String) throws {
         let atelier = try Atelier()
         _ = try atelier.png("a.png", [0, 0, 0, 255])
         let pins = places.map { #"{"art": \#($0), "face": "nose"}"# }.joined(separator: ", ")
@@ -209,7 +209,7 @@ struct SpriteLayerTests {
         #expect(problem.description.contains(reason), "\(problem.description)")
     }
 
-    @Test func `motion that a layer could not show is refused`() throws {
+    @Test func `motion that a layer does not support is an error`() throws {
         let atelier = try Atelier()
         _ = try atelier.png("a.png", [0, 0, 0, 255])
         let swing = #""motion": {"swing": {"frequency": 2}}"#

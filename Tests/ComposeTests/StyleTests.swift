@@ -16,7 +16,7 @@ private func style(_ text: String, choices: [String: String] = [:]) throws -> La
 }
 
 struct StyleTests {
-    @Test func `without keys a layer covers, is lit, still, and worn by all always`() throws {
+    @Test func `without keys a layer is opaque, lit, still, and on all faces always`() throws {
         let plain = try style("{}")
         #expect(plain.opacity == 1 && plain.blend == .normal && plain.light == 1)
         #expect(plain.tint == nil && plain.when == nil && plain.on == .every)
@@ -42,7 +42,7 @@ struct StyleTests {
         #expect(try style(#"{"on": {"chance": 0.3}}"#).on == .drawn(0..<0.3))
     }
 
-    @Test func `a named colour is the user's where it was chosen`() throws {
+    @Test func `a named colour is the user's choice if there is one`() throws {
         let text = ##"{"tint": {"name": "hat", "color": "#102030"}}"##
         #expect(try style(text, choices: ["hat": "#ff0000"]).tint?.color == Color(255, 0, 0))
         #expect(try style(text, choices: ["hat": "red", "shoe": "#ff0000"]).tint?.color == Color(16, 32, 48))
@@ -98,7 +98,7 @@ struct StyleTests {
         #expect(dark.bytes[0] <= 10, "dark hair stays as it was")
     }
 
-    @Test func `a timeline shows its pictures in turn`() {
+    @Test func `a timeline shows its frames in turn`() {
         let durations: [Double] = [100, 50, 200]
         let forever = Timeline(durations: durations, .forever)
         #expect([0, 99, 100, 149, 150, 349, 350, 455].map { forever.picture(at: $0) } == [0, 0, 1, 1, 2, 2, 0, 1])

@@ -31,13 +31,13 @@ struct RequestTests {
         (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
         (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
     ])
-    func `a sound line is understood`(line: String, command: Command) throws {
+    func `a valid line is parsed`(line: String, command: Command) throws {
         let found = try request(line).command
         // Values know their line; what they are is compared.
         #expect("\(found)".filter { !$0.isNumber } == "\(command)".filter { !$0.isNumber })
     }
 
-    @Test func `every name that is offered is understood`() throws {
+    @Test func `every listed name is parsed`() throws {
         let more = [
             "show": #", "mask": "a""#, "hide": #", "mask": "a""#, "toggle": #", "mask": "a""#,
             "only": #", "mask": "a""#,
@@ -59,7 +59,7 @@ struct RequestTests {
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
         (#"[1]"#, .badValue, "expected an object {...}"),
     ])
-    func `what is wrong is said with what would be right`(line: String, code: RequestError.Code, words: String) throws {
+    func `errors say what is allowed`(line: String, code: RequestError.Code, words: String) throws {
         let requestError = #expect(throws: RequestError.self) { try request(line) }
         #expect(requestError?.code == code)
         #expect(requestError?.message.contains(words) == true, "\(requestError?.message ?? "")")
@@ -79,7 +79,7 @@ struct RequestTests {
         #expect(names(below: "Errors") == Set(RequestError.Code.allCases.map(\.rawValue)))
     }
 
-    @Test func `what is written can be read again`() throws {
+    @Test func `requests are read back as written`() throws {
         let value = JSON([
             "text": "a\"b\\c\n\u{1}é👓", "number": 0.25, "whole": 12, "yes": true, "none": JSON(.null),
             "list": [1, "b", JSON([:])],

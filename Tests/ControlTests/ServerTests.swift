@@ -85,7 +85,7 @@ import Testing
         deinit { server.close() }
     }
 
-    @Test func `requests are answered in order, with their ids, and what takes long holds nothing up`() throws {
+    @Test func `requests are answered in order, with their ids, and slow ones block no others`() throws {
         let place = try Place()
         var client = try place.client()
         #expect(
@@ -100,7 +100,7 @@ import Testing
         #expect(answers[1]["error"]?["code"]?.string == "not-now")
     }
 
-    @Test func `who says no more gets what it asked for, then its connection ends`() throws {
+    @Test func `a client that shuts down its side still gets its replies, then the connection ends`() throws {
         let place = try Place()
         let descriptor = try place.raw()
         defer { close(descriptor) }
@@ -121,7 +121,7 @@ import Testing
         #expect(place.askPatiently(JSON(["request": "toggle", "mask": "a"]))?["mask"]?.string == "a")
     }
 
-    @Test func `the socket is this user's alone`() throws {
+    @Test func `only this user can access the socket`() throws {
         let place = try Place()
         func mode(_ path: String) throws -> Int {
             try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
@@ -131,7 +131,7 @@ import Testing
         #expect(throws: Problem.self) { try ControlSocket.path(environment: [:]) }
     }
 
-    @Test func `a living daemon's socket is not taken, a dead one's is`() throws {
+    @Test func `a running daemon's socket is not replaced, a stale one is`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         let environment = ["XDG_RUNTIME_DIR": folder.path]
@@ -154,7 +154,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: socket))
     }
 
-    @Test func `garbage gets an answer, and the line after it counts`() throws {
+    @Test func `garbage is answered with an error, and the next line is parsed`() throws {
         let place = try Place()
         let descriptor = try place.raw()
         defer { close(descriptor) }
@@ -207,7 +207,7 @@ import Testing
         for descriptor in clients { close(descriptor) }
     }
 
-    @Test func `clients that come, ask and go without an end leave nothing open`() throws {
+    @Test func `clients that connect, ask and leave in large numbers leave nothing open`() throws {
         let place = try Place()
         for round in 0..<150 {
             let descriptor = try place.raw()

@@ -54,7 +54,7 @@ private func home() throws -> Machine {
     return machine
 }
 
-@Test func `where users have no namespaces the service does without`() throws {
+@Test func `without user namespaces the service omits what needs them`() throws {
     let machine = try home()
     let session = Session()
     machine.programs["systemd-run --user --quiet --wait true"] = .text("")
@@ -69,7 +69,7 @@ private func home() throws -> Machine {
     #expect(!session.printed("namespaces"))
 }
 
-@Test func `what install puts into place, uninstall takes away, and nothing else`() throws {
+@Test func `uninstall removes what install wrote, and nothing else`() throws {
     let machine = try home()
     let before = machine.names
     let session = Session()
@@ -128,7 +128,7 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.service") == nil)
 }
 
-@Test func `a stranger's file of the same name is kept`() throws {
+@Test func `an unrelated file of the same name is kept`() throws {
     let machine = try home()
     try machine.put(bash, "mine\n")
     let session = Session()
@@ -137,7 +137,7 @@ private func home() throws -> Machine {
     #expect(machine.text(bash) == "mine\n")
 }
 
-@Test func `root is refused, and so is a missing home`() throws {
+@Test func `root and a missing home are errors`() throws {
     let machine = try home()
     machine.system.user = 0
     #expect {
@@ -150,7 +150,7 @@ private func home() throws -> Machine {
     #expect(throws: Problem.self) { try Session().installer(machine) }
 }
 
-@Test func `without a user manager the commands are said`() throws {
+@Test func `without a user manager the commands are printed`() throws {
     let machine = try home()
     machine.programs = [:]
     let session = Session()
@@ -161,7 +161,7 @@ private func home() throws -> Machine {
             "in your session, run: systemctl --user daemon-reload && systemctl --user enable --now guise.socket"))
 }
 
-@Test func `a dry run changes nothing and says what it would`() throws {
+@Test func `a dry run changes nothing and prints what it would do`() throws {
     let machine = try home()
     machine.programs = [:]
     let before = machine.names
@@ -204,7 +204,7 @@ private func home() throws -> Machine {
     #expect(session.ran.isEmpty && !session.printed("/etc/"))
 }
 
-@Test func `module files that are there need no root, and go with a yes`() throws {
+@Test func `existing module files need no root, and are removed after a yes`() throws {
     let machine = try home()
     try machine.put("/bin/sudo")
     for name in ["modprobe.d/guise.conf", "modules-load.d/guise.conf"] {

@@ -63,7 +63,7 @@ private let socket = "/run/user/1000/guise/control.sock"
         fix: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
 }
 
-@Test func `the daemon is asked, and never started by asking`() throws {
+@Test func `the daemon is queried, and never started by the query`() throws {
     let machine = try Machine()
     try machine.expect(.socket, .warning, "no daemon is running", fix: "guise run")
     try machine.put(socket)
@@ -140,7 +140,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
 }
 
-@Test func `the report counts, and its lines hold the fixes`() throws {
+@Test func `the report counts its results, and its lines contain the fixes`() throws {
     let machine = try Machine()
     try machine.load(exclusive: "N")
     machine.addLoopback(card: "OBS", capture: true, output: true)
@@ -159,7 +159,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
 }
 
-@Test func `programs are run to their end, and not beyond patience`() {
+@Test func `programs run to their end, or to the time limit`() {
     #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
     #expect(runProgram(["false"]) == .failed)
     #expect(runProgram(["guise-no-such-program"]) == .absent)
@@ -167,7 +167,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(runProgram(["sleep", "30"], patience: 0.3) == .failed)
 }
 
-@Test(.ownThread) func `a socket that answers, one that does not, and one that nobody holds`() throws {
+@Test(.ownThread) func `a socket that answers, one that does not, and a stale one`() throws {
     let scratch = try ScratchFolder()
     let path = scratch.path("socket")
     #expect(querySocket(path, "x") == .refused)

@@ -24,7 +24,7 @@ private func analyse(_ machine: Machine, _ words: String) -> System.Output {
 }
 
 @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyser)))
-func `systemd finds nothing wrong with the units, and little exposed`() throws {
+func `systemd reports no error in the units, and a low exposure`() throws {
     let machine = try units()
     #expect(analyse(machine, "verify ./guise.service ./guise.socket") == .text(""))
     // 40 is 4.0 of 10, beyond which it fails.
@@ -34,7 +34,7 @@ func `systemd finds nothing wrong with the units, and little exposed`() throws {
     #expect(exposure != nil, "\(security)")
 }
 
-@Test func `what the daemon is promised stands in the service`() throws {
+@Test func `the service grants what the daemon needs`() throws {
     let service = try String(contentsOfFile: "\(Machine.package)/systemd/guise.service", encoding: .utf8)
     let lines = Set(service.split(separator: "\n").map(String.init))
     for line in [

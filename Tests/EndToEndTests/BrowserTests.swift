@@ -117,7 +117,7 @@ extension EndToEnd {
             #expect(faint > dressed * 0.25)
         }
 
-        @Test func `a snapshot is a PNG of the very picture that is shown`() throws {
+        @Test func `a snapshot is a PNG of the picture that is shown`() throws {
             let stage = try Stage()
             try stage.browser.click(".mask[data-mask=polaroid]")
             #expect(stage.comes { try stage.worn == ["polaroid"] })
@@ -150,7 +150,7 @@ extension EndToEnd {
             #expect(Int(bytes) == data.count)
         }
 
-        @Test func `a recording says its time, ends, and plays`() throws {
+        @Test func `a recording shows its time, ends, and plays`() throws {
             let stage = try Stage()
             try stage.browser.click("#record")
             #expect(stage.browser.waits(for: "/0:0[5-9]/.test(document.querySelector('#chip-recording').textContent)"))
@@ -164,7 +164,7 @@ extension EndToEnd {
             #expect(try stage.guise.status()["recording"]?.value == .null)
         }
 
-        @Test func `strangers get no picture: no session, another origin`() throws {
+        @Test func `without a session, or from another origin, there is no picture`() throws {
             let stage = try Stage()
             let secret = stage.link.drop { $0 != "#" }.dropFirst()
             for path in [
@@ -234,7 +234,7 @@ extension EndToEnd {
             #expect(stage.browser.waits(for: "document.querySelector('#live').naturalWidth > 0"))
         }
 
-        @Test func `a server on another port is given nothing that opens the page`() throws {
+        @Test func `a server on another port receives nothing that opens the page`() throws {
             let stage = try Stage()
             let secret = String(stage.link.drop { $0 != "#" }.dropFirst())
             // Says what it is sent.
@@ -354,7 +354,7 @@ extension EndToEnd {
                     == .bool(false))
         }
 
-        @Test func `guise may end and come back: the page waits, and goes on by itself`() throws {
+        @Test func `when Guise restarts the page reconnects by itself`() throws {
             let first = try Stage.start(["--source", "sample"])
             let old = try Stage(first)
             #expect(try first.end().code == 0)
@@ -373,7 +373,7 @@ extension EndToEnd {
             #expect(try old.browser.text("document.querySelector('#notice').innerText").contains("isn't running"))
         }
 
-        @Test func `no width from 360 pixels on has to be scrolled sideways`() throws {
+        @Test func `no width from 360 pixels needs sideways scrolling`() throws {
             let stage = try Stage(width: 360)
             for mask in ["name-tag", "makeup-evening"] {
                 try stage.browser.run("document.querySelector('.mask[data-mask=\(mask)]').click()")
@@ -395,7 +395,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `by the keyboard alone a mask is found, put on, moved and taken off`() throws {
+        @Test func `a mask is found, put on, moved and taken off with the keyboard alone`() throws {
             let stage = try Stage()
             let browser = stage.browser
             // The first stop leads past the controls.

@@ -49,7 +49,7 @@ extension EndToEnd {
             #expect(try streams("out.mp4").contains("aac,audio"))
         }
 
-        @Test func `the face of a clip is found in all its frames, under one number`() throws {
+        @Test func `a clip's face is tracked in all its frames, under one id`() throws {
             try makeClip("in.mp4", "-c:v libx264 -an")
             let outcome = try scratch.guise("track", "in.mp4", "--json")
             let lines = try Tracked.lines(outcome.out)
@@ -67,7 +67,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the words of track name a face and where it is`() throws {
+        @Test func `the text output of track names a face and its position`() throws {
             let outcome = try scratch.guise("track", Fixtures.sample)
             #expect(outcome.code == 0 && outcome.out.contains("face 1 tracked at"), "\(outcome)")
         }
@@ -82,7 +82,7 @@ extension EndToEnd {
             #expect(parts.first == "800x600" && (5..<45).contains(Int(parts.last ?? "") ?? 0), "\(parts)")
         }
 
-        @Test func `a clip of which nothing can be read is refused, and leaves no file`() throws {
+        @Test func `a clip without a readable frame is an error, and leaves no file`() throws {
             // It opens, and not one frame comes out of it.
             try makeClip("whole.mp4", "-c:v libx264 -an -movflags +faststart")
             try scratch.shell(

@@ -46,14 +46,14 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["ln -s nowhere config.json", "ln -s config.json config.json", "mkdir config.json"])
-        func `the user's file that cannot be read is an error, and no default`(making: String) throws {
+        func `an unreadable user configuration is an error, without a fallback`(making: String) throws {
             try scratch.shell("mkdir -p config/guise && cd config/guise && \(making)")
             let outcome = try scratch.guise("run", "--source", "sample", "--sink", "null")
             #expect(outcome.code == 1 && outcome.lines.count == 1, "\(outcome)")
             #expect(outcome.errors.contains("config/guise/config.json"), "\(outcome)")
         }
 
-        @Test func `a configuration that is named must be there`() throws {
+        @Test func `a configuration given by --config must exist`() throws {
             let outcome = try scratch.guise("run", "--config", "none.json")
             #expect(outcome.code == 1 && outcome.errors.contains("none.json does not exist"), "\(outcome)")
         }

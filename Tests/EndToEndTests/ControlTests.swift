@@ -16,7 +16,7 @@ extension EndToEnd {
 
         deinit { guise.rest() }
 
-        @Test func `masks come and go by commands`() throws {
+        @Test func `commands put masks on and take them off`() throws {
             #expect(try guise.guise("show", "santa-hat").out == "worn: santa-hat\n")
             #expect(try guise.guise("toggle", "santa-beard").out == "worn: santa-hat, santa-beard\n")
             #expect(try guise.guise("toggle", "santa-hat").out == "worn: santa-beard\n")
@@ -35,7 +35,7 @@ extension EndToEnd {
             #expect(answer.code == 0, "a number is a text, too: \(answer)")
         }
 
-        @Test func `a freeze holds the last picture, a pause shows none, and resume goes on`() throws {
+        @Test func `a freeze keeps the last picture, a pause shows none, and resume continues`() throws {
             try guise.ask("freeze")
             #expect(guise.waits { $0["state"]?.string == "frozen" })
             try guise.waits(pictures: 2)
@@ -54,7 +54,7 @@ extension EndToEnd {
             #expect(one.changes(from: try guise.snapshot()).count > 1000)
         }
 
-        @Test func `a recording holds the frames that it says it has`() throws {
+        @Test func `a recording has as many frames as it reports`() throws {
             let path = guise.scratch.path("clip.mp4")
             #expect(try guise.guise("record", "stop").errors.contains("no recording is running"))
             #expect(try guise.guise("record", "start", path).code == 0)
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(names.allSatisfy { $0.hasSuffix(".png") && !$0.contains(".part") }, "\(names)")
         }
 
-        @Test func `requests from many clients, garbage among them, are each answered`() throws {
+        @Test func `requests from many clients, including garbage, are each answered`() throws {
             // Answers that are missing are counted by the script.
             let missing = try guise.scratch.shell(
                 "python3 '\(Fixtures.path("flood.py"))' '\(guise.scratch.path("run/guise/control.sock"))' 10 'status masks next'"
@@ -101,7 +101,7 @@ extension EndToEnd {
             #expect(guise.waits { $0["frames"]?.number ?? 0 > frames + 3 }, "it still publishes")
         }
 
-        @Test func `a second guise says who is there, and SIGKILL leaves nothing in the way`() throws {
+        @Test func `a second daemon names the first, and one killed by SIGKILL blocks nothing`() throws {
             let first = try RunningGuise(RunningGuise.sample + ["--sink", "null"])
             let second = try first.guise("run", "--source", "sample", "--sink", "null")
             #expect(
@@ -148,7 +148,7 @@ extension EndToEnd {
             return sum / 100
         }
 
-        @Test func `what stands for a camera may be damaged, and others be used instead`() throws {
+        @Test func `a damaged clip in place of a camera can be replaced by another`() throws {
             // Named without a folder, the configuration is watched like any other.
             let scratch = try ScratchFolder()
             func configure(_ more: String = "") throws {
@@ -182,7 +182,7 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `where nothing can be said, nothing ends for it`() throws {
+        @Test func `a closed standard error ends nothing`() throws {
             let scratch = try ScratchFolder()
             try scratch.makeRuntimeFolder()
             try scratch.shell("'\(Program.path)' status 2>/dev/full; [ $? = 3 ]")
@@ -191,7 +191,7 @@ extension EndToEnd {
                 "mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait $!; '\(Program.path)' status 2>&4; [ $? = 3 ]")
         }
 
-        @Test func `a face that a mask is to hide is not seen while it is lost, nor before it is found`() throws {
+        @Test func `a face to hide is not visible while it is lost, nor before it is detected`() throws {
             let scratch = try ScratchFolder()
             // The face comes after a second, is hidden from three to five, and comes back.
             try scratch.shell(

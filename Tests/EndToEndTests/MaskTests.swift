@@ -33,7 +33,7 @@ extension EndToEnd {
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><rect width="100" height="100"/></svg>
             """
 
-        @Test func `the masks that come along are all listed, without complaint`() throws {
+        @Test func `all shipped masks are listed, without errors`() throws {
             let outcome = try scratch.guise("masks")
             #expect(outcome.code == 0 && outcome.errors == "", "\(outcome)")
             let names = outcome.out.split(separator: "\n").compactMap {
@@ -102,7 +102,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `a user's own mask replaces the one that comes along`() throws {
+        func `a user's mask replaces the shipped one of the same name`() throws {
             try wear("santa-hat")
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
@@ -115,7 +115,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `the contact sheet is a picture with a place for every mask`() throws {
+        func `the contact sheet has a cell for every mask`() throws {
             func sheet(_ masks: String..., poses: Int = 5) throws -> Picture {
                 let outcome = try Program.run(
                     ["masks", "--sheet", "sheet.png", "--poses", "\(poses)"] + masks, in: scratch)

@@ -56,7 +56,7 @@ extension EndToEnd {
 
         deinit { stage.guise.rest() }
 
-        @Test func `the page is found, and shows faces with and without masks`() throws {
+        @Test func `the page is served, and shows faces with and without masks`() throws {
             let second = try stage.scratch.guise("page", "--no-open")
             #expect(second.out == "\(stage.link)\n", "\(second)")
             #expect(
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(white(bare) < 0.9)
         }
 
-        @Test func `the secret outlives a restart, is in no log and no file of others, and can be revoked`() throws {
+        @Test func `the secret survives a restart, is in no log and no other file, and can be revoked`() throws {
             let first = try Stage()
             #expect(!first.guise.running.said.contains(first.secret))
             #expect(try first.scratch.shell("stat -c %a state/guise/page-secret") == "600\n")
@@ -123,7 +123,7 @@ extension EndToEnd {
             #expect(try third.guise.end().code == 0)
         }
 
-        @Test func `without descriptors the page's server pauses, and goes on when there are some`() throws {
+        @Test func `without free descriptors the page's server pauses, and continues once there are some`() throws {
             let own = try Stage()
             let (scratch, pid) = (own.scratch, own.guise.running.pid)
             let port = try #require(own.origin.split(separator: ":").last.flatMap { Int($0) })
@@ -139,7 +139,7 @@ extension EndToEnd {
             #expect(try own.guise.end().code == 0)
         }
 
-        @Test func `the browser is opened by a file of this user's, and no argument has the secret`() throws {
+        @Test func `the browser is opened with a file of this user, and no argument contains the secret`() throws {
             let scratch = stage.scratch
             try scratch.write(
                 "#!/bin/sh\nstat -c %a \"$1\" >mode\ncp \"$1\" page\necho \"$0 $*\" >arguments.part\nmv arguments.part arguments\n",
@@ -212,7 +212,7 @@ extension EndToEnd {
             #expect(santa.changes(from: try stage.scratch.picture(stage.scratch.path("mine.jpg"))).count > 500)
         }
 
-        @Test func `a snapshot says what was worn, and a note does so for people`() throws {
+        @Test func `a snapshot contains its list of masks, and a note lists them as text`() throws {
             _ = try stage.scratch.guise("wear", "name-tag")
             _ = try stage.scratch.guise("set", "name-tag", "text", "Ada Łovelace")
             let path = stage.scratch.path("me.png")

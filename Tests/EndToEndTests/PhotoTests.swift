@@ -23,7 +23,7 @@ extension EndToEnd {
             return lines[0].faces
         }
 
-        @Test func `the one face of the sample is found where it is, upright and looking ahead`() throws {
+        @Test func `the sample's face is detected in place, upright and frontal`() throws {
             let faces = try faces(Fixtures.sample, "--landmarks")
             try #require(faces.count == 1)
             let face = faces[0]
@@ -54,7 +54,7 @@ extension EndToEnd {
                 ("cat", 800...10_000, (140, 0, 310, 170), (200, 110, 250, 150)),
                 ("santa", 5000...60_000, (120, 0, 340, 260), (200, 128, 250, 150)),
             ] as [(String, ClosedRange<Int>, (Int, Int, Int, Int), (Int, Int, Int, Int))])
-        func `each mask changes the picture where it is worn and nowhere else`(
+        func `each mask changes the picture only where it is worn`(
             mask: String, count: ClosedRange<Int>, all: (Int, Int, Int, Int), part: (Int, Int, Int, Int)
         ) throws {
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", mask)
@@ -86,7 +86,7 @@ extension EndToEnd {
             #expect(both > max(glasses, hat) && both <= glasses + hat + 20, "\(glasses), \(hat), \(both)")
         }
 
-        @Test func `a face that the picture's edge cuts is found while most of it is there, and never harms`() throws {
+        @Test func `a face cut by the picture's edge is detected while most of it is visible`() throws {
             let bottom = try cut("512:150:0:0")
             #expect(try faces(bottom).count == 1)
             let top = try cut("512:440:0:68", "top.png")
@@ -101,7 +101,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a photo in which no face can be hidden is not written, unless that is wanted`() throws {
+        @Test func `a photo without a face to hide is not written, unless that is allowed`() throws {
             let corner = try cut("120:120:392:392")
             let outcome = try scratch.guise("apply", corner, "-o", "out.png", "--mask", "pixelate")
             #expect(outcome.code == 1 && outcome.errors.contains("--allow-uncovered"), "\(outcome)")
@@ -129,7 +129,7 @@ extension EndToEnd {
             #expect(hypot(eye[0] - 204 * scale, eye[1] - 101 * scale) < 60, "\(eye)")
         }
 
-        @Test func `a photo of one pixel comes out as it was, and that is said`() throws {
+        @Test func `a photo of one pixel is written unchanged, with a warning`() throws {
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf scale=1:1 one.png")
             let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")
             try #require(outcome.code == 0, "\(outcome)")
@@ -147,7 +147,7 @@ extension EndToEnd {
             ("text.jpg", "no picture at all\n", "text.jpg: it is not a picture or clip"),
             ("empty.mp4", "", "empty.mp4: the file is empty"),
         ])
-        func `a file that is no picture is refused in one line, and nothing is written`(
+        func `a file that is no picture is an error of one line, and nothing is written`(
             name: String, text: String, words: String
         ) throws {
             try scratch.write(text, name)
@@ -170,7 +170,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `an output whose ending says nothing, or whose folder is not there, is refused`() throws {
+        func `an output with an unknown extension or a missing folder is an error`() throws {
             for (name, words) in [("out.pgn", ".png"), ("none/out.png", "the folder does not exist")] {
                 let outcome = try scratch.guise("apply", Fixtures.sample, "-o", name)
                 #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains(words), "\(outcome)")

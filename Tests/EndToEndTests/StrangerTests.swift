@@ -46,7 +46,7 @@ extension EndToEnd {
             return outcome
         }
 
-        @Test func `meshes that lie nowhere and texts without end are errors or drawn, and take nothing down`() throws {
+        @Test func `infinite meshes and endless texts are errors or drawn, and crash nothing`() throws {
             func solid(_ part: String) -> String {
                 "{\"version\": 1, \"layers\": [{\"kind\": \"solid\", \"materials\": [{\"name\": \"m\", \"color\": \"#fff\"}], "
                     + "\"parts\": [{\"material\": \"m\", \(part)}]}]}"
@@ -77,7 +77,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `descriptions are bounded in bytes, nesting, keys, layers and includes`() throws {
+        @Test func `descriptions are limited in bytes, nesting, keys, layers and includes`() throws {
             let art = "{\"version\": 1, \"layers\": ["
             try describe("bytes", "{\"version\": 1, \"layers\": []" + String(repeating: " ", count: 300_000) + "}")
             try describe("nesting", "{\"version\": \(String(repeating: "[", count: 200_000))")
@@ -101,7 +101,7 @@ extension EndToEnd {
             #expect(!outcome.errors.contains("\u{1b}") && !outcome.out.contains("\u{1b}"))
         }
 
-        @Test func `no file is reached outside the folder, and nothing is waited for that is no file`() throws {
+        @Test func `no file outside the folder is read, and nothing but regular files is opened`() throws {
             try draw("sound", svg(""))
             for (name, art) in [
                 ("up", "../sound/art.svg"), ("root", "/etc/hostname"), ("nul", "art.svg\\u0000.png"), ("here", "."),
@@ -130,7 +130,7 @@ extension EndToEnd {
                 ])
         }
 
-        @Test func `a drawing that never ends, or is too deep or too large, is given up`() throws {
+        @Test func `a drawing that never ends, or is too deep or too large, is aborted`() throws {
             let morphology = String(repeating: "<feMorphology operator='dilate' radius='40'/>", count: 8)
             try draw(
                 "endless",
@@ -161,7 +161,7 @@ extension EndToEnd {
             #expect(try renderers() == [])
         }
 
-        @Test func `pictures are bounded before they are decoded`() throws {
+        @Test func `pictures are limited before they are decoded`() throws {
             let head: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13]
             let size: [UInt8] = [0, 1, 0, 0, 0, 1, 0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0]
             for (name, bytes) in [

@@ -40,7 +40,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["round-glasses", "santa-hat"])
-        func `a mirrored picture's masks sit as if the mirrored person wore them`(mask: String) throws {
+        func `masks on a mirrored picture are mirrored with the person`(mask: String) throws {
             let plain = try dressed(clip(), "{}", mask).mask
             let (bare, mirrored) = try dressed(clip(), "{\"mirror\": true}", mask)
             let want = try last(clip(), "hflip")
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(abs(changed.top - whole.top * 3 / 4) <= 4, "\(whole)")
         }
 
-        @Test func `a mirror and a crop that are set hold with the next frames`() throws {
+        @Test func `a mirror and a crop take effect with the next frames`() throws {
             let guise = try RunningGuise(
                 ["--source", try clip(), "--loop", "--realtime", "--sink", "null", "--mask", "polaroid"],
                 config: "{\"output\": {\"width\": 512, \"height\": 512}}", in: scratch)
@@ -100,7 +100,7 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `a mirror and a zoom show no face that a mask is to hide`() throws {
+        @Test func `with a mirror and a zoom no face to hide is visible`() throws {
             let clip = scratch.path("gone.mkv")
             // The face comes after a second, the picture moves past it, and it is hidden from four to six. The head alone:
             // with none to be seen, what is on a suit is taken for one.

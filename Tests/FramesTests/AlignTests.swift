@@ -75,13 +75,13 @@ struct AlignTests {
         #expect(Patch.distance(soon.map, small) < 0.05)
     }
 
-    @Test func `a start that is right stays, whatever it is`() throws {
+    @Test func `a correct start stays, whatever the picture`() throws {
         let map = Patch.map(scale: 0.9, degrees: -12, shift: Point(-5, 4))
         let found = try #require(align(try Patch(through: map), to: try Patch(), from: map, rounds: 3))
         #expect(Patch.distance(found.map, map) < 0.05)
     }
 
-    @Test func `lids that close and lips that part drag the rest along by no more than half a pixel`() throws {
+    @Test func `closing eyelids and opening lips move the rest by at most half a pixel`() throws {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(1.2, 0.7))
         var picture = try Patch(through: map)
         for (xs, ys, change) in [(20..<28, 26..<29, 60), (40..<48, 26..<29, 60), (28..<41, 47..<50, -60)] {
@@ -97,7 +97,7 @@ struct AlignTests {
         #expect(Patch.distance(found.map, map) < 0.5)
     }
 
-    @Test func `what is known to show no face does no harm`() throws {
+    @Test func `pixels masked as no part of the face do no harm`() throws {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(1.2, 0.7))
         var picture = try Patch(through: map)
         // What lies beside the frame's edge: a fifth of the face.
@@ -107,7 +107,7 @@ struct AlignTests {
         #expect(found.correlation > 0.99)
     }
 
-    @Test func `what shows nothing, or something else, is not found`() throws {
+    @Test func `a flat or different patch is not aligned`() throws {
         let plain = try Patch()
         let flat = Patch { _ in 90 }
         #expect(align(plain, to: flat) == nil, "nothing to go by")
@@ -129,7 +129,7 @@ struct AlignTests {
         Affine(scale: 0, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(1e30, -1e30)),
         Affine(scale: 1, angle: 0, origin: Point(67, 0)),
     ])
-    func `a start that is no place in the picture is refused`(start: Affine) throws {
+    func `a start outside the picture is rejected`(start: Affine) throws {
         let plain = try Patch()
         #expect(align(plain, to: plain, from: start) == nil)
         var imageAligner = ImageAligner(capacity: 800)
@@ -171,7 +171,7 @@ struct AlignTests {
         #expect(callocations_count() == before)
     }
 
-    @Test func `half a picture is the mean of each four samples`() {
+    @Test func `a halved picture is the mean of each four samples`() {
         let source: [UInt8] = [0, 1, 255, 255, 2, 3, 255, 255, 10, 20, 0, 0, 30, 41, 0, 1]
         var target = [UInt8](repeating: 7, count: 5)
         var span = target.mutableSpan

@@ -56,7 +56,7 @@ struct MovedTests {
     }
 
     @Test(arguments: PixelFormat.allCases)
-    func `a warped layer buffer lies as the definition says`(format: PixelFormat) throws {
+    func `a warped layer buffer matches the definition`(format: PixelFormat) throws {
         let layout = FrameLayout(width: 141, height: 95, format: format)
         // Soft art, so that a sixteenth of a pixel is some levels.
         var pixels: [UInt32] = []
@@ -93,7 +93,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `an unmoved layer buffer is composited as it is, hard edges and all`() {
+    @Test func `an unmoved layer buffer is composited unchanged, including hard edges`() {
         let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
         var moved = Reference(layout).frame()
         var wanted = Reference(layout).frame()
@@ -105,7 +105,7 @@ struct MovedTests {
         #expect(worst == 0, "off by \(worst) levels")
     }
 
-    @Test func `a map that turns or sizes by more lays nothing`() {
+    @Test func `a map that rotates or scales by more composites nothing`() {
         let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
         let layer = Self.layer(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
         let wanted = Reference(layout)
@@ -118,7 +118,7 @@ struct MovedTests {
         #expect(wanted.error(of: frame) == 0)
     }
 
-    @Test func `what moves fast may be turned and sized by more, and lies next to its place`() throws {
+    @Test func `with a larger error allowed, larger rotations and scales are composited nearly in place`() throws {
         let layout = FrameLayout(width: 160, height: 120, format: .i444)
         // A slow ramp, of which a pixel is 4 levels wide.
         let sprite = Sprite(
@@ -146,7 +146,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `a sprite drawn into a layer buffer is what the definition says`() throws {
+    @Test func `a sprite drawn into a layer buffer matches the definition`() throws {
         let layout = FrameLayout(width: 96, height: 64, format: .i444, range: .full)
         let sprite = makeStamp(width: 70, height: 50)
         for (scale, angle, origin) in [

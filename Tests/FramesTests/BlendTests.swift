@@ -9,7 +9,8 @@ struct BlendTests {
     struct Size: Sendable { let width, height: Int }
 
     @Test(arguments: PixelFormat.allCases, sizes)
-    func `art lands as the definition says, in every format and odd sizes too`(format: PixelFormat, size: Size) throws {
+    func `blended art matches the definition, in every format and odd sizes too`(format: PixelFormat, size: Size) throws
+    {
         let sprite = makeStamp(width: 61, height: 47)
         let layouts = [
             FrameLayout(width: size.width, height: size.height, format: format),
@@ -63,7 +64,7 @@ struct BlendTests {
         #expect(wanted.error(of: frame) == 0)
     }
 
-    @Test func `opacity zero or less leaves the frame as it is, and more than one is one`() throws {
+    @Test func `opacity of zero or less leaves the frame unchanged, and more than one is one`() throws {
         let sprite = makeStamp(width: 61, height: 47)
         var wanted = Reference(FrameLayout(width: 64, height: 48, format: .nv12))
         var frame = wanted.frame()

@@ -21,7 +21,7 @@ struct HalveTests {
     }
 
     @Test(arguments: [PixelFormat.yuyv, .uyvy], [(64, 48), (63, 47), (66, 50), (2, 2), (1, 1), (5, 3)])
-    func `a packed picture is halved as by way of planes`(format: PixelFormat, size: (Int, Int)) {
+    func `a packed picture is halved like a planar one`(format: PixelFormat, size: (Int, Int)) {
         let layout = FrameLayout(width: size.0, height: size.1, format: format, lumaStride: (size.0 + 1) / 2 * 4 + 12)
         var frame = Frame(layout)
         fill(&frame) {

@@ -28,7 +28,7 @@ private let paints: [Paint] =
 
 struct PaintTests {
     @Test(arguments: PixelFormat.allCases, [ColorRange.limited, .full])
-    func `every mode, light and relief does as its formula says`(format: PixelFormat, range: ColorRange) throws {
+    func `every blend mode, light and relief follows its formula`(format: PixelFormat, range: ColorRange) throws {
         let sprite = Sprite(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
         var worst = 0.0
         for (width, height) in [(48, 32), (49, 31), (33, 21), (5, 3)] {
@@ -79,7 +79,7 @@ struct PaintTests {
     }
 
     @Test(arguments: BlendMode.allCases)
-    func `where there is no art, nothing changes by one level`(mode: BlendMode) {
+    func `without art nothing changes, not by one level`(mode: BlendMode) {
         let layout = FrameLayout(width: 64, height: 48, format: .yuyv)
         // Transparent, but for one pixel, so that runs are not skipped.
         var pixels = [UInt32](repeating: 0, count: 60 * 40)
@@ -101,7 +101,7 @@ struct PaintTests {
         #expect(changed > 20)
     }
 
-    @Test func `wild light is held within bounds`() {
+    @Test func `extreme light is clamped`() {
         var frame = Frame(FrameLayout(width: 64, height: 32, format: .nv12))
         let sprite = Sprite(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
         for value in [Float.nan, .infinity, -.infinity, -5, 1e9] {

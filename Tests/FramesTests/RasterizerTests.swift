@@ -148,7 +148,7 @@ struct RasterizerTests {
     // MARK: Tests
 
     @Test(arguments: Sort.allCases, InkSort.allCases)
-    func `random triangles come out as a slow reference draws them`(_ sort: Sort, _ ink: InkSort) {
+    func `random triangles match a slow reference`(_ sort: Sort, _ ink: InkSort) {
         var fast = Rasterizer()
         var dice = Dice(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
         var total = Difference()
@@ -207,7 +207,7 @@ struct RasterizerTests {
     }
 
     @Test(arguments: [false, true], [0, 3])
-    func `of triangles that share edges each sample belongs to one`(_ tie: Bool, _ origin: Int) {
+    func `each sample on a shared edge belongs to one triangle`(_ tie: Bool, _ origin: Int) {
         var fast = Rasterizer()
         var dice = Dice(11)
         let region = PixelRect(x: origin, y: origin, width: 66, height: 50)
@@ -234,7 +234,7 @@ struct RasterizerTests {
         #expect(left == 0)
     }
 
-    @Test(arguments: [90, 7]) func `what is drawn in pieces of the frame, or in bands, is the same`(_ band: Int) {
+    @Test(arguments: [90, 7]) func `drawing in regions or bands gives the same picture`(_ band: Int) {
         var dice = Dice(3)
         var corners: [RasterVertex] = []
         for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &dice).0 }
@@ -277,7 +277,7 @@ struct RasterizerTests {
         #expect(whole.values.count { $0 >> 24 > 0 } > 2000)
     }
 
-    @Test func `pixels are the mean of their samples, and the memory is clean afterwards`() {
+    @Test func `pixels are the mean of their samples, and the buffers are reset afterwards`() {
         var dice = Dice(8)
         let region = PixelRect(x: 38, y: 22, width: 72, height: 54)
         var fast = Rasterizer()
@@ -308,7 +308,7 @@ struct RasterizerTests {
     }
 
     /// Sides of more than 170 pixels are cut in the middle; the middles lie on the grid too, so seams and edges may move.
-    @Test func `triangles too large for exact numbers differ at their edges alone`() {
+    @Test func `triangles too large for exact arithmetic differ at their edges only`() {
         var dice = Dice(21)
         var fast = Rasterizer()
         let region = PixelRect(x: 0, y: 0, width: 240, height: 160)
@@ -345,7 +345,7 @@ struct RasterizerTests {
         #expect(otherwise * 1000 < all)
     }
 
-    @Test func `no mesh, however mad, stops the program`() {
+    @Test func `no mesh, however invalid, crashes the program`() {
         var fast = Rasterizer()
         let odd: [Float] = [0, -0.0, 1e-30, 1e30, -1e30, .infinity, .nan, 19_999, -19_999, 3.4e38, 0.03125, 71]
         var dice = Dice(2)
@@ -371,7 +371,7 @@ struct RasterizerTests {
         #expect(fast.region == Self.region)
     }
 
-    @Test func `a shadow falls softly on skin beside what casts it, and on nothing else`() {
+    @Test func `a shadow falls softly on skin next to its caster, and on nothing else`() {
         var fast = Rasterizer()
         var layer = LayerBuffer()
         // Narrower than whole runs; skin on the left, nothing on the right.
@@ -414,7 +414,7 @@ struct RasterizerTests {
         #expect(zip(column, column.dropFirst()).allSatisfy { $0 >= $1 && $0 - $1 < 16 }, "it has no edge")
     }
 
-    @Test func `once warm it asks for no memory`() {
+    @Test func `drawing allocates nothing once warm`() {
         var dice = Dice(4)
         let (corners, triangles) = Self.mesh(.large, count: 30, &dice)
         var fast = Rasterizer()

@@ -71,7 +71,7 @@ private func region(scale: Float, roll: Float, center: Point, side: Int) -> Affi
 
 struct ResampleTests {
     @Test(arguments: [1, 2, 3], [Float(0.5), 1, 1.4, 2, 2.6, 4, 8, 21])
-    func `a patch shows what lies under it, at any size and tilt`(pixelStride: Int, scale: Float) {
+    func `a patch shows the picture under it, at any size and tilt`(pixelStride: Int, scale: Float) {
         let scene = Scene(width: 480, height: 301, pixelStride: pixelStride, detail: scale)
         // Not a multiple of the tiles, so that cut ones are there.
         let side = 37
@@ -97,7 +97,7 @@ struct ResampleTests {
     }
 
     @Test(arguments: [Float(1), 3, 40, 700])
-    func `beyond the picture its edge goes on`(scale: Float) {
+    func `beyond the picture its edge is repeated`(scale: Float) {
         let scene = Scene(width: 100, height: 80)
         let corner = scene.sample(0, 0)
         let patch = scene.patch(region(scale: scale, roll: 10, center: Point(-900_000, -800_000), side: 40), side: 40)
@@ -128,7 +128,7 @@ struct ResampleTests {
         #expect(errors.reduce(0, +) / Double(errors.count) <= 2)
     }
 
-    @Test func `a map that stretches one axis alone a thousandfold ends`() {
+    @Test func `a map that stretches one axis a thousandfold terminates`() {
         let scene = Scene(width: 120, height: 90)
         let patch = scene.patch(Affine(a: 999, b: 0, c: 0, d: 0.001, tx: -20_000, ty: 8), side: 40)
         #expect(patch.count == 1600)

@@ -100,7 +100,7 @@ private func words(_ grid: Grid, _ sprite: Sprite, only: Range<Int>? = nil, _ re
     #expect(inside > 100_000)
 }
 
-@Test func `warped art is what bilinear sampling gives, on whole layer buffers and on pieces`() {
+@Test func `warped art matches bilinear sampling, on whole layer buffers and on parts`() {
     // Smooth, so that a misplaced sample shows as a wrong value and not as noise.
     var pixels: [UInt32] = []
     for y in 0..<120 as Range<UInt32> {

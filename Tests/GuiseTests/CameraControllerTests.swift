@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `what nobody wanted for a while is opened again at once`() throws {
+    @Test func `a camera that was not needed for a while is reopened at once`() throws {
         let scripts = (0..<4).map { _ in camera() }
         let cameraController = try cameraController()
         defer { cameraController.close() }
@@ -71,7 +71,7 @@ import Testing
         #expect(cameraController.problem == nil)
     }
 
-    @Test func `what fails to open is tried again after longer and longer pauses`() throws {
+    @Test func `a camera that fails to open is retried after longer and longer pauses`() throws {
         for _ in 0..<8 { cameras.add(Self.busy) }
         _ = camera()
         let cameraController = try cameraController()
@@ -86,7 +86,7 @@ import Testing
         cameraController.returnSource(source, nil)
     }
 
-    @Test func `what ended by itself is opened again after a pause, a short one where it had lasted`() throws {
+    @Test func `a camera that ended is reopened after a pause, a short one if it had run for long`() throws {
         for _ in 0..<3 { cameras.add(Self.busy) }
         for _ in 0..<4 { _ = camera() }
         let cameraController = try cameraController()
@@ -185,7 +185,7 @@ import Testing
         return false
     }
 
-    @Test func `what is ready and not taken is closed when nobody wants it any more`() throws {
+    @Test func `a source that is ready but not needed any more is closed`() throws {
         let script = camera()
         let cameraController = try cameraController()
         defer { cameraController.close() }

@@ -21,7 +21,7 @@ import Testing
     // MARK: - files
 
     @Test(arguments: [false, true])
-    func `each frame of a file comes out once and in order, and the loop ends with the file`(
+    func `each frame of a file is published once and in order, and the loop ends with the file`(
         hasDescriptor: Bool
     ) throws {
         let stage = try Stage()
@@ -47,7 +47,7 @@ import Testing
         #expect(log.grays == [60, 61, 62, 63, 64])
     }
 
-    @Test func `a paced file that was held up goes on at its pace and does not hurry`() throws {
+    @Test func `a delayed file continues at its own rate and does not catch up`() throws {
         let stage = try Stage()
         // Who writes the second frame is busy for three seconds.
         let clock = stage.clock
@@ -71,7 +71,7 @@ import Testing
 
     // MARK: - cameras
 
-    @Test func `a late camera's last picture is given again after a quarter of a second`() throws {
+    @Test func `a late camera's last picture is repeated after a quarter of a second`() throws {
         let stage = try Stage()
         let camera = stage.camera([.gray(100, at: 0.1), .gray(130, at: 1.2)])
         let log = stage.sink()
@@ -108,7 +108,7 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("no picture") })
     }
 
-    @Test func `a camera that fails is closed, and opened again after a pause`() throws {
+    @Test func `a camera that fails is closed, and reopened after a pause`() throws {
         let stage = try Stage()
         let unplugged = Problem(.gone, "it was unplugged")
         let first = stage.camera(Script.frames(9, gray: 100) + [.failure(unplugged, at: 0.31)])
@@ -162,7 +162,7 @@ import Testing
         #expect(stage.cameras.times == [0, 1.51])
     }
 
-    @Test func `a freeze gives the last picture again, and what the camera gives meanwhile is never seen`() throws {
+    @Test func `a freeze repeats the last picture, and the camera's frames meanwhile are never shown`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(60, gray: 60, by: 2))
         let log = stage.sink()
@@ -180,7 +180,7 @@ import Testing
         #expect(camera.seen.opened == 1)
     }
 
-    @Test func `where nobody watches the camera is closed after five seconds, and is opened for who does`() throws {
+    @Test func `without viewers the camera is closed after five seconds, and reopened for the next one`() throws {
         let stage = try Stage()
         let first = stage.camera(Script.frames(600, gray: 100))
         let second = stage.camera(Script.frames(90, gray: 150))
@@ -203,7 +203,7 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
     }
 
-    @Test func `where the camera is always wanted it stays open though nobody watches`() throws {
+    @Test func `if the camera should always be open it stays so without viewers`() throws {
         let stage = try Stage { $0.when = .always }
         let camera = stage.camera(Script.frames(300, gray: 100))
         let log = stage.sink()
@@ -213,7 +213,7 @@ import Testing
         #expect(log.grays.count > 250 && stage.cameras.closings == 0 && camera.seen.opened == 1)
     }
 
-    @Test func `a frame that comes faster than the output goes is let go, and counted`() throws {
+    @Test func `a frame that arrives faster than the output rate is dropped, and counted`() throws {
         let stage = try Stage()
         let steps: [Script.Step] = [
             .gray(100, at: 0.1), .gray(110, at: 0.12), .gray(120, at: 0.14), .gray(130, at: 0.16), .end(at: 0.3),
@@ -227,7 +227,7 @@ import Testing
 
     // MARK: - sinks
 
-    @Test func `a file that cannot be written any more is dropped, and the others go on`() throws {
+    @Test func `a file that fails is closed, and the other sinks continue`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 100))
         let (file, live) = (stage.sink(keepsFrames: true), stage.sink())
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `what others watch ends the loop where it fails, and so does the only purpose of a file`(isKept: Bool) throws {
+    func `a failing loopback ends the loop, and so does a failing file that is the only sink`(isKept: Bool) throws {
         let stage = try Stage()
         let gone = Problem(.gone, "the virtual camera is gone")
         _ = stage.camera(Script.frames(30, gray: 100))
@@ -267,7 +267,7 @@ import Testing
         #expect(log.shots.map(\.sum) == [placeholder, placeholder, placeholder, placeholder])
     }
 
-    @Test func `a late frame that may not be seen is not given again either`() throws {
+    @Test func `a late frame that is withheld is not repeated either`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
@@ -281,7 +281,7 @@ import Testing
         #expect(log.grays.isEmpty && shots.count > 8 && shots.allSatisfy { $0.sum == placeholder })
     }
 
-    @Test(.needsSample) func `a face is not seen before all was searched once, and then it is`() throws {
+    @Test(.needsSample) func `a face is not shown before the whole frame was searched once, and then it is`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
@@ -298,7 +298,7 @@ import Testing
 
     // MARK: - who else asks for something
 
-    @Test func `a hangup is passed on, and a signal to end is obeyed`() throws {
+    @Test func `SIGHUP is passed on, and SIGTERM ends the loop`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(60, gray: 100))
         let log = stage.sink()
@@ -359,7 +359,7 @@ import Testing
         }
     }
 
-    @Test func `who looks at the page gets what is published, and what it was before`() async throws {
+    @Test func `viewers of the page get the published frame, and the frame before masks`() async throws {
         let stage = try Stage()
         var look = Preview.StreamOptions()
         let after = Preview.Viewer(stage.preview, look)
@@ -393,7 +393,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a warm frame asks for no memory`(isPaced: Bool) throws {
+    func `a frame allocates nothing once warm`(isPaced: Bool) throws {
         let stage = try Stage()
         let log = stage.sink()
         let file = stage.file([UInt8](repeating: 100, count: 90))

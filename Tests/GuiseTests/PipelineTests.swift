@@ -51,7 +51,7 @@ import Track
     // MARK: - layouts
 
     @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])
-    func `each of a source's layouts becomes the output's`(from: PixelFormat, to: PixelFormat) throws {
+    func `each source layout is converted to the output's`(from: PixelFormat, to: PixelFormat) throws {
         let output = FrameLayout(width: 64, height: 48, format: to)
         var pipeline = try pipeline(output: output)
         for (width, height) in [(64, 48), (128, 96), (33, 25)] {
@@ -64,7 +64,7 @@ import Track
         }
     }
 
-    @Test func `a picture of another shape lies between black bars, and a full range becomes the output's`() throws {
+    @Test func `a picture of another shape is letterboxed, and full range is converted to the output's`() throws {
         var pipeline = try pipeline()
         let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
         try pipeline.process(square.view, at: moment(0))
@@ -91,7 +91,7 @@ import Track
 
     // MARK: - how it is shown
 
-    @Test func `a mirrored picture is shown and searched so from the next frame on`() throws {
+    @Test func `mirroring applies to the shown and searched picture from the next frame on`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.process(frame.view, at: moment(0))
@@ -113,7 +113,7 @@ import Track
         #expect(back == plain)
     }
 
-    @Test func `a picture that is turned stands upright between bars`() throws {
+    @Test func `a rotated picture is upright between bars`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         var viewTransform = ViewTransform()
@@ -125,7 +125,7 @@ import Track
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
     }
 
-    @Test func `a crop shows a part, and nobody is searched anew for it`() throws {
+    @Test func `a crop shows a part, and does not restart the search`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.process(frame.view, at: moment(0))
@@ -208,7 +208,7 @@ import Track
         #expect(isAnothers, "the next frame is another source's")
     }
 
-    @Test func `a mask that comes to hide faces hides the frame that it is put on`() throws {
+    @Test func `a mask that hides faces hides them from its first frame on`() throws {
         try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
         let wakeEvent = try WakeEvent()
         let loader = try loader([], wakeEvent)
@@ -229,7 +229,9 @@ import Track
         #expect(shown)
     }
 
-    @Test(.needsSample) func `with a mask that hides faces nothing is seen before all was searched`() throws {
+    @Test(.needsSample) func `with a mask that hides faces nothing is shown before the whole frame was searched`()
+        throws
+    {
         let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
         var pipeline = try pipeline([mask], landmarks: true)
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
@@ -243,7 +245,7 @@ import Track
         #expect(seen.contains(true) && zip(seen, searched).allSatisfy { !$0 || $1 })
     }
 
-    @Test(.needsSample) func `in the first frame of another scene nobody is where they were`() throws {
+    @Test(.needsSample) func `after a cut no face is carried on into the new scene`() throws {
         let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
         var pipeline = try pipeline([mask], landmarks: true)
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)

@@ -39,7 +39,7 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: scalars)
-    func `a value alone is read for what it means`(text: String, value: JSON.Value) throws {
+    func `a single value is read`(text: String, value: JSON.Value) throws {
         let json = try parsed(text)
         #expect(json.value == value)
     }
@@ -52,12 +52,12 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: nested)
-    func `lists and objects keep their parts in order`(text: String, value: JSON) throws {
+    func `lists and objects keep their order`(text: String, value: JSON) throws {
         let json = bare(try parsed(text))
         #expect(json == value)
     }
 
-    @Test func `each key and value knows the line on which it begins`() throws {
+    @Test func `each key and value knows its first line`() throws {
         let json = try parsed("{\r\n\"a\"\n:\n[1,\n{}], \"b\": \"x\\ny\"}\n")
         guard case .object(let members) = json.value, members.count == 2 else {
             Issue.record("an object of two")
@@ -100,18 +100,18 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: refused)
-    func `what is wrong with a text is said with its line`(text: String, line: Int, what: String) {
+    func `a syntax error is reported with its line`(text: String, line: Int, what: String) {
         #expect(complaint { _ = try parsed(text) } == "t.json:\(line): \(what); correct the file")
     }
 
     @Test(arguments: [0, 1, 8, 9, 0x1f] as [UInt8])
-    func `control characters in a text are refused`(code: UInt8) {
+    func `control characters in a string are errors`(code: UInt8) {
         let bytes: [UInt8] = [0x22, 0x61, code, 0x22]
         #expect(complaint { _ = try JSON(bytes, file: "t.json") }.hasPrefix("t.json:1: "))
     }
 
     @Test(arguments: [[0x22, 0xc3], [0x22, 0xc0, 0xaf, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0x80]] as [[UInt8]])
-    func `bytes that are no UTF-8 are refused`(bytes: [UInt8]) {
+    func `bytes that are not UTF-8 are errors`(bytes: [UInt8]) {
         let said = complaint { _ = try JSON(bytes, file: "t.json") }
         #expect(said == "t.json:1: the file is not UTF-8 text; correct the file")
     }
@@ -128,7 +128,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(said == "t.json:1: nested more than \(limit) levels deep; correct the file")
     }
 
-    @Test func `an object may have so many keys and no more`() throws {
+    @Test func `the number of an object's keys is limited`() throws {
         func object(_ keys: Int) -> String { "{" + (0..<keys).map { "\"\($0)\":0" }.joined(separator: ",") + "}" }
         let limit = JSON.memberLimit
         let last = try parsed(object(limit))["\(limit - 1)"]
@@ -137,7 +137,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(said == "t.json:1: an object has more than \(limit) keys; correct the file")
     }
 
-    @Test func `a stranger's long text is cut in messages`() {
+    @Test func `long untrusted text is shortened in messages`() {
         let (fits, long) = (String(repeating: "é", count: 60), String(repeating: "é", count: 61))
         #expect(brief(fits) == fits)
         #expect(brief(long) == fits + "...")
@@ -160,7 +160,7 @@ private func bare(_ json: JSON) -> JSON {
     @Test(arguments: written)
     func `a value is written on one line without spaces`(json: JSON, text: String) { #expect(json.text == text) }
 
-    @Test func `what was written is read as it was, in each form`() throws {
+    @Test func `written values are read back the same, in each form`() throws {
         var scalars = String.UnicodeScalarView()
         for code in UInt32(0)...0x2ff { scalars.append(contentsOf: [Unicode.Scalar(code)].compactMap { $0 }) }
         scalars.append(contentsOf: "\u{ffff}\u{10000}\u{10ffff}".unicodeScalars)
@@ -185,12 +185,12 @@ private func bare(_ json: JSON) -> JSON {
         #expect(json.text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }, "all on one line")
     }
 
-    @Test func `in ASCII other letters are escaped, in keys too`() {
+    @Test func `in ASCII form other characters are escaped, in keys too`() {
         #expect(JSON("é\n😀~").ascii == #""\u00e9\n\ud83d\ude00~""#)
         #expect(JSON(["ü": [1]]).ascii == #"{"\u00fc":[1]}"#)
     }
 
-    @Test func `for people each member has its line, and what is short stays on one`() {
+    @Test func `in readable form each member has its own line, and short values stay on one`() {
         let short = JSON(["a": 1, "b": [1, "x"], "c": JSON([:]), "d": JSON(["e": [], "f": 2.5])])
         let wanted = """
             {
@@ -209,12 +209,12 @@ private func bare(_ json: JSON) -> JSON {
         #expect(JSON("x").pages == "\"x\"")
     }
 
-    @Test func `a member is added behind the others, and only to an object`() {
+    @Test func `a member is appended, and only to an object`() {
         #expect(JSON(["a": 1]).with("b", [2]).text == #"{"a":1,"b":[2]}"#)
         #expect(JSON("x").with("b", 2) == JSON("x"))
     }
 
-    @Test func `parts are found by key and kind, and are nil where they are another`() throws {
+    @Test func `values are found by key and kind, and are nil if they have another kind`() throws {
         let json = try parsed(#"{"text": "x", "number": 2, "bool": false, "list": [1, 2], "null": null}"#)
         #expect(json["text"]?.string == "x" && json["number"]?.number == 2 && json["bool"]?.bool == false)
         #expect(json["list"]?.elements.map(\.number) == [1, 2])
@@ -231,7 +231,7 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: kinds)
-    func `each kind has its words`(json: JSON, words: String) { #expect(json.kindName == words) }
+    func `each kind has a name`(json: JSON, words: String) { #expect(json.kindName == words) }
 }
 
 @Suite struct FieldsTests {
@@ -240,7 +240,7 @@ private func bare(_ json: JSON) -> JSON {
 
     private func fields(_ text: String) throws -> Fields { try Fields(try parsed(text), file: "t.json") }
 
-    @Test func `what stands there is read, and then nothing is left over`() throws {
+    @Test func `present keys are read, and then no key is left over`() throws {
         var fields = try fields(
             """
             {"s": "x", "b": true, "n": 1.5, "i": 3, "c": "right", "l": ["a", "b"], "p": [1, 2], "o": {"n": 7},
@@ -280,7 +280,7 @@ private func bare(_ json: JSON) -> JSON {
         try fields.finish()
     }
 
-    @Test func `what does not stand there has its default`() throws {
+    @Test func `missing keys have their defaults`() throws {
         var fields = try fields("\n\n{}")
         let text = try fields.string("s", default: "y")
         let bool = try fields.bool("b", default: true)
@@ -351,14 +351,14 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: refused)
-    func `what is wrong with a value is said with its line, its key and what is allowed`(
+    func `an invalid value is an error with its line, its key and what is allowed`(
         text: String, read: Read, said: String
     ) throws {
         var fields = try fields(text)
         #expect(complaint { try read(&fields) } == "t.json:" + said)
     }
 
-    @Test func `a key within others is named with its path`() throws {
+    @Test func `a nested key is named with its path`() throws {
         var fields = try fields("{\"o\": {\"list\": [{},\n{\"q\": 1}]}}")
         var object = try fields.object("o")
         var list = try object.objects("list")
@@ -368,7 +368,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(complaint { _ = try absent.string("q") } == "t.json:1: 'none.q' is missing; wanted: a string")
     }
 
-    @Test func `a key that nobody asked for is refused, with the nearest or all that are known`() throws {
+    @Test func `an unknown key is an error that suggests the nearest or lists all known ones`() throws {
         var far = try fields("{\"a\": 1,\n\"zebra\": 1}")
         _ = far.has("a")
         _ = far.json("b")
@@ -385,7 +385,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(complaint { try long.finish() } == "t.json:1: unknown key '\(brief)'; known keys: a")
     }
 
-    @Test func `what is no object has no fields`() throws {
+    @Test func `a value that is no object has no fields`() throws {
         let list = try parsed("\n[]")
         #expect(
             complaint { _ = try Fields(list, file: "t.json") }
@@ -395,7 +395,7 @@ private func bare(_ json: JSON) -> JSON {
                 == "t.json:2: 'output' is a list; expected an object {...}")
     }
 
-    @Test func `a check of the caller's own is worded like the others`() throws {
+    @Test func `a caller's own check has the same wording`() throws {
         let fields = try fields("{\n\"side\": \"lift\"}")
         #expect("\(fields.wrong("side", "no good", allowed: "any"))" == "t.json:2: 'side' is no good; allowed: any")
         let absent = fields.wrong("other", "missing, but 'side' needs it", allowed: "any")
@@ -420,7 +420,7 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: misspelt)
-    func `a misspelt word means the nearest that is known, if a third of it at most differs`(
+    func `a misspelt word suggests the nearest known one if at most a third differs`(
         word: String, known: [String], meant: String?
     ) {
         #expect(nearest(to: word, among: known) == meant)

@@ -6,7 +6,7 @@ import Testing
 
 /// What is given out of the page's folder, and which part of a file.
 struct FileTests {
-    @Test func `only the page's own files are given out`() throws {
+    @Test func `only the page's own files are served`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         try FileManager.default.createDirectory(at: folder.appending(path: "sub.js"), withIntermediateDirectories: true)
@@ -34,7 +34,7 @@ struct FileTests {
         ("bytes=5-2", .all), ("bytes=a-b", .all), ("bytes=", .all), ("bytes=-", .all), ("bytes=0-1,3-4", .all),
         ("lines=0-1", .all), ("bytes=0-99999999999999999999", .all),
     ])
-    func `a range is what a file has of it`(header: String?, range: ByteRange) {
+    func `a range is clipped to the file`(header: String?, range: ByteRange) {
         #expect(ByteRange(header, size: 10) == range, "\(header ?? "")")
     }
 }

@@ -56,7 +56,7 @@ import Testing
         #expect(place.server.sessions == 0)
     }
 
-    @Test func `a right answer opens requests until its web socket closes`() throws {
+    @Test func `a valid proof opens requests until its web socket closes`() throws {
         let place = try Place()
         var (visitor, token): (Visitor?, String) = try Visitor.signIn(port: place.server.port, secret: place.secret)
         #expect(token.utf8.count == 64 && place.server.sessions == 1)
@@ -93,7 +93,7 @@ import Testing
         #expect(session?.hear()?.opcode == 10)
     }
 
-    @Test func `a wrong proof is refused after a pause`() throws {
+    @Test func `a wrong proof is rejected after a pause`() throws {
         var limits = PageLimits()
         limits.refusalPause = .hours(1)
         limits.unauthenticated = .milliseconds(100)

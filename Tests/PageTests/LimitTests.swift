@@ -68,7 +68,7 @@ import Testing
         #expect(slow.take(1) == nil)
     }
 
-    @Test func `a photo whose upload stops is not waited for`() throws {
+    @Test func `a photo whose upload stalls is not waited for`() throws {
         var limits = PageLimits.patient
         limits.idle = .milliseconds(100)
         let place = try Place(limits)
@@ -78,7 +78,7 @@ import Testing
         #expect(place.host.photos.withLock { $0.isEmpty })
     }
 
-    @Test func `a head of too many bytes or fields is refused`() throws {
+    @Test func `a request head with too many bytes or fields is rejected`() throws {
         let place = try Place()
         let long = String(repeating: "x", count: PageLimits().headBytes)
         let many = (0...PageLimits().headerFields).map { ("X-\($0)", "1") }
@@ -94,7 +94,7 @@ import Testing
         #expect(try place.ask("POST", "/face", place.posting, body: large).status == 413)
     }
 
-    @Test func `a web socket frame of 282 MB is refused by its header`() throws {
+    @Test func `a web socket frame of 282 MB is rejected by its header`() throws {
         let place = try Place()
         let visitor = try place.open()
         // Final text, masked, 282 million bytes: not one of them is waited for.
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: [(40 << 10, 2), (1, 300)])
-    func `a message in fragments has the same bound`(size: Int, count: Int) throws {
+    func `a fragmented message has the same limit`(size: Int, count: Int) throws {
         let place = try Place()
         let visitor = try place.open()
         for i in 0..<count {

@@ -4,7 +4,7 @@ import Testing
 
 /// What a photo's first bytes say.
 struct PhotoHeaderTests {
-    @Test func `a photo says how large it is before it is decoded`() throws {
+    @Test func `a photo's size is read before it is decoded`() throws {
         func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
         let png: [UInt8] =
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + bytes("IHDR") + [0, 1, 0, 0, 0, 0, 0x10, 1]

@@ -9,7 +9,7 @@ import Testing
 
 /// What those who look get.
 @Suite(.serialized, .ownThread) struct PreviewTests {
-    @Test func `the stream gives each new picture, in the size asked for`() throws {
+    @Test func `the stream sends each new picture, in the requested size`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         let viewer = try Viewer(place)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [(15.0, 15), (3, 3), (60, 30)])
-    func `of a loop of 30 a second no more is taken than is asked for`(rate: Double, most: Int) {
+    func `a stream takes no more of 30 frames per second than requested`(rate: Double, most: Int) {
         let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
         var look = Preview.StreamOptions()
         look.rate = rate
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `one who goes is noticed, and nothing is copied any more`() throws {
+    @Test func `a viewer that leaves is noticed, and nothing more is copied`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         do {

@@ -20,7 +20,7 @@ struct SecretTests {
         try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     }
 
-    @Test func `a user has one secret, for this user alone, that outlives a daemon`() throws {
+    @Test func `a user has one secret, readable only by this user, that outlives a daemon`() throws {
         let first = try store.current()
         #expect(try first.hex.utf8.count == 64 && mode() == 0o600)
         #expect(try PageSecretStore(folder: scratch.path("state/guise")).current() == first)

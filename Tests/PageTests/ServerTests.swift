@@ -10,7 +10,7 @@ import Testing
 
 /// The server as browsers and strangers use it: real requests to a running one.
 @Suite(.ownThread) struct ServerTests {
-    @Test func `the page's own files are given to anyone, with what a browser may do with them`() throws {
+    @Test func `the page's own files are served to anyone, with their security headers`() throws {
         let place = try Place()
         #expect(try place.server.link() == "http://127.0.0.1:\(place.server.port)/#\(place.secret)")
         #expect(!place.server.place.contains(place.secret))
@@ -24,7 +24,7 @@ import Testing
         #expect(page.headers["referrer-policy"] == "no-referrer")
     }
 
-    @Test func `without a session's token nobody gets a picture, and other sites get nothing at all`() throws {
+    @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
         let place = try Place()
         let port = place.server.port
         let own = place.own
@@ -58,7 +58,7 @@ import Testing
         #expect(place.preview.encoded == 0 && !place.preview.isWatched)
     }
 
-    @Test func `what cannot be given is refused with a code and words`() throws {
+    @Test func `failed requests have a code and a message`() throws {
         let place = try Place()
         #expect(try place.ask("GET", "/thumbnail?mask=santa&face=mine").isJPEG)
         for (method, path, status, code) in [
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a photo whose upload is broken is refused in plain words`() throws {
+    @Test func `a photo with a broken upload is a clear error`() throws {
         let place = try Place()
         let visitor = try Visitor(port: place.server.port)
         try visitor.request(
@@ -109,7 +109,7 @@ import Testing
         #expect(try visitor.answer().status == 413)
     }
 
-    @Test func `a recording is given whole, in parts, and for download`() throws {
+    @Test func `a recording is served whole, in ranges, and for download`() throws {
         let place = try Place()
         let whole = try place.ask("GET", "/album/a%20b.mp4")
         #expect(whole.status == 200 && whole.body.count == 200_000 && whole.headers["content-type"] == "video/mp4")
@@ -158,7 +158,7 @@ import Testing
         #expect(try place.ask("GET", "/socket", place.posting).status == 400)
     }
 
-    @Test func `a line without end ends its connection, and others go on`() throws {
+    @Test func `an endless line ends its connection, and others continue`() throws {
         let place = try Place()
         let long = try place.open()
         try long.say(String(repeating: "x", count: ControlLimits.longestLine + 1))

@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [PixelFormat.i420, .yuyv, .nv12])
-    func `a frame that was offered is the clip's, whatever becomes of it after`(format: PixelFormat) throws {
+    func `an offered frame is copied, so later changes do not affect the clip`(format: PixelFormat) throws {
         let path = scratch.path("a.mp4")
         var frame = red(format)
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
@@ -78,7 +78,7 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
-    @Test func `a clip has as many frames as the recorder says`() throws {
+    @Test func `a clip has as many frames as the recorder reports`() throws {
         let path = scratch.path("a.mp4")
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: 100)
@@ -90,7 +90,7 @@ import Testing
         #expect(measured == "64x48 \(recorder.progress.frames)")
     }
 
-    @Test func `where the encoder cannot keep up frames are dropped, and nobody waits`() throws {
+    @Test func `if the encoder cannot keep up frames are dropped, without waiting`() throws {
         let path = scratch.path("a.mp4")
         let frame = red(width: 320, height: 240)
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
@@ -108,7 +108,7 @@ import Testing
         #expect(recorder.progress.problem == nil)
     }
 
-    @Test func `frames that come after the end change nothing but their count`() throws {
+    @Test func `frames after the end change nothing but their count`() throws {
         let path = scratch.path("a.mp4")
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
@@ -137,7 +137,7 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
-    @Test func `a frame stands for those that did not come, by the clock`() throws {
+    @Test func `a frame is repeated for missing ones, by the clock`() throws {
         let clock = Atomic<UInt64>(1_000_000_000)
         let frame = red()
         let recorder = try Recorder(
@@ -157,7 +157,7 @@ import Testing
         #expect(measured == "64x48 6")
     }
 
-    @Test func `where no frame came nothing is left, and an older file stays`() throws {
+    @Test func `without a frame nothing is left, and an older file is kept`() throws {
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         try scratch.write("older", "a.mp4")
         let refused = problem { _ = try Recorder(path: scratch.path("a.mp4"), layout: layout, rate: Self.seldom) }

@@ -9,7 +9,7 @@ import Testing
     /// Two minutes of use, or as many seconds as GUISE_SOAK says: 1800 are what a day looks like.
     private static let seconds = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 120
 
-    @Test func `left on and used, it takes no more memory and no more descriptors`() throws {
+    @Test func `running and in use, it takes no more memory and no more descriptors`() throws {
         let guise = try RunningGuise(
             RunningGuise.sample + ["--sink", "null", "--sink", "page"], config: "{\"page\": {\"port\": 0}}")
         let address = try guise.guise("page", "--no-open").out.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -113,7 +113,7 @@ import Testing
         try guise.end()
     }
 
-    @Test func `while nobody watches it costs next to nothing`() throws {
+    @Test func `without viewers it uses almost no CPU time`() throws {
         let guise = try RunningGuise(
             ["--source", "camera", "--sink", "page"], config: #"{"page": {"port": 0}}"#, isPublishing: false)
         // The start, and the drawing of placeholders, are over after some seconds.
@@ -127,7 +127,7 @@ import Testing
         try guise.end()
     }
 
-    @Test func `a frozen picture costs next to nothing`() throws {
+    @Test func `a frozen picture uses almost no CPU time`() throws {
         let guise = try RunningGuise(
             ["--source", "sample", "--sink", "page"],
             config: #"{"page": {"port": 0}, "camera": {"when": "always"}}"#)
@@ -171,7 +171,7 @@ import Testing
     /// Seconds; ten minutes by hand: GUISE_SOAK=600.
     private static let seconds = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 20
 
-    @Test func `minutes of looking leave the memory of both sides flat`() throws {
+    @Test func `minutes of viewing leave the memory of both sides constant`() throws {
         let guise = try RunningGuise(
             ["--source", "sample", "--sink", "page"], config: #"{"page": {"port": 0}, "masks": []}"#,
             isPublishing: false)

@@ -47,7 +47,7 @@ import Testing
         return tracker.faces.contains { holds($0.box) } || tracker.candidateHeads.contains(where: holds)
     }
 
-    @Test func `a small face at the side is covered from the first frame on that is shown`() throws {
+    @Test func `a small face at the side is covered from the first published frame on`() throws {
         // One of 26 pixels at the left, one of 100 in the middle.
         let path = try scratch.make(
             "two.png",
@@ -64,7 +64,7 @@ import Testing
         #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
     }
 
-    @Test func `what is no face is a candidate until it was looked at, and not again for a while`() throws {
+    @Test func `a false detection is a candidate until it was examined, and not again for a while`() throws {
         // A suit with badges, which the cascade takes for faces here and there.
         let path = try scratch.make("suit.png", "-i \(Fixtures.sample) -vf crop=512:280:0:232 -frames:v 1")
         var tracker = try tracker()
@@ -74,7 +74,7 @@ import Testing
         #expect(counts.suffix(60).count { $0 > 0 } <= 6, "\(counts)")
     }
 
-    @Test func `nothing is a candidate where no mask hides faces`() throws {
+    @Test func `without a mask that hides faces there are no candidates`() throws {
         var tracker = try tracker(isThorough: false)
         try show(Fixtures.sample, frames: 20, to: &tracker) { number, tracker in
             #expect(tracker.candidateHeads.isEmpty, "frame \(number)")
@@ -82,7 +82,7 @@ import Testing
         #expect(tracker.faces.count == 1)
     }
 
-    @Test func `weak finds in a photo are candidates, and known faces are none`() throws {
+    @Test func `weak detections in a photo are candidates, and known faces are not`() throws {
         var tracker = try tracker()
         var overlaps = 0
         try Clip.firstPicture(of: Fixtures.sample) { view in

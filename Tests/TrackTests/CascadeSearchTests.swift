@@ -102,7 +102,7 @@ struct CascadeSearchTests {
         #expect(picture.view { search.find($0, near: outside, work: &work) } == nil)
     }
 
-    @Test func `windows that agree are one find, and the strongest comes first`() {
+    @Test func `windows that agree are one detection, and the strongest comes first`() {
         var groups = CascadeGroups(capacity: 16)
         func add(_ x: Float, _ width: Float, _ passed: Int32) {
             groups.add(
@@ -121,7 +121,7 @@ struct CascadeSearchTests {
         #expect(groups.finds.map(\.count) == [1, 2, 3])
     }
 
-    @Test func `a full list drops windows and says so`() {
+    @Test func `a full list drops windows and reports it`() {
         var groups = CascadeGroups(capacity: 2)
         for x in 0..<5 {
             groups.add(CascadeWindow(rect: Rect(x: Float(x), y: 0, width: 20, height: 20), verdict: CascadeResult()))
@@ -154,7 +154,7 @@ struct CascadeSearchTests {
         }
     }
 
-    @Test func `parts that leave the level are refused`() {
+    @Test func `regions beyond the level are rejected`() {
         var integral = Integral(maxWidth: 32, maxHeight: 32, planes: .squares)
         for part in [
             PixelRect(x: -1, y: 0, width: 8, height: 8), PixelRect(x: 0, y: 0, width: 33, height: 8),

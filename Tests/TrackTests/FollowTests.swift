@@ -86,7 +86,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     }
 
     @Test(arguments: [(6, 0), (-8, 0), (0, 5)])
-    func `a face that slides out of the frame is followed until more than half of it is gone`(stepX: Int, stepY: Int)
+    func `a face that moves out of the frame is tracked until more than half of it is gone`(stepX: Int, stepY: Int)
         throws
     {
         let scene = try scene()
@@ -135,7 +135,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     }
 
     @Test(arguments: ["wall", "blobs"])
-    func `a face that disappears is carried on for the hold time, and then gone`(instead: String) throws {
+    func `a face that disappears is predicted for the hold time, and then dropped`(instead: String) throws {
         let scene = try scene()
         let blobs = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
         // The room stays: another one would be a cut.
@@ -171,7 +171,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
     }
 
-    @Test func `in another scene nobody is carried on, and who is there is found`() throws {
+    @Test func `after a cut no face is predicted, and new faces are detected`() throws {
         let scene = try scene()
         let other = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
         var tracker = try makeTracker()
@@ -183,7 +183,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(!tracker.isCut && tracker.faces.count == 1 && tracker.faces.first?.id != face.id)
     }
 
-    @Test func `a frame of another size, or whose time stands still or goes back, is survived`() throws {
+    @Test func `frames of another size, or with time that stands still or goes back, are handled`() throws {
         let scene = try scene()
         var tracker = try makeTracker()
         for frame in 0..<12 { _ = show(&tracker, scene, frame: frame) }
@@ -218,7 +218,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
     }
 
-    @Test func `fewer faces may be asked for while more are followed, and more again`() throws {
+    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
         // Two of the sample's, side by side.
         let one = try scene()
         var two = Gray(width: 640, height: 240, pixels: [])

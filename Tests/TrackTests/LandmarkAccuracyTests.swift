@@ -32,7 +32,7 @@ private enum Real {
 /// By `make accuracy`.
 @Suite(.needsLandmarks, .needsLabelledFaces) struct LandmarkAccuracyTests {
     @Test
-    func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces alone`() throws {
+    func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces only`() throws {
         let scratch = try ScratchFolder()
         let model = try LandmarkModel(cache: scratch.url.path)
         var fitter = LandmarkFitter(model)

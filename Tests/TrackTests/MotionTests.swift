@@ -34,7 +34,7 @@ extension FrameMotion {
 struct MotionTests {
     private let whole = Rect(x: 0, y: 0, width: 640, height: 360)
 
-    @Test func `the first frame shows no motion, nor does a second that is alike`() {
+    @Test func `the first frame has no motion, nor does an identical second one`() {
         var motion = FrameMotion(width: 640, height: 360)
         for _ in 0..<2 {
             motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 200, height: 200)))
@@ -42,7 +42,7 @@ struct MotionTests {
         }
     }
 
-    @Test func `a square that moved counts where it was and where it is, and there alone`() {
+    @Test func `a square that moved counts at its old and new place only`() {
         var motion = FrameMotion(width: 640, height: 360)
         motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 96, height: 96)))
         motion.update(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
@@ -61,7 +61,7 @@ struct MotionTests {
         #expect(motion.share == 0)
     }
 
-    @Test func `a rectangle beside the frame, empty or huge, has the share of what lies inside`() {
+    @Test func `a rectangle outside the frame, empty or huge, counts only its part inside`() {
         var motion = FrameMotion(width: 640, height: 360)
         motion.update(wall(640, 360))
         motion.update(wall(640, 360, square: PixelRect(x: 0, y: 0, width: 640, height: 360)))
@@ -72,7 +72,7 @@ struct MotionTests {
         #expect(motion.share(of: Rect(x: 100, y: 100, width: 0, height: 0)) == 0)
     }
 
-    @Test func `what moves in a known face or below it does not count, what moves beside it does`() {
+    @Test func `motion in a known face or below it does not count, motion next to it does`() {
         let face = Rect(x: 280, y: 120, width: 80, height: 80)
         let places = [
             ("the face", PixelRect(x: 290, y: 130, width: 60, height: 60), true),
@@ -98,7 +98,7 @@ struct MotionTests {
         }
     }
 
-    @Test func `a camera's noise is no motion, a change of light by a tenth is`() {
+    @Test func `a camera's noise is not motion, a change of light by a tenth is`() {
         var motion = FrameMotion(width: 640, height: 360)
         for frame in 0..<6 {
             // As large as a webcam's in a dim room: a standard deviation of four steps.

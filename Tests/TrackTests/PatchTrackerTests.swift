@@ -116,7 +116,7 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func `a face that moves from one frame to the next is found where it is`(change: Change) throws {
+    func `a face that moves from one frame to the next is aligned`(change: Change) throws {
         let motion = try Self.found(change.map, gain: change.gain, offset: change.offset)
         let found = try #require(motion, "\(change.name)")
         let off = Self.distance(found.map, change.map)
@@ -125,7 +125,8 @@ import Testing
     }
 
     @Test(arguments: [(16, -12, 0), (20, 0, 0), (-20, 14, 0), (18, -10, 3)] as [(Float, Float, Float)])
-    func `a face that jumps by half its eye distance is sought round about`(x: Float, y: Float, degrees: Float) throws {
+    func `a face that jumps by half its eye distance is searched for nearby`(x: Float, y: Float, degrees: Float) throws
+    {
         let jump = Self.move(degrees: degrees, shift: Point(x, y))
         // Waves so short that refinement alone would settle on a wrong one.
         let motion = try Self.found(jump, fineness: 2)
@@ -134,7 +135,7 @@ import Testing
         #expect(found.correlation > 0.99)
     }
 
-    @Test func `a guess leads to a face that has moved far`() throws {
+    @Test func `a predicted position leads to a face that has moved far`() throws {
         let far = Self.move(scale: 1.05, degrees: 3, shift: Point(50, -30))
         let guess = Self.move(scale: 1.04, degrees: 2, shift: Point(48, -31))
         let motion = try Self.found(far, guess: guess)
@@ -143,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [0.5, 1, 2] as [Float])
-    func `faces of every size are found as exactly`(scale: Float) throws {
+    func `faces of every size are aligned equally well`(scale: Float) throws {
         let map = Self.move(scale: 1.03, degrees: 2, shift: Point(3, -2.5) * scale)
         let motion = try Self.found(map, scale: scale)
         let found = try #require(motion)
@@ -155,7 +156,7 @@ import Testing
             (Point(10, 240), Point(2, 1)), (Point(20, 240), Point(-3, 1)), (Point(630, 240), Point(-2, 1)),
             (Point(320, 5), Point(1, 2)), (Point(320, 470), Point(1, -2)), (Point(10, 10), Point(2, 2)),
         ] as [(Point, Point)])
-    func `a face that the frame's edge cuts in half is found by what is seen of it`(place: Point, shift: Point) throws {
+    func `a face cut in half by the frame's edge is aligned by its visible part`(place: Point, shift: Point) throws {
         let map = Self.move(shift: shift)
         let motion = try Self.found(map, at: place)
         let found = try #require(motion)
@@ -170,7 +171,7 @@ import Testing
     ]
 
     @Test(arguments: elsewhere)
-    func `a face that is beside the frame, or guessed to be nowhere in it, is not found`(
+    func `a face outside the frame, or predicted outside it, is not aligned`(
         place: Point, guess: Affine
     ) throws {
         var patchTracker = PatchTracker(slots: 1)
@@ -183,7 +184,7 @@ import Testing
         #expect(motion == nil)
     }
 
-    @Test func `nothing is found where nothing was kept, or the patch is of no size`() throws {
+    @Test func `an empty slot, or a patch without size, is not aligned`() throws {
         let cut = Self.cut()
         let picture = try Self.patch(cut) { Self.waves($0) }
         var patchTracker = PatchTracker(slots: 2)
@@ -201,7 +202,7 @@ import Testing
         #expect(third == nil && fourth == nil)
     }
 
-    @Test func `a flat patch, or another picture, is not taken for the face`() throws {
+    @Test func `a flat patch, or another picture, is not aligned`() throws {
         let cut = Self.cut()
         let waves = try Self.patch(cut) { Self.waves($0) }
         let mailbox = try Self.patch(cut, of: Self.mailbox)
@@ -221,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `each slot has a face of its own`() throws {
+    @Test func `each slot stores its own face`() throws {
         let cut = Self.cut()
         var patchTracker = PatchTracker(slots: 2)
         patchTracker.setPatch(try Self.patch(cut) { Self.waves($0) }, map: cut)
@@ -237,7 +238,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `the motion is that since the patch that was kept last`(isKept: Bool) throws {
+    func `the motion is relative to the patch stored last`(isKept: Bool) throws {
         let cut = Self.cut()
         let (first, second) = (Self.move(shift: Point(3, -2)), Self.move(degrees: 2, shift: Point(2, 2)))
         var patchTracker = PatchTracker(slots: 1)

@@ -48,7 +48,7 @@ struct ScanSchedulerTests {
     @Test(arguments: [
         (640, 360, 20), (1280, 720, 36), (1920, 1080, 54), (640, 480, 60), (360, 640, 24), (3840, 720, 36),
     ])
-    func `where nothing moves all is searched upright, the largest first, before anything is searched twice`(
+    func `without motion everything is searched upright, the largest first, before anything is searched twice`(
         width: Int, height: Int, smallest: Int
     ) {
         var scene = Scene(width, height, smallest: Float(smallest))
@@ -66,7 +66,7 @@ struct ScanSchedulerTests {
         #expect(order.first.map { scene.scheduler.tiles[$0].scale } == scales.max())
     }
 
-    @Test func `nothing waits for ever, tilted heads neither`() {
+    @Test func `nothing waits forever, not even tilted heads`() {
         var scene = Scene(640, 360, smallest: 20)
         let count = scene.scheduler.tiles.count
         let order = scene.slices(12 * count)
@@ -102,7 +102,7 @@ struct ScanSchedulerTests {
         return 400
     }
 
-    @Test func `what moves is searched sooner`() throws {
+    @Test func `moving parts are searched sooner`() throws {
         // The smallest windows, whose slices are the most and wait longest.
         let scales = Scene(1280, 720, smallest: 36).scheduler.tiles.map(\.scale)
         let smallest = try #require(scales.min())
@@ -120,7 +120,7 @@ struct ScanSchedulerTests {
         #expect(moved * 2 < still)
     }
 
-    @Test func `where a face was lost is searched first, at every size and tilt`() {
+    @Test func `the place of a lost face is searched first, at every size and tilt`() {
         var scene = Scene(1280, 720, smallest: 36)
         _ = scene.slices(3 * scene.scheduler.tiles.count)
         #expect(scene.scheduler.isComplete)
@@ -139,7 +139,7 @@ struct ScanSchedulerTests {
         #expect(scene.scheduler.isComplete)
     }
 
-    @Test func `what known faces cover is left out, and nothing else`() {
+    @Test func `places that known faces cover are skipped, and nothing else`() {
         var scene = Scene(640, 360, smallest: 20)
         // A face of half the frame's width before the camera.
         let face = Rect(x: 20, y: -20, width: 400, height: 400)
@@ -159,7 +159,7 @@ struct ScanSchedulerTests {
     }
 
     @Test(arguments: [(20, 20), (1, 1), (16, 4000), (21, 21), (4000, 25)])
-    func `frames too small for any face end too`(width: Int, height: Int) {
+    func `frames too small for any face are completed too`(width: Int, height: Int) {
         var scene = Scene(width, height, smallest: 20)
         let count = scene.scheduler.tiles.count
         let order = scene.slices(count + 3)

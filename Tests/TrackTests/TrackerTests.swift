@@ -24,7 +24,7 @@ private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
 }
 
 @Test(.needsSample)
-func `a face is found within half a second and followed under one name, the same on every run`() throws {
+func `a face is detected within half a second and tracked under one id, the same in every run`() throws {
     var first = Tracker(try detector())
     var second = Tracker(try detector())
     let seen = try watch(&first, frames: 45)
@@ -38,7 +38,7 @@ func `a face is found within half a second and followed under one name, the same
 }
 
 @Test(.needsSample, arguments: [true, false])
-func `who is known does not wait for the search for others, which finds whoever joins`(goesOn: Bool) throws {
+func `known faces do not wait for the search, which detects anyone who joins`(goesOn: Bool) throws {
     let (side, height) = (320, 360)
     var sample = try Sample(path: Fixtures.sample, width: side, height: height)
     var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
@@ -70,7 +70,7 @@ func `who is known does not wait for the search for others, which finds whoever 
 }
 
 @Test(.needsSample)
-func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
+func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
     var part = Tracker(try detector(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
@@ -91,7 +91,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
     }
 }
 
-@Test func `where there is no face none is found`() throws {
+@Test func `without a face none is detected`() throws {
     var tracker = Tracker(try detector())
     // A slope with some texture: not flat, or no window would be looked at.
     var frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
@@ -101,7 +101,7 @@ func `without landmark data the eyes are found all the same, and the warning nam
     #expect(tracker.faces.isEmpty)
 }
 
-@Test(arguments: [0, 40] as [Float]) func `a scan leaves no place and no size out`(roll: Float) {
+@Test(arguments: [0, 40] as [Float]) func `a scan covers every place and size`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
     let scheduler = ScanScheduler(width: width, height: height, smallest: smallest, rolls: [roll])
     // The smallest faces are looked for upright alone.

@@ -41,7 +41,7 @@ struct DeviceTests {
     }
 
     @Test(arguments: ["YUYV", "UYVY", "NV12", "YU12", "422P", "GREY"])
-    func `a camera's own formats arrive whole`(name: String) throws {
+    func `a camera's own formats are read completely`(name: String) throws {
         var camera = try Camera(path: nil, width: 320, height: 180, rate: 25, format: name)
         #expect(camera.description.contains("\(name) 320x180"))
         var times: [FrameTime] = []
@@ -71,7 +71,7 @@ struct DeviceTests {
         #expect(camera.damaged == 0)
     }
 
-    @Test func `a camera in use is busy and its user is named`() throws {
+    @Test func `a camera in use is busy and its holder is named`() throws {
         let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
         let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25)
@@ -80,14 +80,14 @@ struct DeviceTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a loopback without a writer is no camera`() {
+    @Test func `a loopback without a writer is not a camera`() {
         let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25)
         }
         #expect([.unusable, .gone].contains(requestError?.kind))
     }
 
-    @Test func `what is written to a loopback is read from it, after a restart too`() throws {
+    @Test func `frames written to a loopback are read from it, after a restart too`() throws {
         for luma in [60, 200] as [UInt8] {
             var loopback = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
             #expect(loopback.description == "Guise Camera (/dev/video10), YUYV 320x240")
@@ -102,7 +102,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `after the end no buffer of an open reader holds the face`() throws {
+    @Test func `after the end no buffer of an open reader contains the face`() throws {
         var loopback = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         try write(1, luma: 200, to: &loopback)
         let size = loopback.layout.byteCount
@@ -155,7 +155,7 @@ struct DeviceTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a camera is no loopback`() {
+    @Test func `a camera is not a loopback`() {
         let requestError = #expect(throws: Problem.self) {
             _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25)
         }

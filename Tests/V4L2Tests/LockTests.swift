@@ -22,7 +22,7 @@ struct LockTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a writer that ended leaves the way free`() throws {
+    @Test func `a writer that ended frees the device`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         do { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
         _ = try DeviceLock(device: "/dev/video10", folder: folder)
