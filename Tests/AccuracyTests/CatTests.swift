@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The labelled cats.
+/// Detection and tracking of the labelled cats.
 private enum Cats {
     private static let file = "annotations/cats.json"
 
@@ -78,7 +78,7 @@ extension Accuracy {
         @Test func `a cat in a moving picture is tracked under one id, and not searched for if that is off`()
             throws
         {
-            // The photo moves over a grey ground: a camera that pans and zooms.
+            // The photo moves over a grey background, like a camera that pans and zooms.
             try scratch.shell(
                 "ffmpeg -v error -y -loop 1 -framerate 30 -t 3 -i '\(Fixtures.labelledFaces)/cat/cat_1135.jpg' -vf "
                     + "\"scale=-2:1200,pad=2200:1400:(ow-iw)/2:(oh-ih)/2:gray,zoompan=z='1.15+0.12*sin(on/40)'"

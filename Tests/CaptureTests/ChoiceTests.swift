@@ -5,7 +5,7 @@ import Testing
 @testable import Publish
 @testable import V4L2
 
-/// Listings as `listDevices` gives them, without devices.
+/// Listings like those of `listDevices`, without devices.
 private func node(
     _ number: Int, driver: String = "uvcvideo", card: String = "Webcam", capture: Bool = true, output: Bool = false,
     formats: [FourCC] = ["YUYV"], problem: Problem? = nil

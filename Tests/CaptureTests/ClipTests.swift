@@ -99,7 +99,7 @@ import Testing
         let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
         #expect(photo.layout.width == width && photo.layout.height == height)
         let frame = try #require(try harvest(&photo).frames.first)
-        // EXIF 2.3, tag 0x0112: where the stored first row and first column are seen.
+        // EXIF 2.3, tag 0x0112: the visual position of the stored first row and first column.
         let right = [2, 3, 6, 7].contains(orientation)
         let bottom = [3, 4, 7, 8].contains(orientation)
         let corner = (bottom ? height - 4 : 3) * width + (right ? width - 4 : 3)
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func `a file that exceeds the limits on memory, time or pixels is rejected`() throws {
-        // A text that is long once it is inflated, and a picture that is larger than its first header says.
+        // A text that is long once it is inflated, and a picture that is larger than its first header claims.
         try scratch.shell(
             """
             python3 - <<'END'
@@ -217,7 +217,7 @@ import Testing
             #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
-        // The time of a decoder is its own: nobody else's work counts.
+        // A decoder's CPU time is limited by itself, not together with others.
         var bounds = MediaLimits.received
         bounds.decoder = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
@@ -269,7 +269,7 @@ import Testing
         #expect(openDescriptors(of: scratch) == before)
     }
 
-    /// Descriptors of this process that are open on files of the scratch.
+    /// Open descriptors of this process on files in the scratch folder.
     private func openDescriptors(of scratch: ScratchFolder) -> Int {
         let folder = URL(filePath: "/proc/self/fd")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []

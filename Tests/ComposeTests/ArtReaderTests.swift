@@ -66,7 +66,7 @@ import Testing
 
     @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
     func `the process that draws SVGs can neither write files nor reach the network`() throws {
-        // Another test may end the process meanwhile: then the next drawing starts one.
+        // Another test may end the process in the meantime: then the next drawing starts a new one.
         for _ in 0..<100 {
             _ = try ArtReader.renderSVG(
                 "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>", named: "a test's", density: 1)

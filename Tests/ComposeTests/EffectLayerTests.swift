@@ -109,7 +109,7 @@ struct EffectLayerTests {
                     weight += light
                 }
             }
-            // Only where it lies within the picture with all of itself.
+            // Only if it is entirely within the picture.
             let p = sum / max(weight, 1)
             return weight > 0 && p.x > 40 && p.x < 600 && p.y > 40 && p.y < 320 ? p : nil
         }
@@ -120,7 +120,7 @@ struct EffectLayerTests {
             guard let here = middle(time), let there = middle(time + 0.04) else { continue }
             steps += 1
             let way = there - here
-            // 0.2 heights a second are 2.9 pixels in 0.04 s.
+            // 0.2 heights per second are 2.9 pixels in 0.04 s.
             #expect(abs(way.y - 2.88) < 0.7 && abs(way.x) < 4, "moved by \(way) at \(time)")
         }
         #expect(steps > 10)
@@ -133,7 +133,7 @@ struct EffectLayerTests {
         for y in 0..<360 {
             for x in 0..<640 { before.bytes[before.places(x, y).y] = UInt8((x < 320 ? 70 : 170) + (x + y) % 3) }
         }
-        // Both upright and facing the camera: noses lie alike between eyes and mouth.
+        // Both upright and facing the camera: the noses are at the same place between eyes and mouth.
         let (a, b) = (Self.two[0], face(at: Point(450, 170), scale: 42))
         func mark(_ face: Face, _ value: UInt8) {
             let p = face[.nose]
@@ -170,7 +170,7 @@ struct EffectLayerTests {
         let (mirrored, other) = try lit(
             #"{"kind": "text", "text": "Lima", "size": 0.1, "place": "top left", "mirrored": true}"#)
         #expect(abs(mirrored.width - plain.width) <= 2)
-        // An L has its foot on the right; mirrored it is the last letter, its stem on the right.
+        // An L has its foot on the right; mirrored it has its stem on the right.
         func stem(_ picture: Samples, _ x: Int) -> Int {
             (plain.y..<plain.y + plain.height).count { picture[x, $0].x > 100 }
         }

@@ -4,24 +4,24 @@ import Track
 
 @testable import Compose
 
-/// Frames of 320 x 180 pixels go by, a few a second. What is covered is told by the mosaic's cells, 10 pixels wide.
+/// Frames of 320 x 180 pixels, a few per second. Covered places are recognised by the mosaic's cells, 10 pixels wide.
 @Suite struct FaceCoverTests {
-    /// One frame, and what is to come of it.
+    /// One frame, and its expected result.
     struct Step: Sendable {
         let time: Double
         let faces: [Face]
-        /// Heads of what may be faces.
+        /// Heads of candidates.
         var candidateHeads: [Rect] = []
-        /// Numbers of faces that turned out to be none.
+        /// Ids of refuted faces.
         var refuted: [Int] = []
-        /// The tracker has looked everywhere once.
+        /// Whether the tracker has searched everywhere once.
         var hasSearchedAll = true
-        /// What is bright in the frame; the rest is grey.
+        /// The bright parts of the frame; the rest is grey.
         var light: PixelRect?
         let mayBeSeen: Bool
-        /// Places that are covered. Where there are none, no pixel may change.
+        /// Places that must be covered. If there are none, no pixel may change.
         var covered: [[Point]] = []
-        /// Places that are not.
+        /// Places that must not be covered.
         var bare: [[Point]] = []
     }
 
@@ -47,20 +47,20 @@ import Track
     private static let bob = person(2, at: right)
     private static let eve = person(3, at: edge)
 
-    /// The middle and the corners of the box round Ada's head.
+    /// The middle and the corners of the box around Ada's head.
     private static let head = [middle, Point(134, 50), Point(186, 50), Point(134, 130), Point(186, 130)]
-    /// Half a head's width beside it, covered a second later, and what is not covered then either.
+    /// Half a head's width next to it, covered a second later, and places that are not covered then either.
     private static let beside = [Point(105, 90), Point(215, 90)]
     private static let beyond = [Point(85, 90), Point(235, 90)]
 
-    /// Comes in far from Ada.
+    /// A head that enters far from Ada.
     private static let visitor = PixelRect(x: 264, y: 24, width: 48, height: 48)
     private static let visit = [Point(288, 48), Point(270, 30), Point(305, 65)]
-    /// Round the visitor, and a face of 20 pixels.
+    /// Points around the visitor, and a face of 20 pixels.
     private static let door = Rect(x: 264, y: 24, width: 48, height: 48)
     private static let tiny = Rect(x: 30, y: 130, width: 20, height: 26)
 
-    /// Something as wide as half a head, on its way to the right.
+    /// Something half as wide as a head, moving to the right.
     private static func strip(_ x: Int) -> PixelRect { PixelRect(x: x, y: 60, width: 40, height: 60) }
 
     static let stories: [Story] = [
@@ -253,7 +253,7 @@ import Track
         private let picture: Frame
         private let placement: Affine
 
-        /// - Parameter placement: from the frame that is searched to the canvas.
+        /// - Parameter placement: from the searched frame to the canvas.
         init(placement: Affine = .identity) {
             let layout = FrameLayout(width: 320, height: 180, format: .gray)
             canvas = Canvas(layout)
@@ -261,8 +261,8 @@ import Track
             self.placement = placement
         }
 
-        /// Shows a frame of that size.
-        /// - Returns: whether it may be seen.
+        /// Processes a frame of that size.
+        /// - Returns: whether it may be published.
         mutating func setVisibleRect(_ step: Step, width: Int = 320, height: Int = 180) -> Bool {
             var searched = Frame(FrameLayout(width: width, height: height, format: .gray))
             searched.fill(y: 100, u: 128, v: 128)
@@ -280,13 +280,13 @@ import Track
                 hasSearchedAll: step.hasSearchedAll, at: step.time)
         }
 
-        /// The pixels of the mosaic's cell round a place that have changed, of 100.
+        /// The changed pixels of the mosaic's cell around a place, of 100.
         func changes(at place: Point) -> Int {
             let (left, top) = (Int(place.x) / 10 * 10, Int(place.y) / 10 * 10)
             return Self.changes(canvas.frame, picture, columns: left..<left + 10, rows: top..<top + 10)
         }
 
-        /// All pixels that have changed.
+        /// All changed pixels.
         var changes: Int { Self.changes(canvas.frame, picture, columns: 0..<320, rows: 0..<180) }
 
         private static func changes(
@@ -335,7 +335,7 @@ import Track
         let mayBeSeen = stage.setVisibleRect(Step(time: 0.5, faces: [], mayBeSeen: false))
         let after = stage.changes
         #expect(!mayBeSeen && after == 0)
-        // Nor does it know a face that was there when it was reset.
+        // It doesn't know a face from before the reset either.
         _ = stage.setVisibleRect(Step(time: 0.75, faces: [Self.ada], mayBeSeen: true))
         stage.cover.reset()
         let isSeen = stage.setVisibleRect(Step(time: 1, faces: [Self.bob], mayBeSeen: true))
@@ -355,11 +355,11 @@ import Track
     }
 
     @Test func `covered places are mapped from the searched frame to the canvas`() {
-        // Half as large, and beside its place.
+        // Half as large, and next to its place.
         var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
         _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
         _ = stage.setVisibleRect(Step(time: 0.25, faces: [], candidateHeads: [Self.door], mayBeSeen: true))
-        // Ada's head, and who may have come in.
+        // Ada's head, and a possible new face.
         for place in [Point(180, 65), Point(170, 50), Point(190, 80), Point(244, 44)] {
             let changes = stage.changes(at: place)
             #expect(changes > 80, "\(place)")

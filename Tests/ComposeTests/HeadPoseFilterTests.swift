@@ -5,7 +5,7 @@ import Track
 @testable import Compose
 
 struct HeadPoseFilterTests {
-    /// A hat's rim and tip, head space.
+    /// A hat's rim and tip in head space.
     private static let points: [SIMD3<Float>] = [[0, -0.86, -0.1], [-1.2, -0.75, 1], [1.2, -0.75, 1], [0, -3, 0.8]]
     private static let scale: Float = 110
     private static let frame: Float = 1 / 30
@@ -15,7 +15,7 @@ struct HeadPoseFilterTests {
     }
 
     @Test func `a resting head's hat does not move`() {
-        // As much as the tracker's placements shake, degrees and parts, one frame like the next.
+        // The jitter of the tracker's placements, in degrees and fractions, independent from frame to frame.
         var scatter = SplitMix64(seed: 1)
         func shake(_ most: Float) -> Float { (scatter.next() - 0.5) * 2 * most }
         let heads = (0..<300).map { _ in
@@ -37,7 +37,7 @@ struct HeadPoseFilterTests {
 
     @Test(arguments: [30, 90, 180] as [Float])
     func `a turning head's hat follows it`(_ degreesPerSecond: Float) {
-        // From rest, half a circle's quarter, and to rest again.
+        // From rest, by an eighth of a circle, and to rest again.
         var steady = HeadPoseFilter(placement(yaw: -30))
         var (most, yaw) = (Float(0), Float(-30))
         for frame in 0..<120 {

@@ -10,7 +10,7 @@ private let layout = FrameLayout(width: 320, height: 240, format: .i420, range: 
 
 private let head = middleFace
 
-/// A room with white and grey things, and a face of one skin in it: eye whites, and where it shines, are bright.
+/// A room with white and grey objects, and a face with uniform skin: eye whites and highlights are bright.
 private func picture(
     light: Float, skin: Float, side: Float = 0, cast: SIMD2<Float> = .zero
 ) -> Frame {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Compose
 
-/// What masks say of themselves without being loaded.
+/// Summaries of masks that are not loaded.
 struct MaskSummaryTests {
     private let library = MaskLibrary(searchPaths: [masksFolder])
 

@@ -5,12 +5,12 @@ import Track
 
 @testable import Compose
 
-/// Free of the names of the tests below.
+/// Outside of the suite, so that the names of its tests do not shadow others.
 private func makeFace(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0) -> Face {
     face(at: origin, scale: scale, roll: roll, yaw: yaw)
 }
 
-/// What solids look like on a face, by what must hold whatever the art: where they cover, what hides them, how they are lit.
+/// Meshes on a face, by properties that are independent of the art: what they cover, what hides them, how they are lit.
 struct MeshLayerTests {
     private static let layout = FrameLayout(width: 320, height: 240, format: .i444)
     private static let scale: Float = 36
@@ -35,7 +35,7 @@ struct MeshLayerTests {
             """, layout)
     }
 
-    /// Pixels that the red (or green) of a solid covers.
+    /// Pixels that a mesh's red (or green) covers.
     private static func covered(_ picture: Samples, isGreen: Bool = false) -> Set<SIMD2<Int>> {
         var places: Set<SIMD2<Int>> = []
         for y in 0..<layout.height {
@@ -68,7 +68,7 @@ struct MeshLayerTests {
     }
 
     @Test func `parts that go round the head are hidden behind it`() throws {
-        // A ring as a halo that was let down to the eyes: its front is seen, its back is not.
+        // A ring like a halo lowered to the eyes: its front is visible, its back is not.
         let ring =
             #"{"shape": "ring", "material": "red", "radius": 1.9, "thickness": 0.08, "at": [0, 0, 1], "turn": [25, 0, 0]}"#
         let hidden = Self.covered(worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face()]))
@@ -78,9 +78,9 @@ struct MeshLayerTests {
         print("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
         #expect(hidden.isSubset(of: whole))
         #expect(lost.count > whole.count / 10 && lost.count < whole.count * 6 / 10)
-        // All of it within the head's width.
+        // The whole ring is within the head's width.
         #expect(lost.allSatisfy { abs(Float($0.x) - 160) < 1.5 * Self.scale })
-        // On a head that looks to the right the left side of what is behind shows more.
+        // On a head that looks to the right, the left side of what is behind it is more visible.
         let sides = try [Float(-35), 35].map { yaw -> Int in
             let places = Self.covered(
                 worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face(yaw: yaw)]))
@@ -179,7 +179,7 @@ struct MeshLayerTests {
         #expect(count == 0)
     }
 
-    /// What a canvas shows once a head wears a solid, on the canvas that drew others before.
+    /// A canvas with a mesh on a head, drawn on a canvas that drew others before.
     private static func drawn(
         _ mask: Mask, _ face: Face, light: FaceLight = FaceLight(), on canvas: inout Canvas
     ) throws -> Samples {
@@ -193,7 +193,7 @@ struct MeshLayerTests {
         return Samples(canvas.frame)
     }
 
-    /// How far two pictures lie apart: levels of luma, over the pixels that differ from the wall in one of them.
+    /// The difference of two pictures: levels of luma, over the pixels that differ from the wall in one of them.
     private static func distance(_ a: Samples, _ b: Samples) -> (mean: Double, worst: Int) {
         var (sum, count, worst) = (0, 0, 0)
         for i in 0..<layout.width * layout.height where a.bytes[i] != 120 || b.bytes[i] != 120 {
@@ -211,7 +211,7 @@ struct MeshLayerTests {
         let first = try Self.drawn(hat, Self.face(), on: &canvas)
         let again = try Self.drawn(hat, Self.face(), on: &canvas)
         #expect(Self.distance(first, again).worst <= 1)
-        // Shifted, rolled, come nearer, nodding by a hair.
+        // Slightly shifted, rolled, closer, nodding.
         for (shift, roll, scale, yaw) in [
             (Point(0.5, 0.5), 0, 1, 0), (Point(7.3, -3.6), 0.5, 1, 0), (Point(-1.2, 2.2), -0.4, 1.008, 0.3),
         ] as [(Point, Float, Float, Float)] {
@@ -236,7 +236,7 @@ struct MeshLayerTests {
             (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 3), FaceLight()),
             (makeFace(at: Point(160, 120), scale: Self.scale * 1.04), FaceLight()), (Self.face(), dim),
             (Self.face(), aside),
-            // What had been cut off by the frame's edge comes in.
+            // A part that the frame's edge had cut off comes in.
             (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),
         ] {
             var canvas = Canvas(Self.layout)
@@ -247,7 +247,7 @@ struct MeshLayerTests {
             let distance = Self.distance(seen, try Self.drawn(hat, face, light: light, on: &fresh))
             #expect(distance.worst == 0, "\(face.head) \(light.gain): off by \(distance)")
         }
-        // What was a little beyond the edge is there already.
+        // The part slightly beyond the edge is already drawn.
         for y in [35, 50] as [Float] {
             let near = makeFace(at: Point(160, y), scale: Self.scale)
             var canvas = Canvas(Self.layout)
@@ -261,7 +261,7 @@ struct MeshLayerTests {
 
     @Test func `a fast head's mesh is redrawn less often than a turning one's, and is exact at rest`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
-        /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
+        /// The number of redraws in 20 frames, and the errors of the worst and the last frame in levels.
         func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {
             var canvas = Canvas(Self.layout)
             var (anew, worst, last) = (0, 0.0, 0.0)

@@ -7,9 +7,9 @@ import Track
 
 @testable import Compose
 
-/// glTF files, written here byte by byte.
+/// Reading of glTF files, which are written here byte by byte.
 struct MeshModelTests {
-    /// A .glb: a box of two sides of one unit that faces the viewer, and what is changed of its description.
+    /// A .glb: a rectangle of two triangles that faces the viewer, and changes to its description.
     private struct Box {
         var description: [String: Any]
         var data: [UInt8]
@@ -53,7 +53,7 @@ struct MeshModelTests {
 
         static func bytes(_ word: UInt32) -> [UInt8] { (0..<4).map { UInt8(word >> (8 * $0) & 255) } }
 
-        /// Sets what lies at a path of keys and numbers; nil takes it away.
+        /// Sets the value at a path of keys and indices; nil removes it.
         mutating func set(_ path: [Any], _ value: Any?) {
             func changed(_ old: Any, _ path: ArraySlice<Any>) -> Any {
                 guard let step = path.first else { return value ?? NSNull() }
@@ -71,7 +71,7 @@ struct MeshModelTests {
             if let object = changed(description, path[...]) as? [String: Any] { description = object }
         }
 
-        /// With a picture: 4 x 4 pixels, opaque green, as a PNG that the program itself writes.
+        /// With a texture: 4 x 4 pixels, opaque green, as a PNG that the program itself writes.
         mutating func paint() throws {
             let scratch = try ScratchFolder()
             let path = scratch.url.appending(path: "picture.png")
@@ -111,7 +111,7 @@ struct MeshModelTests {
         try MeshModel(bytes, path: "hat.glb", range: .limited)
     }
 
-    /// What is said of a file; nil: it was read.
+    /// The error for a file; nil if it was read.
     private func problem(_ bytes: [UInt8]) throws -> String? {
         do {
             _ = try read(bytes)
@@ -144,7 +144,7 @@ struct MeshModelTests {
                 ["children": [0], "translation": [0, 1, 0], "rotation": [0, 0, 0.70710678, 0.70710678]],
             ])
         let piece = try #require(try read(try box.glb()).pieces.first)
-        // A quarter turn counter-clockwise takes up to the left; the box then lies beside its foot.
+        // A quarter turn counter-clockwise maps up to the left; the box is then next to its foot.
         let low = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: .infinity)) { pointwiseMin($0, $1) }
         let high = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: -.infinity)) { pointwiseMax($0, $1) }
         #expect(norm(low - [-2, -1.5, -0.25]) < 1e-4 && norm(high - [0, -0.5, -0.25]) < 1e-4)
@@ -202,7 +202,7 @@ struct MeshModelTests {
             #expect(said.contains(words) && said.contains("hat.glb"), "wanted '\(words)': \(said)")
             #expect(said.count < 500 && !said.contains("\n"))
         }
-        // An index beyond the vertices.
+        // An index beyond the last vertex.
         var box = Box()
         box.data[128] = 200
         #expect(try problem(try box.glb())?.contains("missing vertex") == true)

@@ -6,8 +6,8 @@ import Testing
 @testable import Frames
 @testable import JSON
 
-/// Masks/mask.schema.json, which editors use, says what the reader reads: checked both ways, on the masks that come along,
-/// on the examples of docs/masks.md, and on a few more for keys that neither has.
+/// Masks/mask.schema.json, which editors use, matches the reader: checked in both directions on the shipped masks, on
+/// the examples of docs/masks.md, and on a few more for keys that neither has.
 @Suite struct SchemaTests {
     private let schema: Schema
     private static let root = URL(fileURLWithPath: Fixtures.package)
@@ -17,7 +17,7 @@ import Testing
         schema = Schema(try JSON(Array(try Data(contentsOf: file)), file: "mask.schema.json"))
     }
 
-    /// A description and the folder of its art; nil: any will do.
+    /// A description and the folder of its art; nil: any art.
     private struct Pack {
         let name: String
         let json: JSON
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// Layers.
+    /// Layers for the keys that neither has.
     private static let more = ##"""
         {"kind": "anonymize", "mode": "block", "shape": "bar", "color": "#000000"}
 
@@ -149,7 +149,7 @@ import Testing
         var probed: Set<String> = []
         for pack in try Self.others() + Self.documented() + Self.shipped() {
             for place in schema.objects(in: pack.json) {
-                // The same keys of the same part of the schema say nothing more.
+                // The same keys of the same part of the schema add nothing.
                 let keys = place.object.keys.sorted().joined(separator: " ")
                 guard probed.insert("\(place.name): \(keys)").inserted else { continue }
                 let problem = try self.read(pack, pack.json.adding("zzzzzzzz", at: place.path)) ?? "nothing"
@@ -167,7 +167,7 @@ import Testing
         #expect(allowed.subtracting(read).sorted() == [], "the reader never asks for these")
     }
 
-    /// What the reader says of a pack with this description; nil: it is sound.
+    /// The reader's error for a mask with this description; nil if it is valid.
     private func read(_ pack: Pack, _ json: JSON) throws -> String? {
         let scratch = try ScratchFolder()
         let folder = scratch.url.appending(path: "pack")
@@ -216,7 +216,7 @@ extension JSON {
         return number
     }
 
-    /// Texts that name art.
+    /// Strings that name art.
     fileprivate var fileNames: [String] {
         switch value {
         case .string(let text): text.hasSuffix(".svg") || text.hasSuffix(".png") ? [text] : []
@@ -247,7 +247,7 @@ extension JSON {
         }
     }
 
-    /// With one key more in the object at `path`, whose parts are keys and numbers of elements.
+    /// A copy with one more key in the object at `path`, which consists of keys and indices.
     fileprivate func adding(_ key: String, at path: [String]) -> JSON {
         switch value {
         case .object(let members):
@@ -272,7 +272,7 @@ extension JSON {
 
 // MARK: - JSON Schema
 
-/// The part of JSON Schema (draft 2020-12) that our schema uses; a keyword that it does not know fails the test.
+/// The part of JSON Schema (draft 2020-12) that our schema uses; an unknown keyword fails the test.
 private struct Schema {
     private let root: JSON
 
@@ -280,14 +280,14 @@ private struct Schema {
     struct Place {
         let path: [String]
         let object: JSON
-        /// The schema's own name for it.
+        /// The schema's name for it.
         let name: String
         let allowed: [String]
     }
 
     init(_ root: JSON) { self.root = root }
 
-    /// What is wrong with an instance, each with its place.
+    /// The errors in an instance, each with its path.
     func check(_ json: JSON) -> [String] { check(json, root, "$") }
 
     private func resolve(_ schema: JSON) -> (schema: JSON, name: String?) {

@@ -16,7 +16,7 @@ private func face(yaw: Float = 0, open: Float = 0) -> Face {
     let (c, s) = (Frames.cos(radians(yaw)) * 100, Frames.sin(radians(yaw)) * 100)
     face.head = HeadPlacement(x: [c, 0, -s], y: [0, 100, 0], origin: Point(640, 300))
     face.landmarks = face.head.landmarks
-    // A closed mouth's inner lips touch; an open one's lower lip and chin go down.
+    // In a closed mouth the inner lips touch; in an open one the lower lip and chin are lower.
     for i in 65...67 { face.landmarks[i].y = face.landmarks[128 - i].y + 1 + open }
     for i in [55, 56, 57, 58, 59] { face.landmarks[i].y += open }
     for i in 6...10 { face.landmarks[i].y += open }
@@ -24,7 +24,7 @@ private func face(yaw: Float = 0, open: Float = 0) -> Face {
     return face
 }
 
-/// A frame of one tone of skin, dressed.
+/// A frame with uniform skin and a mask.
 private func dressed(_ name: String, _ face: Face, luma: UInt8 = 140, _ format: PixelFormat = .yuyv) throws -> Canvas {
     let layout = FrameLayout(width: 1280, height: 720, format: format, range: .limited)
     return dressed(try MaskLibrary(searchPaths: [masks]).load(name, for: ArtTarget(layout)), layout, face, luma: luma)
@@ -110,7 +110,8 @@ func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
 
 @Test func `hair stays in front of painted foreheads, and shade, brows and cheeks are painted`() throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
-    /// Luma of a lock and of shade on the forehead, of skin beside them, and of what is as dark as the lock below the brows.
+    /// Luma of a lock of hair and of shade on the forehead, of skin next to them, and of a spot as dark as the lock
+    /// below the brows.
     func seen(_ hair: String) throws -> (lock: Int, shade: Int, skin: Int, cheek: Int) {
         let mask = try layer(
             "{\"kind\": \"skin\", \"art\": \"clown.svg\", \"relief\": 0.9, \"hair\": \"\(hair)\"}", layout,

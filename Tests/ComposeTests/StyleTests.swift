@@ -5,7 +5,7 @@ import Testing
 
 @testable import Compose
 
-/// What every layer may have, from mask.json's text.
+/// The keys that layers of all kinds have in common.
 private func style(_ text: String, choices: [String: String] = [:]) throws -> LayerStyle {
     var target = ArtTarget(FrameLayout(width: 640, height: 360, format: .yuyv))
     target.choices = choices
@@ -75,7 +75,7 @@ struct StyleTests {
     }
 
     @Test func `tinted art keeps its light and dark`() {
-        // Three opaque greys round their mean, one half transparent, one not there.
+        // Three opaque greys around their mean, one half transparent, one fully transparent.
         var raster = RGBAImage(
             width: 5, height: 1,
             bytes: [0, 0, 0, 255, 100, 100, 100, 255, 200, 200, 200, 255, 50, 50, 50, 128, 0, 0, 0, 0])

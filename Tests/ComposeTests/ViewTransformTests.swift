@@ -6,7 +6,7 @@ import TestSupport
 @testable import Frames
 
 @Suite struct ViewTransformTests {
-    /// A soft picture without any symmetry, so that it shows where each place has gone.
+    /// A smooth picture without any symmetry, which shows where each point was moved.
     private func picture(_ layout: FrameLayout) -> Frame {
         var planes = Frame(FrameLayout(width: layout.width, height: layout.height, format: .i444, range: layout.range))
         let count = layout.width * layout.height
@@ -52,7 +52,7 @@ import TestSupport
                 let isAcross = rotation == .quarter || rotation == .threeQuarters
                 #expect(size == (isAcross ? (height, width) : (width, height)))
                 let after = pixels(rotator.frame.view)
-                // 4:2:2 that is turned by a quarter loses chroma: half of a step of the ramp.
+                // 4:2:2 rotated by a quarter turn loses chroma: half a step of the ramp.
                 var worst = 0
                 for y in 0..<height {
                     for x in 0..<width {
@@ -117,7 +117,7 @@ import TestSupport
                 try scaler.fit(source.view, into: &frame)
                 let after = pixels(frame.view)
                 let region = scaler.region
-                // The part's edges are the region's.
+                // The crop's edges are the region's.
                 let corner = scaler.map(Point(place.x - 0.5, place.y - 0.5))
                 #expect((corner - Point(Float(region.x) - 0.5, Float(region.y) - 0.5)).length < 0.01)
                 var worst = 0
@@ -202,7 +202,7 @@ import TestSupport
         let (from, to) = (step[0].center.x, try #require(step.last).center.x)
         let arrived = try #require(step.firstIndex { abs($0.center.x - to) < 0.02 * $0.width })
         let beyond = step.map { ($0.center.x - to) }.max() ?? 0
-        // Of the speed, from one frame to the next: pixels a frame.
+        // The largest change of speed from one frame to the next, in pixels per frame.
         let speeds = zip(step, step.dropFirst()).map { $1.center.x - $0.center.x }
         let jolt = zip(speeds, speeds.dropFirst()).map { abs($1 - $0) }.max() ?? 0
         let still = step.indices.dropFirst().last { step[$0] != step[$0 - 1] }
@@ -239,7 +239,7 @@ import TestSupport
     }
 
     @Test func `whatever faces do, the view keeps its aspect ratio, stays within the crop, and never jumps`() {
-        // The same numbers in each run: what fails is found again.
+        // The same numbers in each run, so that failures can be reproduced.
         var lot = Seeded(state: 7)
         for round in 0..<50 {
             let part = PixelRect(x: 128, y: 36, width: 1024, height: 648)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Control
 
-/// What a line may say, and what is answered to one that may not.
+/// Parsing of requests, and the errors for invalid ones.
 struct RequestTests {
     private func request(_ line: String) throws -> Request {
         try Request(id: nil, JSON(Array(line.utf8), file: "request"))
@@ -33,7 +33,7 @@ struct RequestTests {
     ])
     func `a valid line is parsed`(line: String, command: Command) throws {
         let found = try request(line).command
-        // Values know their line; what they are is compared.
+        // Compares values without their lines.
         #expect("\(found)".filter { !$0.isNumber } == "\(command)".filter { !$0.isNumber })
     }
 

@@ -7,13 +7,13 @@ import Testing
 
 @testable import Control
 
-/// The socket as strangers use it: garbage, half lines, giant lines, floods, and those who never read.
+/// The control socket with untrusted clients: garbage, half lines, giant lines, floods, and clients that never read.
 @Suite(.ownThread) struct ServerTests {
-    /// Answers everything with what was asked for, and snapshots when somebody resumes.
+    /// A handler that replies at once, but to snapshots only at the next resume.
     private final class Echo: RequestResponder {
         private let held = Mutex<[@Sendable (Result<JSON, any Error>) -> Void]>([])
         let events = Atomic<Int>(0)
-        /// How many events there may be: a test that counts them gives out the next when it has read the last.
+        /// The number of events that may be sent: a test that counts them allows the next when it has read the last.
         let most = Atomic<Int>(.max)
 
         func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
@@ -35,7 +35,7 @@ import Testing
         func pendingEvents() -> [(topic: Topic, event: JSON)] {
             guard events.load(ordering: .relaxed) < most.load(ordering: .relaxed) else { return [] }
             let number = events.add(1, ordering: .relaxed).newValue
-            // So much that a client who does not read is over its share soon.
+            // So much that a client that does not read soon exceeds its limit.
             return [
                 (
                     .metrics,
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// A server in a folder of its own.
+    /// A server in a temporary folder.
     private final class Place {
         private let scratch: ScratchFolder
         var folder: URL { scratch.url }
@@ -59,12 +59,12 @@ import Testing
 
         init() throws {
             scratch = try ScratchFolder()
-            // News a thousand times a second.
+            // An event a thousand times per second.
             server = try ControlServer(
                 try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1)
         }
 
-        /// Asks again and again until the server has room: what others gave up is free when it has noticed.
+        /// Retries until the server has room: it takes a moment to notice closed connections.
         func askPatiently(_ request: JSON) -> JSON? {
             for _ in 0..<10_000 {
                 guard var client = try? client() else { return nil }
@@ -75,7 +75,7 @@ import Testing
 
         func client() throws -> ControlClient { try ControlClient(environment: environment) }
 
-        /// A bare connection.
+        /// A raw connection.
         func raw() throws -> Int32 {
             let descriptor = socketPair(socket)
             try #require(descriptor >= 0)
@@ -112,7 +112,7 @@ import Testing
         #expect(read(descriptor, lines: 1).map { $0.contains("late") } == [true])
         var byte: UInt8 = 0
         #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
-        // Who is gone altogether is forgotten, whatever it asked for.
+        // A closed client is forgotten, whatever it requested.
         for _ in 0..<200 {
             let other = try place.raw()
             write(other, #"{"request": "snapshot"}"# + "\n")
@@ -141,7 +141,7 @@ import Testing
             let problem = #expect(throws: Problem.self) { _ = try Listener(environment: environment) }
             #expect(problem?.kind == .busy)
             #expect(problem?.message.contains("(\(getpid()))") == true, "\(problem?.message ?? "")")
-            // As if killed: its file stays behind.
+            // As if killed: its file remains.
             try FileManager.default.copyItem(atPath: "\(socket).lock", toPath: "\(socket).copy")
             unsafe rename(socket, "\(socket).kept")
             _ = consume listener
@@ -181,7 +181,7 @@ import Testing
         write(slow, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
         var good = try place.client()
         _ = try good.perform(JSON(["request": "subscribe", "events": ["metrics"]]), within: patience)
-        // 20 KB each: socket and share of the other are full after some forty.
+        // 20 KB each: the socket and the other client's limit are full after some forty.
         var last = 0.0
         for _ in 0..<100 {
             place.echo.most.add(1, ordering: .relaxed)
@@ -196,7 +196,7 @@ import Testing
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
         let place = try Place()
         var clients = try (0..<64).map { _ in try place.raw() }
-        // Each has been taken before the next one comes.
+        // Each is accepted before the next one connects.
         write(clients[63], "{\"request\": \"next\"}\n")
         _ = read(clients[63], lines: 1)
         let more = try place.raw()
@@ -215,7 +215,7 @@ import Testing
             if round % 2 == 0, round % 3 != 0 { _ = read(descriptor, lines: 1) }
             close(descriptor)
         }
-        // Each answer is a turn of the server, in which it notices who has gone.
+        // Each reply is one turn of the server, in which it notices closed connections.
         var client = try place.client()
         var open = 0
         for _ in 0..<1000 {
@@ -227,7 +227,7 @@ import Testing
     }
 }
 
-// MARK: - bare sockets
+// MARK: - Raw sockets
 
 private func socketPair(_ path: String) -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -253,7 +253,7 @@ private func write(_ descriptor: Int32, _ text: String) {
     }
 }
 
-/// Waits for so many lines, or the end of the connection.
+/// Waits for a number of lines, or the end of the connection.
 private func read(_ descriptor: Int32, lines wanted: Int) -> [String] {
     var bytes: [UInt8] = []
     while bytes.count(where: { $0 == UInt8(ascii: "\n") }) < wanted {
@@ -265,7 +265,7 @@ private func read(_ descriptor: Int32, lines wanted: Int) -> [String] {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
 }
 
-/// All that there is, up to the end of the connection.
+/// Reads up to the end of the connection.
 private func readAll(_ descriptor: Int32) -> String {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65536)
@@ -276,9 +276,9 @@ private func readAll(_ descriptor: Int32) -> String {
     }
 }
 
-/// The server's ends of connections to a socket that are open.
+/// The number of open connections at the server's end of a socket.
 private func connections(to path: String) throws -> Int {
-    // Other programs' names in it need not be UTF-8.
+    // Names in it may not be UTF-8.
     let table = String(decoding: try contents(of: "/proc/net/unix"), as: UTF8.self)
     // Num, RefCount, Protocol, Flags, Type, St, Inode, Path of proc_net_unix(5); a connection is in state 03.
     return table.split(separator: "\n").count { line in
@@ -287,5 +287,5 @@ private func connections(to path: String) throws -> Int {
     }
 }
 
-/// Seconds: no time limit.
+/// In seconds: effectively no time limit.
 private let patience = 1_000_000

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Doctor
 
-/// What was said and run as a user installed.
+/// Installation as a user: what was printed and run.
 private final class Session {
     var said: [String] = []
     var ran: [[String]] = []
     var questions = 0
 
-    /// - Parameter answer: to every question; nil: nobody can be asked.
+    /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
         _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDry: Bool = false, hasEdited: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
@@ -42,7 +42,7 @@ private final class Session {
 private let units = "/home/ann/.config/systemd/user"
 private let bash = "/home/ann/.local/share/bash-completion/completions/guise"
 
-/// A machine with a user manager, a shell, and a home that holds something already.
+/// A machine with a user manager, a shell, and a home with existing files.
 private func home() throws -> Machine {
     let machine = try Machine()
     try machine.put("/bin/bash")
@@ -82,13 +82,13 @@ private func home() throws -> Machine {
     #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
     #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
     #expect(session.printed("Guise now starts with the first command"))
-    // What the daemon and systemctl leave.
+    // Files that the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
     try machine.put("/run/user/1000/guise/video10.lock", "9")
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
     print(session.said.joined(separator: "\n"))
-    // The session's own folder, which this machine did not have.
+    // The session's folder, which this machine did not have.
     let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
 }
@@ -102,7 +102,7 @@ private func home() throws -> Machine {
     #expect(session.printed("already installed: \(units)/guise.service"))
     #expect(!session.printed("wrote"))
     #expect(machine.text("\(units)/guise.service") == service)
-    // The program has moved: what nobody has edited follows.
+    // The program has moved: files that nobody edited are updated.
     try session.installer(machine, program: "/opt/my guise/100%/guise").install()
     #expect(machine.text("\(units)/guise.service")?.contains("ExecStart=\"/opt/my guise/100%%/guise\" run\n") == true)
 }

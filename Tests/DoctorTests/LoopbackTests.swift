@@ -124,7 +124,7 @@ func `a fixed size is compared with Firefox's list`(format: String, state: Findi
     try machine.expect(.camera, .warning, "no camera", fix: "plug a camera in")
     machine.addCamera()
     try machine.expect(.camera, .ok, "Webcam (/dev/video0) is free")
-    // Open is not yet taken.
+    // An open device is not necessarily in use.
     try machine.run("zoom", 70, on: "/dev/video0")
     try machine.expect(.camera, .ok, "is free")
     machine.system.isTaken = { $0 == "/dev/video0" }

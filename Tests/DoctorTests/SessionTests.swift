@@ -163,7 +163,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
     #expect(runProgram(["false"]) == .failed)
     #expect(runProgram(["guise-no-such-program"]) == .absent)
-    // Run to its end, it would have been text.
+    // If it ran to its end, it would print text.
     #expect(runProgram(["sleep", "30"], patience: 0.3) == .failed)
 }
 
@@ -171,7 +171,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     let scratch = try ScratchFolder()
     let path = scratch.path("socket")
     #expect(querySocket(path, "x") == .refused)
-    // Answers its first client line for line, and no other.
+    // Answers only its first client, line for line.
     let listener = try Running(
         [
             "-c",
