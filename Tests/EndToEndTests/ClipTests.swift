@@ -26,7 +26,7 @@ extension EndToEnd {
             #expect(try scratch.measure(scratch.path("in.mp4")) == "800x600 50")
             #expect(try scratch.measure(scratch.path("out.mp4")) == "800x600 50")
             #expect(try streams("out.mp4").contains("aac,audio"))
-            // The hat is where the head has gone: 46 pixels left of and 105 above the eyes' middle, 225 from the left.
+            // The hat follows the head: 46 pixels left of and 105 above the eyes' midpoint, 225 from the left.
             for frame in [25, 49] {
                 for name in ["in", "out"] {
                     let pick = "-vf 'select=eq(n\\,\(frame))'"
@@ -56,7 +56,7 @@ extension EndToEnd {
             try #require(outcome.code == 0 && lines.count == 50, "\(outcome)")
             #expect(lines.map(\.frame) == Array(0..<50))
             #expect(abs(lines[49].time - 49.0 / 25) < 0.001)
-            // The first sweep over the picture takes some frames.
+            // The first search of the picture takes some frames.
             let found = lines.filter { !$0.faces.isEmpty }
             #expect(found.count >= 40, "found in \(found.count) of 50 frames")
             #expect(Set(found.flatMap { $0.faces.map(\.id) }).count == 1)
@@ -83,7 +83,7 @@ extension EndToEnd {
         }
 
         @Test func `a clip without a readable frame is an error, and leaves no file`() throws {
-            // It opens, and not one frame comes out of it.
+            // It opens, but no frame can be decoded.
             try makeClip("whole.mp4", "-c:v libx264 -an -movflags +faststart")
             try scratch.shell(
                 "head -c $(($(grep -abo mdat whole.mp4 | head -1 | cut -d: -f1) + 64)) whole.mp4 > cut.mp4")

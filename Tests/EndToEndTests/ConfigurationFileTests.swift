@@ -60,7 +60,7 @@ extension EndToEnd {
 
         @Test(.needsSample)
         func `the user's own configuration is read before the installed one, and --config before both`() throws {
-            // Which file was read is told by the mask that it names, which does not exist.
+            // The error names the missing mask, which shows which file was read.
             try scratch.write("{\"masks\": [\"of-the-user\"]}", "config/guise/config.json")
             let named = try scratch.write("{\"masks\": [\"of-the-option\"]}", "named.json")
             let run = ["run", "--source", "sample", "--sink", "null"]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A running guise and those who tell it what to do: by commands, by the socket, by its configuration.
+    /// Control of a running Guise: by commands, by the socket, by its configuration.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class ControlTests {
         private let guise: RunningGuise
         private static let shared = Result { try RunningGuise(RunningGuise.sample + ["--sink", "null"]) }
@@ -92,7 +92,7 @@ extension EndToEnd {
         }
 
         @Test func `requests from many clients, including garbage, are each answered`() throws {
-            // Answers that are missing are counted by the script.
+            // The script counts missing replies.
             let missing = try guise.scratch.shell(
                 "python3 '\(Fixtures.path("flood.py"))' '\(guise.scratch.path("run/guise/control.sock"))' 10 'status masks next'"
             )
@@ -119,7 +119,7 @@ extension EndToEnd {
 
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {
         @Test func `a mask that is put on is seen, faintly if so set, and gone when it is taken off`() throws {
-            // A photo holds still: what changes is the mask.
+            // A photo is still: only the mask changes.
             let guise = try RunningGuise(
                 ["--source", Fixtures.sample, "--realtime", "--loop", "--sink", "null", "--mask", "crown"])
             try guise.reset()
@@ -149,7 +149,7 @@ extension EndToEnd {
         }
 
         @Test func `a damaged clip in place of a camera can be replaced by another`() throws {
-            // Named without a folder, the configuration is watched like any other.
+            // A configuration given without a folder is watched like any other.
             let scratch = try ScratchFolder()
             func configure(_ more: String = "") throws {
                 try scratch.write(
@@ -161,18 +161,18 @@ extension EndToEnd {
                 ["--config", "here.json", "--source", "camera", "--sink", "page"], in: scratch, isPublishing: false)
             try guise.ask("use", ["device": "sample"])
             #expect(guise.waits { $0["camera"]?.string == "open" && $0["frames"]?.number ?? 0 > 10 })
-            // Cut off in the middle of a frame.
+            // Truncated in the middle of a frame.
             try scratch.shell(
                 """
                 ffmpeg -v error -f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg -f avi whole.avi
                 head -c 9000 whole.avi > cut.avi
                 """)
-            // A file that is neither a picture nor a clip is refused at once, and what was used stays.
+            // A file that is neither a picture nor a clip is rejected at once, and the current source stays.
             let refused = try guise.guise("use", scratch.path("here.json"))
             #expect(refused.code == 1 && refused.errors.contains("here.json"), "\(refused)")
             try guise.ask("use", ["device": JSON(scratch.path("cut.avi"))])
             #expect(guise.waits { $0["source"]?.string?.contains("cut.avi") == true })
-            // It came to the damage more than once, for the clip has fewer frames.
+            // The damage was reached more than once, because the clip has fewer frames.
             let frames = try #require(try guise.status()["frames"]?.number)
             #expect(guise.waits { $0["frames"]?.number ?? 0 > frames + 30 })
             try guise.ask("use", ["device": "sample"])
@@ -186,26 +186,26 @@ extension EndToEnd {
             let scratch = try ScratchFolder()
             try scratch.makeRuntimeFolder()
             try scratch.shell("'\(Program.path)' status 2>/dev/full; [ $? = 3 ]")
-            // Standard error is a pipe that nobody reads any more.
+            // Standard error is a pipe without a reader.
             try scratch.shell(
                 "mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait $!; '\(Program.path)' status 2>&4; [ $? = 3 ]")
         }
 
         @Test func `a face to hide is not visible while it is lost, nor before it is detected`() throws {
             let scratch = try ScratchFolder()
-            // The face comes after a second, is hidden from three to five, and comes back.
+            // The face appears after one second, is hidden from three to five, and comes back.
             try scratch.shell(
                 """
                 ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 6 -r 10 -vf "scale=-2:360,crop=iw:360,\
                 drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,3,5)'" -c:v ffv1 gone.mkv
                 """)
-            // Without the mask, the same pictures show a face that this test would find.
+            // Without the mask, this test detects a face in the same pictures.
             #expect(try facesSeen(wearing: "polaroid", scratch) > 12)
             #expect(try facesSeen(wearing: "pixelate", scratch) == 0)
             #expect(try facesSeen(wearing: "pixelate", scratch, byApply: true) == 0)
         }
 
-        /// The frames of what is published in which a bare face is found.
+        /// The published frames in which an uncovered face is detected.
         private func facesSeen(wearing mask: String, _ scratch: ScratchFolder, byApply: Bool = false) throws -> Int {
             let words = byApply ? ["apply", "gone.mkv", "-o"] : ["run", "--source", "gone.mkv", "--sink"]
             let outcome = try Program.run(words + ["out.mkv", "--overwrite", "--mask", mask], in: scratch)

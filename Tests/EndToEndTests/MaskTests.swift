@@ -14,7 +14,7 @@ extension EndToEnd {
             "cat", "handlebar-moustache", "round-glasses", "santa", "santa-beard", "santa-hat",
         ]
 
-        /// A mask of the user's own.
+        /// Makes a mask in the user's folder.
         private func wear(_ name: String, art: String = "art.svg", svg: String? = square, more: String = "") throws {
             try scratch.write(
                 """
@@ -106,7 +106,7 @@ extension EndToEnd {
             try wear("santa-hat")
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
-            // A black square as wide as the eyes are apart, its middle on the nose.
+            // A black square as wide as the eye distance, centred on the nose.
             let changed = try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
             #expect(
                 abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")

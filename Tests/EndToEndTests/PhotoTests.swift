@@ -10,7 +10,7 @@ extension EndToEnd {
             try scratch.lookForLargeFaces()
         }
 
-        /// A cut of the sample, "width:height:x:y".
+        /// A crop of the sample, "width:height:x:y".
         private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf crop=\(crop) \(name)")
             return scratch.path(name)
@@ -27,7 +27,7 @@ extension EndToEnd {
             let faces = try faces(Fixtures.sample, "--landmarks")
             try #require(faces.count == 1)
             let face = faces[0]
-            // Marked by hand on the picture; the eyes are 43 pixels apart.
+            // Labelled by hand; the eyes are 43 pixels apart.
             let places: [String: [Double]] = [
                 "right_eye": [204, 101], "left_eye": [247, 104], "nose": [226, 127], "mouth": [223, 142],
                 "chin": [221, 178],
@@ -46,7 +46,7 @@ extension EndToEnd {
 
         @Test(
             arguments: [
-                // Where it is worn: the box that holds all of it, and one that it must cover in part.
+                // The mask's place: the box that contains it, and one that it must cover in part.
                 ("santa-hat", 300...40_000, (120, 0, 340, 112), (200, 20, 260, 60)),
                 ("santa-beard", 300...40_000, (140, 80, 310, 260), (200, 160, 250, 200)),
                 ("handlebar-moustache", 300...5000, (170, 118, 280, 156), (200, 128, 250, 145)),
@@ -82,7 +82,7 @@ extension EndToEnd {
             }
             let (glasses, hat) = (try count("round-glasses"), try count("santa-hat"))
             let both = try count("round-glasses", "santa-hat")
-            // Where one's soft edge lies on the other's, a pixel may change that neither changes alone.
+            // Where the soft edges overlap, a pixel may change that neither changes alone.
             #expect(both > max(glasses, hat) && both <= glasses + hat + 20, "\(glasses), \(hat), \(both)")
         }
 
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(try faces(bottom).count == 1)
             let top = try cut("512:440:0:68", "top.png")
             #expect(try faces(top).count == 1)
-            // Half of the face, from all four sides: found or not, the picture stays a picture.
+            // Half of the face, from all four sides: whether detected or not, the output is valid.
             for (number, crop) in ["290:512:222:0", "222:512:0:0", "512:390:0:122", "512:122:0:0"].enumerated() {
                 let path = try cut(crop, "half\(number).png")
                 let outcome = try scratch.guise("apply", path, "-o", "out\(number).png")
@@ -154,7 +154,7 @@ extension EndToEnd {
             for arguments in [["apply", name, "-o", "out.png"], ["track", name], ["run", "--source", name]] {
                 let outcome = try Program.run(arguments, in: scratch)
                 #expect(outcome.code == 1 && outcome.out == "", "\(outcome)")
-                // `run` says first where it would have shown it.
+                // `run` first prints where it would show the picture.
                 #expect(outcome.lines.last?.contains(words) == true, "\(outcome)")
                 #expect(arguments[0] == "run" || outcome.lines.count == 1, "\(outcome)")
             }

@@ -36,7 +36,7 @@ extension EndToEnd {
             #expect(try guise.guise("record", "start", scratch.path("clip.mkv")).code == 0)
             #expect(guise.waits { $0["recording"]?["frames"]?.number ?? 0 > 5 })
             try scratch.shell("kill -STOP $(pgrep -P \(guise.running.pid) -x ffmpeg)")
-            // Without a limit it waits for ever.
+            // Without a limit it waits forever.
             guise.running.send(signal: SIGTERM)
             _ = guise.running.wait()
             #expect(!scratch.names().contains { $0.contains(".part.") }, "\(scratch.names())")
@@ -61,7 +61,7 @@ extension EndToEnd {
             try #require(running.waits(for: "http://127.0.0.1:"), "\(running.said)")
             #expect(running.said.contains("--source FILE") && running.said.contains("sudo modprobe v4l2loopback"))
             let port = try #require(servedPort(running.said))
-            // What it says may go to a file; the way in is for those who ask.
+            // Its output may go to a file, so the link with the secret is only printed by `guise page`.
             #expect(!running.said.contains("#"), "\(running.said)")
             let told = try scratch.guise("page", "--no-open")
             let secret = String(try #require(told.out.firstMatch(of: /#([0-9a-f]{64})/)?.1))

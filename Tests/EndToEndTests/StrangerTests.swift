@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Packs from strangers: whatever is in them, it is told in a line, and the others work.
+    /// Untrusted mask packs: whatever they contain, errors are one line, and other masks work.
     @Suite struct Strangers {
         let scratch: ScratchFolder
         init() throws {
@@ -20,7 +20,7 @@ extension EndToEnd {
         private static let sprite =
             "{\"kind\": \"sprite\", \"art\": \"art.svg\", \"eyeDistance\": 100, \"pins\": [{\"art\": [50, 50], \"face\": \"nose\"}]}"
 
-        /// A sound description with that art.
+        /// A valid description with that art.
         private func draw(_ name: String, _ svg: String) throws {
             try describe(name, "{\"version\": 1, \"layers\": [\(Self.sprite)]}")
             try scratch.write(svg, "\(folder(name))/art.svg")
@@ -31,7 +31,7 @@ extension EndToEnd {
                 + body + "</svg>"
         }
 
-        /// Each is listed once on standard error with these words, and the sound one is listed as a mask.
+        /// Each is reported once on standard error with these words, and the valid one is listed as a mask.
         @discardableResult
         private func expect(_ told: [String: String]) throws -> Program.Outcome {
             try draw("sound", svg("<rect width='100' height='100'/>"))
@@ -146,7 +146,7 @@ extension EndToEnd {
                 "deep", svg(String(repeating: "<g>", count: 5000) + String(repeating: "</g>", count: 5000)))
             try draw("large", svg(String(repeating: " ", count: 5 << 20)))
             func renderers() throws -> Set<Substring> {
-                // Other tests have theirs, in homes of their own.
+                // Other tests have their own renderers, in other homes.
                 Set(
                     try scratch.shell(
                         "for pid in $(pgrep -x guise-svg); do "
@@ -157,7 +157,7 @@ extension EndToEnd {
                 [
                     "endless": "drawing it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
                 ])
-            // No drawing goes on behind our back.
+            // No renderer is left running.
             #expect(try renderers() == [])
         }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// A square patch of waves and soft spots, which is not the same at any two places, as seen through a map.
+/// A square patch of waves and soft spots, without repetition, seen through a map.
 private struct Patch {
     static let side = 68
     private static let middle = Float(side - 1) / 2
@@ -12,9 +12,9 @@ private struct Patch {
 
     /// - Parameters:
     ///   - map: from the plain patch's pixels to this one's.
-    ///   - gain: of the brightness.
-    ///   - offset: of the brightness, steps.
-    ///   - detail: how many times as fine the waves are; another picture where it is not 1.
+    ///   - gain: factor for the brightness.
+    ///   - offset: added to the brightness, levels.
+    ///   - detail: factor for the frequency of the waves; if not 1, it is another picture.
     init(through map: Affine = .identity, gain: Float = 1, offset: Float = 0, detail: Float = 1) throws {
         let back = try #require(map.inverse)
         samples = (0..<Self.side * Self.side).map { i in
@@ -29,7 +29,7 @@ private struct Patch {
 
     init(filledBy sample: (Int) -> UInt8) { samples = (0..<Self.side * Self.side).map(sample) }
 
-    /// Turned and grown about its middle, then shifted.
+    /// Rotated and scaled about its middle, then shifted.
     static func map(scale: Float, degrees: Float, shift: Point) -> Affine {
         let turn = Affine(scale: scale, angle: degrees * .pi / 180, origin: .zero)
         let corner = turn.linear(Point(middle, middle))
@@ -69,7 +69,7 @@ struct AlignTests {
         print("\(off) pixels off, correlation \(found.correlation); untouched \(Patch.distance(.identity, map))")
         #expect(off < 0.05)
         #expect(found.correlation > 0.995)
-        // What three rounds, as a tracker has, leave of a frame's motion.
+        // The error that the tracker's three rounds leave of a frame's motion.
         let small = Patch.map(scale: 1.01, degrees: 1, shift: Point(0.8, -0.6))
         let soon = try #require(align(try Patch(through: small), to: plain, rounds: 3))
         #expect(Patch.distance(soon.map, small) < 0.05)
@@ -100,7 +100,7 @@ struct AlignTests {
     @Test func `pixels masked as no part of the face do no harm`() throws {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(1.2, 0.7))
         var picture = try Patch(through: map)
-        // What lies beside the frame's edge: a fifth of the face.
+        // The part outside the frame's edge: a fifth of the face.
         for y in 40..<Patch.side { for x in 34..<Patch.side { picture.samples[y * Patch.side + x] = 250 } }
         let found = try #require(align(picture, to: try Patch()) { $0.x < 30 || $0.y < 36 })
         #expect(Patch.distance(found.map, map) < 0.1)

@@ -10,7 +10,7 @@ extension Trait where Self == ConditionTrait {
     }
 }
 
-/// Kept from the optimiser, which takes a pair of malloc and free away.
+/// Prevents the optimiser from removing a pair of malloc and free.
 nonisolated(unsafe) private var kept: UnsafeMutableRawPointer?
 
 @Test(.countsAllocations) func `each way of allocating counts once, and freeing does not`() {

@@ -16,7 +16,7 @@ struct BlendTests {
             FrameLayout(width: size.width, height: size.height, format: format),
             FrameLayout(width: size.width, height: size.height, format: format, lumaStride: 400),
         ]
-        // Inside, beyond each edge, enlarged, made smaller, turned about, mirrored, sheared.
+        // Inside, beyond each edge, enlarged, reduced, rotated, mirrored, sheared.
         let maps = [
             Affine(scale: 1, angle: 0, origin: Point(3.3, 4.7)), Affine(scale: 1.4, angle: 0.3, origin: Point(-20, -9)),
             Affine(scale: 0.7, angle: -0.5, origin: Point(70, 40)),

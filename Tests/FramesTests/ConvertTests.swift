@@ -4,7 +4,7 @@ import TestSupport
 @testable import Frames
 
 @Suite struct ConvertTests {
-    /// One pixel of a frame, as the format's definition says, without the kernel's ways.
+    /// One pixel of a frame, read by the format's definition, independent of the kernels.
     private func pixel(_ layout: FrameLayout, _ bytes: [UInt8], _ x: Int, _ y: Int) -> [UInt8] {
         func sample(_ plane: Int, _ x: Int, _ y: Int) -> UInt8 {
             bytes[layout.planes[plane].offset + y * layout.planes[plane].stride + x]
@@ -112,7 +112,7 @@ import TestSupport
     }
 }
 
-/// Numbers that look random and are the same in every run (Marsaglia's xorshift64).
+/// Pseudorandom numbers, the same in every run (Marsaglia's xorshift64).
 struct Numbers: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {

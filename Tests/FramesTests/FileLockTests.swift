@@ -14,7 +14,7 @@ import Testing
         path = scratch.path("a.lock")
     }
 
-    /// "locked", who holds it, or what the system says. It is let go at once.
+    /// Tries to lock: "locked", the holder, or the system's error. The lock is released at once.
     private static func outcome(of path: String, patience: Int = 0) -> String {
         do throws(FileLock.Failure) {
             _ = try FileLock(path, patience: patience)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Waits until it is free: a child that some other test starts just then has all descriptors for a moment.
+    /// Waits until it is free: a child process started by another test has all descriptors for a moment.
     private static func outcomeOnceFree(of path: String) -> String { outcome(of: path, patience: .max) }
 
     @Test func `the second gets an error that names the first, and gets the lock after it`() throws {
@@ -117,7 +117,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    /// What a thread has to tell.
+    /// A thread's result.
     private final class Report: Sendable {
         let text = Mutex("")
         let hasBegun = DispatchSemaphore(value: 0)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Frames
 
-/// The bell is rung after each change. The kernel tells of a change before the call that made it returns: a watch that
-/// hears the bell alone will never hear that change.
+/// The wake event is signalled after each change. The kernel reports a change before the call that made it returns: a
+/// watch that sees only the wake event will never see that change.
 @Suite(.ownThread) struct FolderWatchTests {
     let scratch: ScratchFolder
     let wakeEvent: WakeEvent
@@ -21,7 +21,7 @@ import Testing
 
     private let both: FolderWatch.WaitResult = [.wakeEvent, .change]
 
-    /// What a watch hears after a shell line in the watched folder.
+    /// The changes that a watch reports after a shell line in the watched folder.
     private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.WaitResult {
         try scratch.shell("cd watched && \(line)")
         wakeEvent.signal()
@@ -75,7 +75,7 @@ import Testing
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched"), scratch.path("other")], names: [])
         watch.set(files: [scratch.path("other")], names: [])
-        // The kernel tells that a watch has ended, too.
+        // The kernel also reports the end of a watch.
         wakeEvent.signal()
         watch.wait(quiet: 0)
         let first = try heard(watch, after: "rm file")
@@ -129,7 +129,7 @@ import Testing
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
         let wakeEvent = wakeEvent
-        // Before the wait or in it. Nothing else ends that: the folder stays quiet.
+        // Before the wait or during it. Nothing else ends the wait: the folder stays unchanged.
         Thread { wakeEvent.signal() }.start()
         let first = watch.wait(quiet: -1)
         #expect(first == both)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Frames
 
-/// Pictures made half as large.
+/// Halving of pictures.
 struct HalveTests {
-    /// A smooth picture: every way agrees on it.
+    /// A smooth picture, for which all methods agree.
     private func fill(_ frame: inout Frame, luma: (Int, Int) -> Int, u: (Int, Int) -> Int, v: (Int, Int) -> Int) {
         let (layout, plane) = (frame.layout, frame.layout.planes[0])
         var bytes = frame.mutableBytes
@@ -49,7 +49,7 @@ struct HalveTests {
                 }
             }
         }
-        // Luma is the same sum; chroma is rounded twice on the way by planes, and odd edges are taken otherwise.
+        // Luma is the same sum; for planar frames chroma is rounded twice, and odd edges are handled differently.
         #expect(worst.luma <= (size.0 & 1 == 0 ? 0 : 1), "\(worst)")
         #expect(worst.chroma <= 2, "\(worst)")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// Valid premultiplied art: a colour of the range times an alpha, in soft and hard patches.
+/// Valid premultiplied art: a colour within the range times an alpha, in soft and hard patches.
 private func makeColors(width: Int, height: Int, range: ColorRange) -> [UInt32] {
     let (black, white, middle) = range == .full ? (0, 255, 255) : (16, 235, 224)
     return (0..<width * height).map { i in
@@ -81,7 +81,7 @@ struct PaintTests {
     @Test(arguments: BlendMode.allCases)
     func `without art nothing changes, not by one level`(mode: BlendMode) {
         let layout = FrameLayout(width: 64, height: 48, format: .yuyv)
-        // Transparent, but for one pixel, so that runs are not skipped.
+        // Transparent except for one pixel, so that runs are not skipped.
         var pixels = [UInt32](repeating: 0, count: 60 * 40)
         for y in 4..<36 { pixels[y * 60 + 30] = 0xff80_80eb }
         let untouched = Reference(layout)

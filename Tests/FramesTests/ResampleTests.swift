@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// A grey picture like a photograph, whose patches have as much detail at any size: soft blobs, an edge, a little noise.
+/// A grey picture like a photo, with the same amount of detail at any patch size: soft blobs, an edge, a little noise.
 private struct Scene {
     let width: Int
     let height: Int
@@ -12,10 +12,10 @@ private struct Scene {
     private let samples: [UInt8]
     private var rowStride: Int { width * pixelStride + 5 }
 
-    /// - Parameter detail: the size of what is to be seen, times that for a patch of the picture's own scale.
+    /// - Parameter detail: the size of details, relative to those for a patch at the picture's own scale.
     init(width: Int, height: Int, pixelStride: Int = 1, detail: Float = 1) {
         (self.width, self.height, self.pixelStride) = (width, height, pixelStride)
-        // What lies between samples is wild, so that a read beside them shows.
+        // Bytes between samples are extreme, so that reading them is noticed.
         var samples = (0..<height * (width * pixelStride + 5)).map { UInt8(truncatingIfNeeded: $0 * 151) }
         var state: UInt64 = 7
         for y in 0..<height {
@@ -44,7 +44,7 @@ private struct Scene {
         return patch
     }
 
-    /// The definition: the mean of the interpolated picture over the area of each patch pixel, by 6 x 6 looks.
+    /// The definition: the mean of the interpolated picture over the area of each patch pixel, with 6 x 6 samples.
     func reference(_ map: Affine, side: Int) -> [Double] {
         (0..<side * side).map { i in
             var sum = 0.0
@@ -73,7 +73,7 @@ struct ResampleTests {
     @Test(arguments: [1, 2, 3], [Float(0.5), 1, 1.4, 2, 2.6, 4, 8, 21])
     func `a patch shows the picture under it, at any size and tilt`(pixelStride: Int, scale: Float) {
         let scene = Scene(width: 480, height: 301, pixelStride: pixelStride, detail: scale)
-        // Not a multiple of the tiles, so that cut ones are there.
+        // Not a multiple of the blocks, so that there are partial ones.
         let side = 37
         for roll in [Float(0), 20, -40, 180] {
             // In the middle; over a corner.
@@ -82,8 +82,8 @@ struct ResampleTests {
                 let wanted = scene.reference(map, side: side)
                 let errors = zip(scene.patch(map, side: side), wanted).map { abs(Double($0) - $1) }
                 let mean = errors.reduce(0, +) / Double(errors.count)
-                // Cells are smaller than the patch's pixels, for the sake of small faces: between two whole factors that
-                // costs a little of the mean.
+                // Cells are smaller than the patch's pixels, for the benefit of small faces: between two integer
+                // factors this costs some accuracy of the mean.
                 #expect(mean <= 1.2, "scale \(scale) roll \(roll) at \(center): \(mean) levels in the mean")
                 #expect(errors.max() ?? 0 <= 25, "scale \(scale) roll \(roll) at \(center)")
             }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import guise
 
-/// Cameras are opened and closed beside the loop, and tried again by a clock that runs by itself.
+/// Opening, closing and retrying of cameras on a separate thread, with a simulated clock.
 @Suite(.ownThread) struct CameraControllerTests {
     private static let wanted = CameraController.CameraRequest(source: "camera", camera: Configuration.Picture())
     private static let unplugged = Problem(.gone, "it was unplugged")
@@ -14,7 +14,7 @@ import Testing
 
     private let clock: TestClock
     private let cameras: Cameras
-    /// Rung when there is something to take, or nothing can be had.
+    /// Signalled when a source is ready, or opening failed.
     private let wake: WakeEvent
 
     init() throws {
@@ -40,10 +40,10 @@ import Testing
         return script
     }
 
-    /// Waits until the keeper's thread has nothing to do.
+    /// Waits until the controller's thread is idle.
     private func settle() { waits { clock.isAsleep } }
 
-    /// Waits for what was opened.
+    /// Waits for an opened source.
     private func take(_ cameraController: CameraController) -> any FrameSource & ~Copyable {
         while true {
             if let source = cameraController.takeSource() { return source }
@@ -102,7 +102,7 @@ import Testing
         var source = take(cameraController)
         let failed = pausesSince()
         #expect(failed == [500, 500, 1000])
-        // It ends at once: that is one more failure.
+        // It ends at once, which is one more failure.
         settle()
         cameraController.returnSource(source, Self.unplugged)
         source = take(cameraController)
@@ -164,7 +164,7 @@ import Testing
         cameraController.request(other)
         mayGo.signal()
         entered.wait()
-        // The one for the old wish never comes to the loop.
+        // The source for the old request never reaches the loop.
         #expect(first.seen == Script.Seen(opened: 1, asked: 0, closed: 1))
         let isReady = isThere(cameraController)
         #expect(!isReady)
@@ -252,12 +252,12 @@ import Testing
         #expect(cameraController.problem == nil)
         cameraController.returnSource(source, Self.unplugged)
         #expect(waitForProblem(cameraController) == Self.unplugged)
-        // The thread asks once more before it ends.
+        // The thread checks once more before it ends.
         cameraController.request(nil)
         mayGo.signal()
     }
 
-    /// The desk may be in use just then.
+    /// The mailbox may be locked at that moment.
     private func waitForProblem(_ cameraController: CameraController) -> Problem? {
         var problem: Problem?
         waits {

@@ -19,7 +19,7 @@ import Testing
     @Test func `the file at the top level has every key with its default`() throws {
         let text = try packageFile("config.json")
         #expect(try read(text) == Configuration())
-        // The message for an unknown key lists those that are known, in the order in which they are read.
+        // The message for an unknown key lists the known ones, in the order in which they are read.
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         for (path, object) in [("", all)]
             + all.compactMap({ key, value in (value as? [String: Any]).map { (key, $0) } })

@@ -12,9 +12,9 @@ import Testing
 @testable import Privacy
 @testable import guise
 
-/// What the daemon does for clients, and what it refuses, without a socket, a camera or a frame.
+/// Requests to the daemon and their errors, without a socket, a camera or a frame.
 @Suite(.ownThread) struct DaemonTests {
-    /// A daemon at home in a folder of its own.
+    /// A daemon with a temporary home.
     private final class House {
         static let standard = """
             {"source": "camera", "masks": [], "faces": {"max": 4}, "output": {"width": 64, "height": 64}}
@@ -27,15 +27,15 @@ import Testing
         private let pageService: PageService
 
         /// - Parameters:
-        ///   - configuration: the user's file; nil: there is none.
-        ///   - source: what the loop was told; empty: a file, which stays.
+        ///   - configuration: the user's file; nil: none.
+        ///   - source: the loop's source; empty: a file, which can't be changed.
         init(
             _ configuration: String? = House.standard, source: String = "camera",
             canvas: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
             scratch = try ScratchFolder()
             if let configuration { try scratch.write(configuration, "config/guise/config.json") }
-            // Only its description is read here, never its art.
+            // Only its description is read here, not its art.
             try scratch.write(
                 """
                 {"version": 1, "title": "Choices", "layers": [
@@ -60,14 +60,14 @@ import Testing
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
 
-        /// Waits for the answer.
+        /// Sends a request and waits for the reply.
         func ask(_ verb: Command) throws -> JSON {
             let answer = Answer()
             daemon.handle(verb) { answer.put($0) }
             return try answer.take()
         }
 
-        /// Why it is refused; nil: it is done.
+        /// The error of a request; nil if it succeeded.
         func requestError(_ verb: Command) -> RequestError? {
             do {
                 _ = try ask(verb)
@@ -75,20 +75,20 @@ import Testing
             } catch { return RequestError(error) }
         }
 
-        /// Names, as an answer has them.
+        /// The names of masks in a reply.
         func worn(_ verb: Command) throws -> [String] {
             try ask(verb)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
         }
 
-        /// What the user should know, as an answer has it.
+        /// The notes for the user in a reply.
         func notes(_ verb: Command) throws -> [String] {
             try ask(verb)["notes"]?.elements.compactMap(\.string) ?? []
         }
 
-        /// The configuration that holds.
+        /// The current configuration.
         var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
 
-        /// What subscribers hear now, but for figures, which go by the clock.
+        /// The pending events, without metrics, which depend on the clock.
         var news: [JSON] { daemon.pendingEvents().filter { $0.topic != .metrics }.map(\.event) }
     }
 
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    // MARK: - status
+    // MARK: - Status
 
     @Test func `the state is the loop's, unless a request is pending`() throws {
         let house = try House()
@@ -140,7 +140,7 @@ import Testing
         #expect(house.mailbox.isEnding)
     }
 
-    // MARK: - masks
+    // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {
         let house = try House()
@@ -171,7 +171,7 @@ import Testing
         let kept = try #require(house.loader.selections.first)
         #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
         #expect(!house.loader.selections.contains { $0.mask == "aa-choices" })
-        // Named, it goes; nothing is said to be kept that the request names.
+        // It is taken off by name; a mask that the request names is not reported as kept.
         #expect(try house.ask(.only("pixelate"))["kept"] == nil)
         #expect(try house.worn(.hide("pixelate")) == [])
     }
@@ -190,7 +190,7 @@ import Testing
         }
         waits { answers.withLock { $0.count == 40 } }
         #expect(answers.withLock { $0.contains(true) })
-        // Those that were refused keep none from being answered now.
+        // Rejected requests don't block later ones.
         let last = Mutex<Bool?>(nil)
         house.daemon.handle(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
@@ -326,7 +326,7 @@ import Testing
         #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
     }
 
-    // MARK: - the loop
+    // MARK: - The loop
 
     @Test func `a pause, a freeze and their end reach the loop`() throws {
         let house = try House()
@@ -377,13 +377,13 @@ import Testing
         let measured = try house.scratch.measure(path)
         #expect(measured == "64x48 1")
         #expect(house.mailbox.now.recorder == nil && house.requestError(.stopRecording)?.code == .notNow)
-        // A place that cannot be written begins nothing.
+        // An unwritable path starts no recording.
         #expect(house.requestError(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
         #expect(house.mailbox.now.recorder == nil)
     }
 
     @Test func `a failed recording is reported and does not block the next`() throws {
-        // Wider than x264 can.
+        // Wider than x264 supports.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
         _ = try house.ask(.startRecording(house.scratch.path("a.mp4")))
@@ -407,7 +407,7 @@ import Testing
         try fresh.finish()
     }
 
-    // MARK: - the configuration
+    // MARK: - The configuration
 
     @Test func `a configuration key is set for the loop, and not saved`() throws {
         let house = try House()
@@ -577,7 +577,7 @@ import Testing
         #expect(house.mailbox.now.source.isEmpty)
     }
 
-    // MARK: - news
+    // MARK: - Events
 
     @Test func `subscribers get each change once`() throws {
         let house = try House()

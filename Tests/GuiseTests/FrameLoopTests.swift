@@ -12,13 +12,12 @@ import Testing
 @testable import Page
 @testable import guise
 
-/// The loop by a clock of its own, with a source, sinks and cameras that do as they are told. Times are seconds since
-/// it began.
+/// The loop with a simulated clock and a fake source, sinks and cameras. Times are seconds since its start.
 @Suite(.ownThread) struct FrameLoopTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    // MARK: - files
+    // MARK: - Files
 
     @Test(arguments: [false, true])
     func `each frame of a file is published once and in order, and the loop ends with the file`(
@@ -49,7 +48,7 @@ import Testing
 
     @Test func `a delayed file continues at its own rate and does not catch up`() throws {
         let stage = try Stage()
-        // Who writes the second frame is busy for three seconds.
+        // Writing the second frame takes three seconds.
         let clock = stage.clock
         let log = Published(clock) { count in if count == 2 { clock.pass(seconds: 3) } }
         try stage.run([log], source: Stage.source(stage.file([60, 61, 62, 63], rate: 10)), isPaced: true)
@@ -69,7 +68,7 @@ import Testing
         #expect((5...5.2).contains(stage.clock.seconds))
     }
 
-    // MARK: - cameras
+    // MARK: - Cameras
 
     @Test func `a late camera's last picture is repeated after a quarter of a second`() throws {
         let stage = try Stage()
@@ -101,7 +100,7 @@ import Testing
         #expect(log.shots.dropFirst(last + 1).allSatisfy { $0.gray == nil })
         #expect(camera.seen.closed == 1 && stage.cameras.closings == 1)
         #expect(stage.cameras.failures.first?.message.contains("has sent no frames for 10 s") == true)
-        // It is asked for again half a second later.
+        // It is opened again half a second later.
         #expect(stage.cameras.failures.count == 2 && stage.cameras.failures.last == Cameras.absence)
         let times = stage.cameras.times
         #expect(times.count == 2 && times[1] - lost.time > 0.499, "\(times)")
@@ -133,7 +132,7 @@ import Testing
         stage.end(at: 3)
         try stage.run([log])
         #expect(log.shots.contains { $0.sum == placeholder })
-        // After half a second, another half and a second.
+        // Retries after half a second, another half and a second.
         #expect(stage.cameras.times == [0, 0.5, 1, 2])
         #expect(stage.cameras.failures == [Cameras.absence] && camera.seen.opened == 1)
         #expect(try #require(log.shots.first { $0.gray != nil }).time > 2)
@@ -172,10 +171,10 @@ import Testing
         stage.end(at: 1.9)
         try stage.run([log])
         let frozen = log.shots(from: 0.51, to: 1.51)
-        // The fifteenth came at half a second.
+        // The fifteenth frame came at half a second.
         #expect(frozen.count >= 9 && frozen.allSatisfy { $0.gray == 88 })
         let grays = log.shots(from: 1.51).compactMap(\.gray)
-        // The forty-sixth is the next.
+        // The forty-sixth frame is the next.
         #expect(grays.first == 150 && grays == grays.sorted())
         #expect(camera.seen.opened == 1)
     }
@@ -193,7 +192,7 @@ import Testing
         let last = try #require(log.shots.last { $0.gray == 100 })
         #expect((5.9...6.1).contains(last.time), "\(last.time)")
         #expect(first.seen.closed == 1 && stage.cameras.failures.isEmpty)
-        // Twice a second are enough for nobody.
+        // Two frames per second are enough without viewers.
         let placeholders = log.shots(from: last.time, to: 10)
         let gaps = zip(placeholders.dropFirst(), placeholders.dropFirst(2)).map { $1.time - $0.time }
         #expect(gaps.count >= 5 && gaps.allSatisfy { $0 >= 0.5 && $0 < 0.52 }, "\(gaps)")
@@ -220,12 +219,12 @@ import Testing
         ]
         let log = stage.sink()
         try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: true)))
-        // A thirtieth of a second lies between two, and three quarters of it are waited for.
+        // Frames are a thirtieth of a second apart, and the loop waits three quarters of that.
         #expect(log.grays == [100, 120])
         #expect(stage.mailbox.lastStatus.early == 2 && stage.mailbox.lastStatus.frames == 2)
     }
 
-    // MARK: - sinks
+    // MARK: - Sinks
 
     @Test func `a file that fails is closed, and the other sinks continue`() throws {
         let stage = try Stage()
@@ -255,7 +254,7 @@ import Testing
         #expect(thrown == gone && log.shots.count == 3)
     }
 
-    // MARK: - what may be seen
+    // MARK: - Privacy
 
     @Test func `if faces are hidden and none is found, only a placeholder is published`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
@@ -296,7 +295,7 @@ import Testing
         try Sample(path: Fixtures.sample, width: 640, height: 360)
     }
 
-    // MARK: - who else asks for something
+    // MARK: - Requests and viewers
 
     @Test func `SIGHUP is passed on, and SIGTERM ends the loop`() throws {
         let stage = try Stage()
@@ -341,7 +340,7 @@ import Testing
         if case .failure(let error) = result { RequestError(error) } else { nil }
     }
 
-    /// What was answered to orders.
+    /// The replies to capture requests.
     private final class Replies: Sendable {
         private let results = Mutex<[(path: String, result: Result<JSON, any Error>)]>([])
 
@@ -388,7 +387,7 @@ import Testing
         stage.end(at: 0.9)
         try stage.run([log])
         #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])
-        // There is none of that name.
+        // There is no such mask.
         #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
     }
 

@@ -9,7 +9,7 @@ import Track
 @testable import Page
 @testable import guise
 
-/// A frame's way from the source's picture to the dressed one.
+/// A frame's path from the source's picture to the picture with masks.
 @Suite(.ownThread) struct PipelineTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
@@ -48,7 +48,7 @@ import Track
 
     private func moment(_ number: Int) -> FrameTime { FrameTime(number: number, seconds: Double(number) / 30) }
 
-    // MARK: - layouts
+    // MARK: - Layouts
 
     @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])
     func `each source layout is converted to the output's`(from: PixelFormat, to: PixelFormat) throws {
@@ -89,7 +89,7 @@ import Track
         }
     }
 
-    // MARK: - how it is shown
+    // MARK: - View
 
     @Test func `mirroring applies to the shown and searched picture from the next frame on`() throws {
         var pipeline = try pipeline()
@@ -120,7 +120,7 @@ import Track
         viewTransform.rotation = .quarter
         pipeline.setView(viewTransform)
         try pipeline.process(frame.view, at: moment(0))
-        // The left is on top now, 36 pixels wide.
+        // The left side is on top now, 36 pixels wide.
         let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
     }
@@ -130,7 +130,7 @@ import Track
         let frame = halves()
         try pipeline.process(frame.view, at: moment(0))
         var viewTransform = ViewTransform()
-        // All but a little of the dark half is cut off, and as much at the top.
+        // Most of the dark half is cropped, and as much at the top.
         viewTransform.crop = [0.4375, 0.4375, 0, 0]
         pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
@@ -138,16 +138,16 @@ import Track
         try pipeline.process(frame.view, at: moment(1))
         let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
-        // The same once more changes nothing.
+        // Setting the same again changes nothing.
         pipeline.setView(viewTransform)
         try pipeline.process(frame.view, at: moment(2))
         let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
     }
 
-    // MARK: - masks
+    // MARK: - Masks
 
-    /// - Parameter wakeEvent: rung when the room has news.
+    /// - Parameter wakeEvent: signalled when the loader has new masks.
     private func loader(_ selections: [MaskSelection], _ wakeEvent: WakeEvent) throws -> MaskLoader {
         try scratch.makeBrightMask()
         try scratch.makeBrightMask("other")
@@ -222,7 +222,7 @@ import Track
         let isSeen = try pipeline.recompose(frame.view, at: moment(0))
         let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
-        // Whatever the mask says.
+        // Independent of the mask.
         pipeline.onLostFace = .show
         try pipeline.process(frame.view, at: moment(1))
         let shown = pipeline.gate.reason == nil
@@ -264,7 +264,7 @@ import Track
         #expect(after == 0 && !isSeenStill)
     }
 
-    // MARK: - the preview
+    // MARK: - The preview
 
     @Test func `the preview before masks shows the picture without them`() async throws {
         let mask = try scratch.brightMask(Self.canvas)

@@ -5,7 +5,7 @@ import Testing
 
 private func parsed(_ text: String) throws -> JSON { try JSON(Array(text.utf8), file: "t.json") }
 
-/// What is said of `body`; empty where it throws nothing.
+/// The error that `body` throws as text; empty if it throws nothing.
 private func complaint(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -13,7 +13,7 @@ private func complaint(_ body: () throws -> Void) -> String {
     } catch { return "\(error)" }
 }
 
-/// The same value without its lines, as one that stands in no file.
+/// The same value without lines, as if it were not from a file.
 private func bare(_ json: JSON) -> JSON {
     switch json.value {
     case .array(let elements): return JSON(.array(elements.map { bare($0) }))
@@ -178,7 +178,7 @@ private func bare(_ json: JSON) -> JSON {
         for form in [json.text, json.pages, json.ascii] {
             let back = bare(try parsed(form))
             #expect(back == json)
-            // To the byte: equal texts may be spelt otherwise.
+            // Compared as bytes: equal strings may differ in their Unicode form.
             #expect(Array(back.text.utf8) == Array(json.text.utf8))
         }
         #expect(json.ascii.utf8.allSatisfy { $0 < 0x80 })
@@ -251,7 +251,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(text == "x")
         let bool = try fields.bool("b", default: false)
         #expect(bool)
-        // Both ends of a range belong to it.
+        // Both bounds of a range are included.
         let numbers = [try fields.number("n", in: 1.5...2), try fields.number("n", in: 1...1.5, default: 1)]
         #expect(numbers == [1.5, 1.5])
         let whole = try fields.integer("i", in: 3...3)
