@@ -143,7 +143,7 @@ final class Published: Sendable {
     struct Shot: Equatable, Sendable {
         /// Time in seconds, by the test's clock.
         let time: Double
-        /// The mean of all luma samples.
+        /// The sum of all luma samples.
         let sum: Int
         /// The gray of a uniform frame; nil for a placeholder.
         let gray: UInt8?
@@ -360,7 +360,7 @@ final class Stage {
 
     func sink(keepsFrames: Bool = false) -> Published { Published(clock, keepsFrames: keepsFrames) }
 
-    /// The mean luma of the current placeholder.
+    /// The sum of the current placeholder's luma samples.
     func sum(of placeholder: Placeholders.Kind) throws -> Int {
         var sum = 0
         try placeholders.withPlaceholder(placeholder) { sum = Published.sum(of: $0.view) }

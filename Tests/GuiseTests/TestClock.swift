@@ -44,9 +44,9 @@ final class TestClock: Sendable {
     var now: UInt64 { state.withLock { $0.now } }
     /// Seconds since the start.
     var seconds: Double { Double(now - Self.start) / 1e9 }
-    /// The leader's waits that ended without an event, milliseconds.
+    /// The lengths of the leader's waits for which nothing was ready at first, milliseconds.
     var pauses: [CInt] { state.withLock { $0.pauses } }
-    /// Called when the leader waits forever.
+    /// Whether the leader waits without a time limit, and no event is pending.
     var isAsleep: Bool { leader.isAsleep }
 
     /// Advances the time.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Page
 
-/// What is given out of the page's folder, and which part of a file.
+/// Files served from the page's folder, and byte ranges.
 struct FileTests {
     @Test func `only the page's own files are served`() throws {
         let scratch = try ScratchFolder()
@@ -22,7 +22,7 @@ struct FileTests {
         ] {
             #expect(files.file(at: path) == nil, "\(path)")
         }
-        // An edit shows on reload.
+        // An edit is visible on reload.
         try Data("new".utf8).write(to: folder.appending(path: "a-b.js"))
         #expect(files.file(at: "/a-b.js")?.bytes == Array("new".utf8))
     }

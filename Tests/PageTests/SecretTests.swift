@@ -5,7 +5,7 @@ import Testing
 
 @testable import Page
 
-/// The secret of a user.
+/// The user's secret.
 struct SecretTests {
     private let scratch: ScratchFolder
     private let store: PageSecretStore
@@ -60,7 +60,7 @@ struct SecretTests {
         let store = PageSecretStore(folder: scratch.path("file/guise"))
         #expect(throws: Problem.self) { _ = try store.current() }
         #expect(throws: Problem.self) { try store.revoke() }
-        // Without a home it lasts as long as the daemon, and there is nothing to revoke.
+        // Without a home folder it lasts as long as the daemon, and can't be revoked.
         let homeless = PageSecretStore(folder: nil)
         #expect(try homeless.current() == homeless.current())
         #expect(throws: Problem.self) { try homeless.revoke() }

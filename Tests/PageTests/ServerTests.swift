@@ -8,7 +8,7 @@ import Testing
 
 @testable import Page
 
-/// The server as browsers and strangers use it: real requests to a running one.
+/// The page's server with valid and untrusted clients: real requests to a running server.
 @Suite(.ownThread) struct ServerTests {
     @Test func `the page's own files are served to anyone, with their security headers`() throws {
         let place = try Place()
@@ -103,7 +103,7 @@ import Testing
         #expect(over.status == 413 && over.text.contains("24 MiB"))
         #expect(try place.ask("POST", "/photo", place.posting, body: Array("GIF89a".utf8)).status == 415)
         #expect(place.host.photos.withLock { $0 } == [png.count, most, 6])
-        // A length that nobody would send is not waited for.
+        // An absurd length is not waited for.
         let visitor = try Visitor(port: place.server.port)
         try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "99999999999"]) { $1 })
         #expect(try visitor.answer().status == 413)
@@ -130,7 +130,7 @@ import Testing
         let visitor = try place.open()
         try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
         #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
-        // A line may come in pieces, and have ends of lines where JSON has space.
+        // A line may arrive in fragments, and have line ends where JSON allows space.
         try visitor.say("{\"request\":\n", isLast: false)
         try visitor.say("\"next\"}", opcode: 0)
         #expect(visitor.hear()?.text.contains("not-now") == true)
@@ -154,7 +154,7 @@ import Testing
         ] {
             #expect(try Visitor.openSocket(port: place.server.port, headers).status == 403)
         }
-        // What is no web socket is told so.
+        // A request that is no web socket gets an error.
         #expect(try place.ask("GET", "/socket", place.posting).status == 400)
     }
 
@@ -165,9 +165,9 @@ import Testing
         let word = long.hear()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
         #expect(long.hear() == nil)
-        // More come and go than the control server has room for at once.
+        // More connect and leave than the control server has room for at once.
         for _ in 0..<150 { _ = try place.open() }
-        // Who comes while those still go may be refused, with a word or without one.
+        // A client that connects while those are being closed may be refused, with or without a message.
         waits {
             guard let visitor = try? place.open(),
                 (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil

@@ -84,7 +84,7 @@ import Testing
         let streams = try scratch.shell(
             "ffprobe -v error -show_entries stream=codec_name -of csv=p=0 \(scratch.path("a.mp4"))")
         #expect(streams.contains("aac") && streams.contains("h264"))
-        // An input without sound is no error.
+        // An input without sound is not an error.
         let silent = try scratch.testPicture("silent.mkv", frames: 3)
         try write("b.mp4", frame(.i420), count: 3, audioFrom: silent)
         #expect(scratch.names().contains("b.mp4"))
@@ -138,7 +138,7 @@ import Testing
             try write(name, red, count: 5, overwrites: true)
             #expect(try scratch.measure(scratch.path(name)) == "48x32 5", "\(name)")
         }
-        // The link itself gave way, and nothing was written where it led.
+        // The link itself was replaced, and its target is unchanged.
         #expect(try scratch.shell("cat b") == "mine\n")
         #expect(scratch.names() == ["b", "c.mp4", "d.mp4", "e.mp4"])
     }
@@ -214,7 +214,7 @@ import Testing
         _ = try scratch.write(Data(with), "b.png")
         #expect(PNGText.texts(in: with) == ["Software": "Guise", "Note": "é, not ?"])
         #expect(try scratch.samples("a.png", "rgb24") == scratch.samples("b.png", "rgb24"))
-        // A wrong checksum would be told.
+        // A wrong checksum would be reported.
         #expect(
             try scratch.shell("ffprobe -v warning -show_entries frame=width -of csv=p=0 \(scratch.path("b.png"))")
                 == "64\n")

@@ -8,13 +8,13 @@ import Testing
 @testable import Privacy
 @testable import Publish
 
-/// A recorder takes a frame for each moment of real time. These tests hold however much of it goes by: with next to no
-/// frames a second the first is the only one, and with many, frames are offered until enough were taken.
+/// A recorder takes a frame for each moment of real time. These tests are independent of how much time passes: at a
+/// very low rate the first frame is the only one, and at a high rate frames are offered until enough were taken.
 @Suite(.ownThread) struct RecorderTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    /// Frames a second: the second frame is due in a quarter of an hour.
+    /// Frames per second: the second frame is due after a quarter of an hour.
     private static let seldom = 0.001
     private static let often = 1000.0
 
@@ -25,7 +25,7 @@ import Testing
         return frame
     }
 
-    /// What a recorder told of its end.
+    /// A recorder's reports of its end.
     private final class Reports: Sendable {
         private let problems = Mutex<[Problem]>([])
         func add(_ problem: Problem) { problems.withLock { $0.append(problem) } }
@@ -46,7 +46,7 @@ import Testing
     private func encoderNow() -> pid_t? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.first { pid in
-            // It may be gone by now, or be the kernel's own.
+            // It may have ended by now, or be a kernel thread.
             guard let line = try? contents(of: "/proc/\(pid)/cmdline") else { return false }
             let words = String(decoding: line, as: UTF8.self)
             return words.hasPrefix("ffmpeg") && words.contains(scratch.url.path)
@@ -97,7 +97,7 @@ import Testing
         let encoder = encoder()
         kill(encoder, SIGSTOP)
         defer { kill(encoder, SIGCONT) }
-        // The pipe holds some and the recorder eight; the next would be waited for here.
+        // The pipe holds some frames and the recorder eight; waiting for the next would block here.
         while recorder.progress.dropped < 3, recorder.progress.problem == nil {
             recorder.enqueue(PublishableFrame(frame.view))
         }
@@ -194,7 +194,7 @@ import Testing
 
     @Test func `an encoder that refuses frames is reported once, with its reason`() throws {
         let path = scratch.path("a.mp4")
-        // Wider than x264 can.
+        // Wider than x264 supports.
         let frame = red(width: 16_400, height: 2)
         let reports = Reports()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) { reports.add($0) }
@@ -233,7 +233,7 @@ import Testing
         guard written > 0 else { return }
         let words = try scratch.measure(path).split(separator: " ")
         let count = words.last.flatMap { Int($0) } ?? 0
-        // The last may be cut off; of two at least all was written.
+        // The last fragment may be truncated; at least two were written completely.
         #expect(words.first == "320x240" && count >= 2)
     }
 }

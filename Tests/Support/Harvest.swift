@@ -2,7 +2,7 @@ import Capture
 import Frames
 import Testing
 
-/// Frames that came, and how the source ended.
+/// The frames read, and how the source ended.
 public struct Harvest {
     public var frames: [[UInt8]] = []
     public var times: [FrameTime] = []

@@ -1,6 +1,6 @@
 import Frames
 
-/// What `body` threw, if it was a `Problem`.
+/// The `Problem` that `body` throws; nil if it throws none.
 public func problem(_ body: () throws -> Void) -> Problem? {
     do {
         try body()

@@ -4,7 +4,7 @@ import Testing
 @testable import Track
 
 struct CascadeFileTests {
-    /// The smallest cascade that is one: a single stump over two rectangles.
+    /// The smallest valid cascade: a single stump over two rectangles.
     static let small = """
         <?xml version="1.0"?><!-- a comment with < and > in it -->
         <opencv_storage><cascade type_id="opencv-cascade-classifier"><stageType>BOOST</stageType>

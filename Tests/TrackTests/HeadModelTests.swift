@@ -3,7 +3,7 @@ import Testing
 
 @testable import Track
 
-/// A placement by known angles, the other way round than the fit.
+/// A placement from known angles, the inverse of the fit.
 private func placement(roll: Float, yaw: Float, pitch: Float, scale: Float, at origin: Point) -> HeadPlacement {
     let (cr, sr) = (cos(radians(roll)), sin(radians(roll)))
     let (cy, sy) = (cos(radians(yaw)), sin(radians(yaw)))

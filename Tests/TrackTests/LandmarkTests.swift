@@ -127,7 +127,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
         try whole.prefix(length).write(to: URL(fileURLWithPath: kept))
         #expect(try open() == first)
     }
-    // Another model under the same name.
+    // Another model with the same name.
     _ = try scratch.write(Data(ModelFile(levels: 2).bytes), "model.dat")
     #expect(try open() != first)
     #expect(try FileManager.default.contentsOfDirectory(atPath: cache) == [name])

@@ -3,13 +3,12 @@ import Testing
 
 @testable import Track
 
-/// A face's patches are laid on each other. Its eyes are 40 pixels apart in the patch, and in the frame unless it says
-/// otherwise.
+/// Alignment of a face's patches. The eyes are 40 pixels apart in the patch, and in the frame unless stated otherwise.
 @Suite struct PatchTrackerTests {
     private static let (width, height) = (640, 480)
     private static let middle = Point(320, 240)
 
-    /// A picture of waves, which is the same at no two places nearby.
+    /// A picture of waves without repetition nearby.
     private static func waves(_ p: Point, fineness: Float = 1) -> Float {
         let q = (p - middle) * fineness
         let first: Float = 30 * sin(q.x / 10 + 0.4 * sin(q.y / 14))
@@ -21,7 +20,7 @@ import Testing
     /// A chessboard.
     private static func mailbox(_ p: Point) -> Float { (Int(p.x / 12) + Int(p.y / 12)) % 2 == 0 ? 60 : 190 }
 
-    /// Grains of four pixels, of any brightness.
+    /// Grains of four pixels with random brightness.
     private static func grains(_ p: Point) -> Float {
         let (x, y) = (UInt32(p.x / 4), UInt32(p.y / 4))
         var hash = (x &* 7919 &+ y &* 104_729) &* 2_654_435_761
@@ -30,13 +29,13 @@ import Testing
         return Float(hash >> 24)
     }
 
-    /// From the patch's pixels to the frame's, for a face round a place.
+    /// The map from the patch's pixels to the frame's, for a face around a place.
     private static func cut(at place: Point = middle, scale: Float = 1) -> Affine {
         let half = scale * Float(PatchFitter.side - 1) / 2
         return Affine(a: scale, b: 0, c: 0, d: scale, tx: place.x - half, ty: place.y - half)
     }
 
-    /// Turns and grows about a place, then shifts.
+    /// Rotates and scales about a place, then shifts.
     private static func move(
         about place: Point = middle, scale: Float = 1, degrees: Float = 0, shift: Point = .zero
     ) -> Affine {
@@ -46,7 +45,7 @@ import Testing
         return map
     }
 
-    /// A face's patch of a frame whose picture has moved. Beside the frame its edge goes on.
+    /// A face's patch of a frame whose picture has moved. Outside the frame its edge is repeated.
     private static func patch(
         _ cut: Affine, moved: Affine = .identity, gain: Float = 1, offset: Float = 0, of picture: (Point) -> Float
     ) throws -> [UInt8] {
@@ -59,7 +58,7 @@ import Testing
         }
     }
 
-    /// How far two motions put the places of a face's features apart, at most, in its eye distances.
+    /// The largest distance between a face's features after two motions, in its eye distances.
     private static func distance(_ a: Affine, _ b: Affine, at place: Point = middle, scale: Float = 1) -> Float {
         var most: Float = 0
         for y in [-1, 0, 1] as [Float] {
@@ -77,7 +76,7 @@ import Testing
         patchTracker.motion(slot: slot, guess: guess, width: width, height: height)
     }
 
-    /// The motion that is found of a face whose patch was cut at one place, and then where it was guessed to be.
+    /// The estimated motion of a face whose patch was cut at one place, and then at its predicted place.
     private static func found(
         _ moved: Affine, at place: Point = middle, scale: Float = 1, guess: Affine = .identity, gain: Float = 1,
         offset: Float = 0, fineness: Float = 1
@@ -91,10 +90,10 @@ import Testing
         return motion(&patchTracker, guess: guess)
     }
 
-    /// What counts as found, in eye distances: a hundredth.
+    /// The tolerance in eye distances: a hundredth.
     private static let tolerance: Float = 0.01
 
-    /// A motion, and how the light changes meanwhile.
+    /// A motion with a change of light.
     struct Change: Sendable {
         let name: String
         let map: Affine
@@ -193,7 +192,7 @@ import Testing
         patchTracker.setPatch(picture, map: cut)
         let (first, second) = (Self.motion(&patchTracker), Self.motion(&patchTracker, slot: 1))
         #expect(first == nil && second != nil)
-        // This frame's, and then the one before.
+        // This frame's patch, and then the one before.
         patchTracker.setPatch(picture, map: Self.cut(scale: 0))
         let third = Self.motion(&patchTracker, slot: 1)
         patchTracker.storePatch(slot: 1)

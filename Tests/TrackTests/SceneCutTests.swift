@@ -6,7 +6,7 @@ import Testing
 struct SceneCutTests {
     /// Blobs and a slope that differ from seed to seed.
     /// - Parameters:
-    ///   - shift: pixels by which everything lies further to the right.
+    ///   - shift: pixels by which everything is shifted to the right.
     ///   - gain: contrast, about a grey of 110.
     private func scene(
         _ seed: Int, width: Int = 320, height: Int = 180, shift: Int = 0, gain: Float = 1, offset: Float = 0

@@ -12,7 +12,7 @@ private func detector(landmarks: String = LandmarkModel.debianPath) throws -> Fa
         cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
 }
 
-/// What a tracker says of the sample's first frames.
+/// A tracker's results for the sample's first frames.
 private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
     var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
     var seen: [[Face]] = []
@@ -44,7 +44,7 @@ func `known faces do not wait for the search, which detects anyone who joins`(go
     var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
     var tracker = Tracker(try detector())
     var joined: Int?
-    // Somebody sits at the left; from the 60th frame on a second one, who looks alike, at the right.
+    // One person at the left; from the 60th frame on a second one, who looks alike, at the right.
     for number in 0..<120 {
         _ = try sample.withFrame { view, _ in
             var bytes = frame.mutableBytes
@@ -93,7 +93,7 @@ func `without landmark data the eyes are still found, and the warning names the 
 
 @Test func `without a face none is detected`() throws {
     var tracker = Tracker(try detector())
-    // A slope with some texture: not flat, or no window would be looked at.
+    // A slope with some texture: not flat, or no window would be tested.
     var frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
     var bytes = frame.mutableBytes
     for i in bytes.indices { bytes[i] = UInt8(truncatingIfNeeded: 60 + i % 320 / 4 + (i &* 2_654_435_761 >> 13) % 17) }
@@ -104,7 +104,7 @@ func `without landmark data the eyes are still found, and the warning names the 
 @Test(arguments: [0, 40] as [Float]) func `a scan covers every place and size`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
     let scheduler = ScanScheduler(width: width, height: height, smallest: smallest, rolls: [roll])
-    // The smallest faces are looked for upright alone.
+    // The smallest faces are searched for upright only.
     for size in stride(from: roll == 0 ? smallest : smallest * ScanScheduler.levelFactor + 0.1, to: 300, by: 17) {
         for x in stride(from: size / 2, through: Float(width) - size / 2, by: 31) {
             for y in stride(from: size / 2, through: Float(height) - size / 2, by: 29) {

@@ -123,7 +123,7 @@ struct DeviceTests {
         var reader = try BufferRing(setUp("/dev/video10"), shortest: 1)
         try first.finish(placeholder: PublishableFrame(Frame(first.layout).view))
 
-        // Another size cannot be had under an open reader: the old one is granted, and obeyed.
+        // Another size isn't possible while a reader is open: the driver keeps the old one, and it is used.
         var second = try Loopback(path: "/dev/video10", width: 640, height: 480, rate: wanted.rate)
         #expect(second.layout == FrameLayout(width: wanted.width, height: wanted.height, format: .yuyv))
         var seen: UInt8?
@@ -136,7 +136,7 @@ struct DeviceTests {
         #expect(seen == 200)
     }
 
-    /// Sets a node up as reading applications do.
+    /// Sets up a node like reading applications.
     private func setUp(_ path: String) throws -> Device {
         let device = try Device(path: path)
         _ = try device.setFormat("YUYV", width: wanted.width, height: wanted.height, for: .capture)
@@ -168,7 +168,7 @@ extension FormatConverter {
     fileprivate func convert(_ bytes: [UInt8], into frame: inout Frame) -> Bool { convert(bytes.span, into: &frame) }
 }
 
-/// libv4lconvert asks a device whether its pictures must be turned, so that it needs one.
+/// libv4lconvert queries a device whether its pictures must be rotated, so it needs one.
 @Suite(.enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
 struct FormatConverterTests {
     @Test func `red pixels become red planes`() throws {
@@ -193,7 +193,7 @@ struct FormatConverterTests {
         #expect(!converter.convert([1, 2, 3], into: &frame))
     }
 
-    /// Where a newer library drops one, the list in `Mode` is wrong.
+    /// If a newer library drops one, the list in `Mode` is wrong.
     @Test(arguments: ["BGR3", "YV12", "YVYU", "NV16", "RGGB", "GBRG", "RGBP", "AR24", "Y16"] as [FourCC])
     func `the formats that are offered are known to the library`(name: FourCC) throws {
         #expect(Mode.cost(of: name) == 2)
@@ -212,7 +212,7 @@ struct FormatConverterTests {
     }
 }
 
-/// Run by itself: vivid stays unplugged.
+/// Runs by itself, because vivid stays unplugged.
 @Suite(.serialized, .enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
 struct UnplugTests {
     @Test func `an unplugged camera ends with a clear message`() throws {

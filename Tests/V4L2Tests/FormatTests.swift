@@ -46,7 +46,7 @@ struct ModeTests {
         )
     }
 
-    /// As most webcams on USB 2: full size fast only as MJPEG.
+    /// Like most webcams on USB 2: full size is fast only as MJPEG.
     static let webcam = [
         offer("YUYV", 640, 480, 30, 15), offer("YUYV", 1280, 720, 10), offer("MJPG", 640, 480, 30),
         offer("MJPG", 1280, 720, 30, 15), offer("MJPG", 1920, 1080, 30), offer("H264", 1280, 720, 30),

@@ -11,7 +11,7 @@ struct RingTests {
         DequeuedBuffer(index: index, count: count, time: nil, isDamaged: isDamaged)
     }
 
-    /// What comes of a queue of filled buffers: the chosen one, those given back, those counted as damaged.
+    /// The result for a queue of filled buffers: the chosen one, those requeued, those counted as damaged.
     static func choose(_ queue: [DequeuedBuffer], limit: Int = 4) throws -> (index: Int?, back: [Int], damaged: Int) {
         var queue = queue
         var back: [Int] = []
