@@ -65,7 +65,7 @@ import Track
 
     static let stories: [Story] = [
         Story(
-            name: "a picture without faces is shown two seconds after all was searched",
+            name: "a picture without faces is shown two seconds after the whole frame was searched",
             steps: [
                 Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.5, faces: [], hasSearchedAll: false, mayBeSeen: false),
@@ -76,7 +76,7 @@ import Track
                 Step(time: 3, faces: [], mayBeSeen: false),
             ]),
         Story(
-            name: "who was alone and lost inside the picture is waited for half a minute",
+            name: "a single face lost inside the picture is waited for half a minute",
             steps: [Step(time: 0, faces: [ada], mayBeSeen: true)]
                 + (1...15).map { Step(time: 2 * Double($0), faces: [], mayBeSeen: $0 == 1, covered: [head]) }
                 + [
@@ -85,7 +85,7 @@ import Track
                     Step(time: 34.25, faces: [], mayBeSeen: true),
                 ]),
         Story(
-            name: "what may be a face is covered as long as it may, and nothing else is",
+            name: "a candidate is covered as long as it is one, and nothing else is",
             steps: [
                 Step(
                     time: 0, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit],
@@ -97,13 +97,13 @@ import Track
                     bare: [visit, head]),
             ]),
         Story(
-            name: "what may be a face in an empty room is covered, and the room is shown",
+            name: "a candidate in an empty room is covered, and the room is shown",
             steps: [
                 Step(time: 0, faces: [], mayBeSeen: false), Step(time: 1.75, faces: [], mayBeSeen: false),
                 Step(time: 2.25, faces: [], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head]),
             ]),
         Story(
-            name: "a face that turned out to be none is covered for a moment more, and hides no picture",
+            name: "a refuted face is covered for a moment longer, and withholds no picture",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], refuted: [1], mayBeSeen: true, covered: [head]),
@@ -111,21 +111,21 @@ import Track
                 Step(time: 2, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "nothing is shown before all was searched once",
+            name: "nothing is shown before the whole frame was searched once",
             steps: [
                 Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.25, faces: [ada], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.5, faces: [ada], mayBeSeen: true),
             ]),
         Story(
-            name: "faces that are followed or predicted are the masks' own business",
+            name: "tracked and predicted faces are covered by masks only",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [person(1, at: middle, .predicted), bob], mayBeSeen: true),
                 Step(time: 0.5, faces: [person(1, at: Point(60, 90)), bob], mayBeSeen: true),
             ]),
         Story(
-            name: "a lost face's place is covered, wider and wider, and then nothing is shown until it is found",
+            name: "a lost face's place is covered, wider and wider, and then nothing is shown until it is detected",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head], bare: [beside]),
@@ -136,21 +136,21 @@ import Track
                 Step(time: 4.25, faces: [ada], mayBeSeen: true),
             ]),
         Story(
-            name: "a face that comes back near its place is the same, whatever its number",
+            name: "a face that comes back near its place is the same, whatever its id",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 0.5, faces: [person(7, at: Point(180, 100))], mayBeSeen: true),
             ]),
         Story(
-            name: "a face that comes back elsewhere under its number is the same",
+            name: "a face that comes back elsewhere with its id is the same",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 0.5, faces: [person(1, at: Point(60, 90))], mayBeSeen: true),
             ]),
         Story(
-            name: "while another is there the picture is shown, and a lost face's place is covered for ten seconds",
+            name: "with another face present the picture is shown, and a lost face's place is covered for ten seconds",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [head], bare: [beside, [right]]),
@@ -162,7 +162,7 @@ import Track
                 Step(time: 10.5, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "another who comes elsewhere is not the lost one",
+            name: "another face elsewhere is not the lost one",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -170,7 +170,7 @@ import Track
                 Step(time: 0.75, faces: [ada, bob], mayBeSeen: true),
             ]),
         Story(
-            name: "two who are lost are both covered, and one who is found shows the picture",
+            name: "two lost faces are both covered, and the picture is shown when one is detected",
             steps: [
                 Step(time: 0, faces: [ada, eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head, [edge]], bare: [[right]]),
@@ -180,7 +180,7 @@ import Track
                 Step(time: 2.5, faces: [ada, eve], mayBeSeen: true),
             ]),
         Story(
-            name: "who leaves over the edge while another stays is forgotten soon",
+            name: "a face that leaves over the edge while another stays is soon forgotten",
             steps: [
                 Step(time: 0, faces: [eve, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [[edge]], bare: [[middle, right]]),
@@ -188,7 +188,7 @@ import Track
                 Step(time: 2, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "when who was alone leaves over the edge, the empty room is shown after a while",
+            name: "when a single face leaves over the edge, the empty room is shown after a while",
             steps: [
                 Step(time: 0, faces: [eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [[edge]], bare: [[middle]]),
@@ -197,7 +197,7 @@ import Track
                 Step(time: 3.75, faces: [], mayBeSeen: true), Step(time: 4, faces: [eve], mayBeSeen: true),
             ]),
         Story(
-            name: "what moves far from a lost face's place stays bare",
+            name: "motion far from a lost face's place is not covered",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -205,7 +205,7 @@ import Track
                 Step(time: 0.75, faces: [ada], light: visitor, mayBeSeen: true),
             ]),
         Story(
-            name: "what moves on from a lost face's place is covered for a moment, wherever it goes",
+            name: "motion away from a lost face's place is covered for a moment, wherever it goes",
             steps: [
                 Step(time: 0, faces: [ada, eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [eve], light: strip(150), mayBeSeen: true, covered: [head]),
@@ -216,14 +216,14 @@ import Track
                 Step(time: 2, faces: [ada, eve], light: strip(210), mayBeSeen: true),
             ]),
         Story(
-            name: "a known face that moves is no visitor",
+            name: "a known face that moves is not a new one",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(
                     time: 0.25, faces: [ada], light: PixelRect(x: 138, y: 78, width: 42, height: 42), mayBeSeen: true),
             ]),
         Story(
-            name: "after a gap of more than two seconds all is forgotten",
+            name: "after a gap of more than two seconds everything is forgotten",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -231,14 +231,14 @@ import Track
                 Step(time: 2.75, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "a gap of two seconds is none",
+            name: "a gap of two seconds is ignored",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 2.25, faces: [], mayBeSeen: false, covered: [head]),
             ]),
         Story(
-            name: "when time goes back all is forgotten",
+            name: "when time goes back everything is forgotten",
             steps: [
                 Step(time: 5, faces: [ada], mayBeSeen: true),
                 Step(time: 5.25, faces: [], mayBeSeen: true, covered: [head]),

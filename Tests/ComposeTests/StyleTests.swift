@@ -49,7 +49,7 @@ struct StyleTests {
     }
 
     @Test(
-        "What is wrong is named, with what is allowed",
+        "Errors name the value and what is allowed",
         arguments: [
             (#"{"blend": "multply"}"#, "'multply'", "did you mean 'multiply'?"),
             (#"{"opacity": 1.2}"#, "1.2", "0 to 1"), (#"{"light": -1}"#, "-1", "0 to 1"),

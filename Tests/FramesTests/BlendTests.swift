@@ -49,7 +49,7 @@ struct BlendTests {
     }
 
     @Test(
-        "A stamp far away, folded, without size, or not finite leaves the frame as it is",
+        "A sprite far away, degenerate, without size, or not finite leaves the frame unchanged",
         arguments: [
             Affine(scale: 1, angle: 0, origin: Point(500, 0)), Affine(scale: 1, angle: 0, origin: Point(0, -900)),
             Affine(scale: 1, angle: 0, origin: Point(1e30, 0)), Affine(scale: 1e-9, angle: 0, origin: Point(9, 9)),

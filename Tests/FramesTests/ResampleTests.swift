@@ -105,7 +105,7 @@ struct ResampleTests {
     }
 
     @Test(
-        "A map that is not finite, or wilder than any picture, leaves the patch as it is",
+        "A map that is not finite, or too extreme, leaves the patch unchanged",
         arguments: [
             Affine(scale: .nan, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(0, .nan)),
             Affine(scale: .infinity, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(1e9, 0)),
@@ -117,7 +117,7 @@ struct ResampleTests {
     }
 
     @Test(
-        "Maps that fold, shear or stretch are followed",
+        "Singular maps, and maps that mirror, shear or stretch, are applied",
         arguments: [
             Affine(scale: 0, angle: 0, origin: Point(10, 10)), Affine(a: 0.5, b: 0, c: 0, d: 1.3, tx: 5, ty: 8),
             Affine(a: -1, b: 0.4, c: 0.1, d: 1, tx: 90, ty: 8), Affine(a: 1, b: 1, c: 1, d: 1, tx: 3, ty: 4),

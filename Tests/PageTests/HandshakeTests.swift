@@ -32,7 +32,7 @@ import Testing
                 place.secret, "guise page server|\(place.server.port)|\(nonce)|\(server)", nonce: nonce)
         },
         Wrong(testDescription: "an answer to an older nonce") { place, _, older in client(place, older) },
-        Wrong(testDescription: "a nonce that is none") { place, server, _ in
+        Wrong(testDescription: "an invalid nonce") { place, server, _ in
             Visitor.proof(place.secret, "guise page client|\(place.server.port)|\(server)|", nonce: "")
         },
         Wrong(testDescription: "no proof") { _, _, _ in #"{"nonce": "\#(nonce)"}"# },
