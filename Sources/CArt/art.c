@@ -64,7 +64,7 @@ int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, i
     cairo_t *context = status == CAIRO_STATUS_SUCCESS ? cart_canvas(width, height) : NULL;
     if (!context) {
         cairo_surface_destroy(picture);
-        return fail(error, error_size, status ? cairo_status_to_string(status) : "no memory for a picture of that size");
+        return fail(error, error_size, status ? cairo_status_to_string(status) : "out of memory for a picture of that size");
     }
     cairo_scale(context, (double)width / cairo_image_surface_get_width(picture),
                 (double)height / cairo_image_surface_get_height(picture));

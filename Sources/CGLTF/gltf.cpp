@@ -70,7 +70,7 @@ struct Elements {
         case TINYGLTF_COMPONENT_TYPE_FLOAT: {
             float value;
             std::memcpy(&value, place, 4);
-            if (!std::isfinite(value)) fail("a mesh has a number that is none");
+            if (!std::isfinite(value)) fail("a mesh has a number that is not finite");
             return value;
         }
         case TINYGLTF_COMPONENT_TYPE_UNSIGNED_BYTE: return *place / (is_normalized ? 255.0 : 1.0);
@@ -96,13 +96,13 @@ struct Elements {
 
 Elements elements_of(const tinygltf::Model &model, int index, int type, size_t parts, const char *what) {
     const auto &accessor = at(model.accessors, index, "accessor");
-    if (accessor.type != type) fail(std::string(what) + " are of another kind than they should be");
-    if (accessor.sparse.isSparse) fail(std::string(what) + " are sparse, which is not read");
+    if (accessor.type != type) fail(std::string(what) + " have the wrong type");
+    if (accessor.sparse.isSparse) fail(std::string(what) + " are sparse, which is not supported");
     const Bytes bytes = bytes_of(model, accessor.bufferView);
     const auto &view = model.bufferViews[size_t(accessor.bufferView)];
     const size_t element = size_of(accessor.componentType) * parts;
     const size_t stride = view.byteStride == 0 ? element : view.byteStride;
-    if (stride < element || stride > 252 + element) fail(named("bufferView", size_t(accessor.bufferView)) + " has a wrong byteStride");
+    if (stride < element || stride > 252 + element) fail(named("bufferView", size_t(accessor.bufferView)) + " has an invalid byteStride");
     if (accessor.count == 0 || accessor.byteOffset > bytes.size || bytes.size - accessor.byteOffset < element ||
         accessor.count - 1 > (bytes.size - accessor.byteOffset - element) / stride)
         fail(named("accessor", size_t(index)) + " reaches beyond its bufferView");
@@ -134,7 +134,7 @@ Matrix matrix_of(const tinygltf::Node &node) {
              t[0], t[1], t[2], 1};
     }
     for (double value : m)
-        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a node is moved or scaled beyond all measure");
+        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a node's position or scale is too large");
     return m;
 }
 
@@ -154,7 +154,7 @@ class Reader {
 
     void read() {
         for (const auto &extension : model_.extensionsRequired)
-            fail("it needs the extension " + extension.substr(0, 60) + ", which is not read: export without it");
+            fail("it needs the extension " + extension.substr(0, 60) + ", which is not supported: export without it");
         const int first = model_.defaultScene >= 0 ? model_.defaultScene : 0;
         for (int node : at(model_.scenes, first, "scene").nodes)
             visit(node, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1);
@@ -169,7 +169,7 @@ class Reader {
 
     void visit(int index, const Matrix &above, size_t depth) {
         if (++nodes_ > limits_.nodes) fail("it has more than " + std::to_string(limits_.nodes) + " nodes");
-        if (depth > limits_.depth) fail("its nodes lie deeper than " + std::to_string(limits_.depth) + " levels, or in a circle");
+        if (depth > limits_.depth) fail("its nodes are nested deeper than " + std::to_string(limits_.depth) + " levels, or form a cycle");
         const auto &node = at(model_.nodes, index, "node");
         const Matrix map = multiplied(above, matrix_of(node));
         if (node.mesh >= 0)
@@ -181,7 +181,7 @@ class Reader {
         // Points and lines have no surface and are skipped.
         if (primitive.mode != TINYGLTF_MODE_TRIANGLES && primitive.mode != -1) {
             if (primitive.mode == TINYGLTF_MODE_TRIANGLE_STRIP || primitive.mode == TINYGLTF_MODE_TRIANGLE_FAN)
-                fail("a mesh has strips or fans of triangles, which are not read: export plain triangles");
+                fail("a mesh has strips or fans of triangles, which are not supported: export plain triangles");
             return;
         }
         const auto attribute = [&](const char *name) {
@@ -221,7 +221,7 @@ class Reader {
     }
 
     static float bounded(double value) {
-        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a mesh reaches beyond all measure");
+        if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a mesh is too large or too far away");
         return float(value);
     }
 
@@ -250,13 +250,13 @@ class Reader {
         size_t count = vertices;
         if (primitive.indices >= 0) {
             const Elements numbers = elements_of(model_, primitive.indices, TINYGLTF_TYPE_SCALAR, 1, "indices");
-            if (numbers.component == TINYGLTF_COMPONENT_TYPE_FLOAT) fail("indices are of another kind than they should be");
+            if (numbers.component == TINYGLTF_COMPONENT_TYPE_FLOAT) fail("indices have the wrong type");
             count = numbers.count;
             limit(count / 3);
             piece.indices.resize(count / 3 * 3);
             for (size_t i = 0; i < piece.indices.size(); i++) {
                 const double number = numbers.value(i, 0);
-                if (number < 0 || number >= double(vertices)) fail("an index names a vertex that is not there");
+                if (number < 0 || number >= double(vertices)) fail("an index refers to a missing vertex");
                 piece.indices[i] = uint32_t(number);
             }
         } else {
@@ -286,7 +286,7 @@ class Reader {
         look.is_blended = material.alphaMode == "BLEND";
         look.is_two_sided = material.doubleSided;
         if (pbr.baseColorTexture.index < 0) return;
-        if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not read");
+        if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not supported");
         const int picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
         const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
@@ -294,7 +294,7 @@ class Reader {
             look.picture = bytes.data;
             look.picture_size = bytes.size;
         } else {
-            if (image.image.empty()) fail("its picture lies in another file: embed it (a .glb does)");
+            if (image.image.empty()) fail("its picture is in another file: embed it (a .glb does)");
             look.picture = image.image.data();
             look.picture_size = image.image.size();
         }
@@ -311,7 +311,7 @@ bool keep(tinygltf::Image *image, const int, std::string *, std::string *, int, 
 bool no_file(const std::string &, void *) { return false; }
 std::string no_path(const std::string &, void *) { return ""; }
 bool no_content(std::vector<unsigned char> *, std::string *error, const std::string &, void *) {
-    if (error) *error += "its data lies in another file: embed it (a .glb does)";
+    if (error) *error += "its data is in another file: embed it (a .glb does)";
     return false;
 }
 bool no_writing(std::string *, const std::string &, const std::vector<unsigned char> &, void *) { return false; }
@@ -333,7 +333,7 @@ cgltf_scene *cgltf_read(const uint8_t *bytes, size_t size, int is_binary, cgltf_
             is_binary ? reader.LoadBinaryFromMemory(&scene->model, &wrong, &warned, room.data(), unsigned(size), "")
                       : reader.LoadASCIIFromString(&scene->model, &wrong, &warned,
                                                    reinterpret_cast<const char *>(room.data()), unsigned(size), "");
-        if (!is_read) fail(wrong.empty() ? "it is no glTF 2.0" : wrong);
+        if (!is_read) fail(wrong.empty() ? "it is not a glTF 2.0 file" : wrong);
         Reader(*scene, limits).read();
         return scene.release();
     } catch (const std::exception &problem) {

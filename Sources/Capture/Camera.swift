@@ -169,13 +169,15 @@ extension Camera {
         let seen = listings.map(\.path).joined(separator: ", ")
         throw Problem(
             .missing, seen.isEmpty ? "no camera was found" : "no camera was found among \(seen)",
-            fix: "plug one in, or take a clip with --source FILE")
+            fix: "plug one in, or play a clip with --source FILE")
     }
 
     private static func check(_ capabilities: Capabilities, of path: String) throws(Problem) {
         guard !capabilities.isCapture || !capabilities.canStream else { return }
         if capabilities.isLoopback {
-            throw Problem(.unusable, "\(path) is a loopback that nobody writes to", fix: "start its writer first")
+            throw Problem(
+                .unusable, "\(path) is a loopback device that no program writes to",
+                fix: "start the program that writes to it first")
         }
         throw Problem(.unusable, "\(path) is not a camera", fix: "`guise devices` lists the cameras")
     }

@@ -138,15 +138,15 @@ public struct Clip: FrameSource, ~Copyable {
         let said = lastLine.map { ": \($0)" } ?? ""
         if case .signal = exit {
             throw Problem(
-                .gone, "ffmpeg, decoding \(file.path), ended after \(number) frames (\(exit))\(said)",
-                fix: "start again")
+                .gone, "ffmpeg stopped decoding \(file.path) after \(number) frames (\(exit))\(said)",
+                fix: "try again")
         }
         guard numberInRun > 0 else {
             throw Problem(
-                .unusable, "cannot decode \(file.path): not one frame came out (\(exit))\(said)",
-                fix: "the file is damaged: take another copy")
+                .unusable, "cannot decode \(file.path): ffmpeg produced no frame (\(exit))\(said)",
+                fix: "the file is damaged; try another copy")
         }
-        if let lastLine { warning = "\(file.path) is damaged, \(numberInRun) frames could be read: \(lastLine)" }
+        if let lastLine { warning = "\(file.path) is damaged, only \(numberInRun) frames could be read: \(lastLine)" }
         guard loop else { return .end }
         (runLength, numberInRun) = (numberInRun, 0)
         let next = try upcoming.take() ?? file.decode()

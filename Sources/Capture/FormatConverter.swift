@@ -23,7 +23,7 @@ import V4L2
         guard pixelBytes == 0 || source.bytesPerLine == source.width * pixelBytes else {
             throw Problem(
                 .unusable,
-                "could not use the camera's format \(source): its rows lie \(source.bytesPerLine) bytes apart",
+                "could not use the camera's format \(source): its rows are \(source.bytesPerLine) bytes apart",
                 fix: "choose another format of the camera")
         }
         var pix = v4l2_pix_format()
@@ -31,7 +31,7 @@ import V4L2
         (pix.width, pix.height) = (UInt32(clamping: source.width), UInt32(clamping: source.height))
         pix.bytesperline = UInt32(clamping: source.bytesPerLine)
         guard let converter = unsafe clinux_converter_create(descriptor, &pix) else {
-            throw Problem(.system, "could not start libv4lconvert for \(source): no memory")
+            throw Problem(.system, "could not start libv4lconvert for \(source): out of memory")
         }
         unsafe self.converter = unsafe converter
         shortest = pixelBytes == 0 ? 2 : source.bytesPerLine * source.height

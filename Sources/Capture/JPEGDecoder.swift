@@ -12,7 +12,7 @@ import SystemKit
     /// - Throws: `Problem` of kind `system` if out of memory.
     init() throws(Problem) {
         guard let handle = unsafe tjInitDecompress() else {
-            throw Problem(.system, "could not start the JPEG decoder: no memory")
+            throw Problem(.system, "could not start the JPEG decoder: out of memory")
         }
         unsafe self.handle = unsafe handle
     }
@@ -48,7 +48,7 @@ import SystemKit
         case CInt(TJSAMP_GRAY.rawValue): .gray
         default:
             throw Problem(
-                .unusable, "the camera sends JPEG with a rare colour sampling (4:4:0 or 4:1:1)",
+                .unusable, "the camera sends JPEG with an unsupported chroma subsampling (4:4:0 or 4:1:1)",
                 fix: "choose another size, or another format of the camera")
         }
     }

@@ -73,7 +73,7 @@ struct MediaFile: ~Copyable {
         case ENOENT, ENOTDIR:
             Problem(.missing, "cannot open \(path): there is no such file", fix: "check the name")
         case EACCES, EPERM:
-            Problem(.forbidden, "cannot open \(path): you may not read it", fix: "allow it: chmod u+r FILE")
+            Problem(.forbidden, "cannot open \(path): permission denied", fix: "allow reading: chmod u+r FILE")
         default: Problem(.unusable, "cannot open \(path): \(errorMessage(of: number))")
         }
     }
@@ -83,13 +83,13 @@ struct MediaFile: ~Copyable {
         guard unsafe fstat(descriptor, &status) == 0 else { throw Self.problem(path, errno) }
         let kind = status.st_mode & S_IFMT
         guard kind != S_IFDIR else {
-            throw Problem(.unusable, "cannot read \(path): it is a folder", fix: "name a picture or a clip in it")
+            throw Problem(.unusable, "cannot read \(path): it is a folder", fix: "choose a picture or a clip in it")
         }
         guard kind == S_IFREG else {
-            throw Problem(.unusable, "cannot read \(path): it is not a plain file", fix: "name a picture or a clip")
+            throw Problem(.unusable, "cannot read \(path): it is not a regular file", fix: "choose a picture or a clip")
         }
         guard status.st_size > 0 else {
-            throw Problem(.unusable, "cannot read \(path): the file is empty", fix: "name a picture or a clip")
+            throw Problem(.unusable, "cannot read \(path): the file is empty", fix: "choose a picture or a clip")
         }
     }
 
@@ -112,22 +112,23 @@ struct MediaFile: ~Copyable {
             let height = facts["height"].flatMap({ Int($0) })
         else {
             if exit == .status(0), facts["format_name"] != nil {
-                throw Problem(.unusable, "cannot read \(path): there are no pictures in it", fix: "name a clip")
+                throw Problem(
+                    .unusable, "cannot read \(path): it contains no pictures", fix: "choose a picture or a clip")
             }
             if case .signal = exit {
                 throw Problem(
-                    .unusable, "cannot read \(path): it takes longer to read than any plain picture or clip (\(exit))",
+                    .unusable, "cannot read \(path): reading it takes too long (\(exit))",
                     fix: "the file may be damaged; try another copy")
             }
             if lines.contains(where: { $0.contains("not on whitelist") }) {
                 throw Problem(
                     .unusable,
-                    "cannot read \(path): it is no plain picture or clip; lists of other files are not followed",
+                    "cannot read \(path): it is neither a picture nor a clip; lists of other files are not supported",
                     fix: Self.hint)
             }
             let reason = lines.last.map { ": \(Self.plain($0))" } ?? ""
             throw Problem(
-                .unusable, "cannot read \(path): it is no picture and no clip that ffmpeg knows\(reason)",
+                .unusable, "cannot read \(path): it is not a picture or clip that ffmpeg supports\(reason)",
                 fix: Self.hint)
         }
         self.codec = String(codec)
@@ -148,7 +149,7 @@ struct MediaFile: ~Copyable {
 
     private func checkSize() throws(Problem) {
         guard width > 0, height > 0 else {
-            throw Problem(.unusable, "cannot read \(path): its pictures have no size", fix: "name another file")
+            throw Problem(.unusable, "cannot read \(path): its pictures have no size", fix: "choose another file")
         }
         guard max(width, height) <= Self.largestSide, width <= bounds.pixels / height else {
             throw Problem(

@@ -153,5 +153,5 @@ private func warp(
             }
         }
     }
-    guard result == 0 else { throw Problem(.system, "cannot draw the sample: OpenCV has no memory") }
+    guard result == 0 else { throw Problem(.system, "cannot draw the sample: OpenCV is out of memory") }
 }

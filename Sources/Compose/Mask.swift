@@ -38,7 +38,7 @@ public struct PersonSlot: Equatable, Sendable {
     /// Makes a share.
     /// - Precondition: `number` is at least 0 and less than `of`.
     public init(_ number: Int, of: Int) {
-        precondition(number >= 0 && number < of, "a turn is one of several")
+        precondition(number >= 0 && number < of, "a slot needs 0 <= number < of")
         (self.number, self.of) = (number, of)
     }
 }
@@ -96,7 +96,7 @@ public struct MaskLibrary: Sendable {
             throw Problem(
                 .missing, "there is no mask '\(brief(name))'",
                 fix: hint
-                    ?? (names.isEmpty ? "no masks were found at all" : "there are: \(names.joined(separator: ", "))"))
+                    ?? (names.isEmpty ? "no masks were found" : "the masks are: \(names.joined(separator: ", "))"))
         }
         let file = "\(folder)/mask.json"
         let text = try contents(of: try Art.resolvePath(folder, "mask.json"), limit: Self.largestDescription)
@@ -113,11 +113,12 @@ public struct MaskLibrary: Sendable {
         for included in try fields.strings("include", default: []) {
             guard depth < Self.includeLimit else {
                 throw fields.wrong(
-                    "include", "nested too deep, perhaps in a circle", allowed: "\(Self.includeLimit) levels")
+                    "include", "nested too deep, perhaps in a cycle", allowed: "\(Self.includeLimit) levels")
             }
             left.includes -= 1
             guard left.includes >= 0 else {
-                throw fields.wrong("include", "too much", allowed: "\(Self.mostIncludes) includes through all levels")
+                throw fields.wrong(
+                    "include", "too long", allowed: "\(Self.mostIncludes) includes on all levels together")
             }
             let mask = try load(included, for: target, depth: depth + 1, &left)
             layers += mask.layers
@@ -126,14 +127,15 @@ public struct MaskLibrary: Sendable {
         for layer in try fields.objects("layers") {
             left.layers -= 1
             guard left.layers >= 0 else {
-                throw fields.wrong("layers", "too much", allowed: "\(Self.mostLayers) layers, with the included ones")
+                throw fields.wrong(
+                    "layers", "too long", allowed: "\(Self.mostLayers) layers, including those of included masks")
             }
             var layer = layer
             layers.append(try MaskLayer(&layer, folder: folder, target: target))
         }
         try fields.finish()
         guard !layers.isEmpty else {
-            throw Problem(.invalid, "\(file): the mask has neither layers nor includes", fix: "give it a layer")
+            throw Problem(.invalid, "\(file): the mask has neither layers nor includes", fix: "add a layer")
         }
         return Mask(
             name: name, title: title, author: author, licence: licence, tags: tags, layers: layers,

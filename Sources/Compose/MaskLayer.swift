@@ -1,6 +1,6 @@
 import JSON
 
-/// A layer with what every layer may have, whatever it draws.
+/// A layer of any kind, with the style that all kinds have in common.
 public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
@@ -10,7 +10,7 @@ public struct MaskLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
-    /// For messages, which name the nearest.
+    /// All kinds, for suggestions in error messages.
     private static let kinds = [
         "sprite", "solid", "skin", "makeup", "anonymize", "merge", "swap", "effect", "frame", "particles", "text",
     ]
@@ -18,20 +18,22 @@ public struct MaskLayer: Sendable {
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
     /// Reads one layer of a mask's description.
-    /// - Parameter folder: the mask's own folder, which no path of it may leave.
-    /// - Throws: `Problem` with file and line for what is wrong in the description or the art.
+    /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
         let kind = try fields.string("kind")
         guard kind != "treatment" else {
-            throw fields.wrong("kind", "'treatment', which has a new name", allowed: "anonymize")
+            throw fields.wrong("kind", "'treatment', which was renamed", allowed: "anonymize")
         }
         try fields.refuse("way", renamedTo: "mode")
         style = try LayerStyle(&fields, target)
         guard kind == "sprite" || style.motion.pictures.isEmpty else {
-            throw fields.wrong("motion", "has 'frames' in a \(kind) layer", allowed: "frames in sprite layers alone")
+            throw fields.wrong(
+                "motion", "an object with 'frames' in a \(kind) layer", allowed: "frames only in sprite layers")
         }
         guard ["sprite", "solid"].contains(kind) || style.motion.swing == nil else {
-            throw fields.wrong("motion", "has 'swing' in a \(kind) layer", allowed: "swing in sprite and solid layers")
+            throw fields.wrong(
+                "motion", "an object with 'swing' in a \(kind) layer", allowed: "swing only in sprite and solid layers")
         }
         let parts = LayerParts(folder: folder, target: target, style: style)
         switch kind {
@@ -51,7 +53,8 @@ public struct MaskLayer: Sendable {
         default: throw fields.unknown("kind", kind, among: Self.kinds)
         }
         if case .picture = content, style.on != .every {
-            throw fields.wrong("on", "given for the whole picture", allowed: "layers that are drawn on faces")
+            throw fields.wrong(
+                "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")
         }
         try fields.finish()
     }

@@ -287,7 +287,7 @@ struct LoadedMasks: Sendable {
             editions += 1
             (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
             if let before, before.fileVersions != fileVersions {
-                lines.append("the mask '\(selection.mask)' was read again")
+                lines.append("the mask '\(selection.mask)' was reloaded")
             }
             return LoadedMask(selection: selection, fileVersions: fileVersions, mask: mask, problem: nil)
         } catch {

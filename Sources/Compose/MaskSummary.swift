@@ -33,7 +33,7 @@ public enum MaskOption: Equatable, Sendable {
         switch self {
         case .color: "a colour such as #d02030"
         case .palette(let names): names.joined(separator: ", ")
-        case .text: "1 to \(TextLayer.longest) letters"
+        case .text: "1 to \(TextLayer.longest) characters"
         }
     }
 }

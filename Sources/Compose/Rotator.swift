@@ -40,7 +40,7 @@ public struct Rotator: ~Copyable {
     /// - Precondition: the view has the layout `input`.
     /// - Throws: `system` if OpenCV runs out of memory.
     public mutating func rotate(_ view: borrowing FrameView) throws(Problem) {
-        precondition(view.layout == input, "frames have the turner's layout")
+        precondition(view.layout == input, "the frame must have the rotator's input layout")
         if isPlanar {
             try Self.rotate(view, into: &frame, quarters, isMirrored)
         } else {
@@ -88,7 +88,7 @@ public struct Rotator: ~Copyable {
                     return unsafe cvision_turn(from, to, CInt(quarters), isMirrored ? 1 : 0, nil, 0)
                 }
             }
-            guard result == 0 else { throw Problem(.system, "cannot turn a picture: OpenCV has no memory") }
+            guard result == 0 else { throw Problem(.system, "cannot rotate a picture: OpenCV is out of memory") }
         }
     }
 }

@@ -57,7 +57,7 @@ public struct Scaler: ~Copyable {
     /// - Parameter place: in pixels, inside `part` and with its aspect ratio.
     /// - Precondition: the scaler was made with `canMove`.
     public mutating func setVisibleRect(_ place: Rect) {
-        precondition(canMove, "the fitter was made to move")
+        precondition(canMove, "the scaler was not made with canMove")
         guard place != shown else { return }
         shown = place
         map = Self.map(from: place, to: region)
@@ -76,7 +76,7 @@ public struct Scaler: ~Copyable {
     /// - Precondition: the frames have the layouts `input` and `output`.
     /// - Throws: `system` if OpenCV runs out of memory.
     public mutating func fit(_ view: borrowing FrameView, into frame: inout Frame) throws(Problem) {
-        precondition(view.layout == input && frame.layout == output, "frames have the fitter's layouts")
+        precondition(view.layout == input && frame.layout == output, "the frames must have the scaler's layouts")
         guard isScaled, !isSameSize || map != .identity else {
             convert(view, into: &frame)
             return

@@ -87,7 +87,7 @@ public struct FrameView: ~Escapable {
     /// - Precondition: `bytes` holds at least `layout.byteCount` bytes.
     @_lifetime(copy bytes)
     public init(layout: FrameLayout, bytes: Span<UInt8>) {
-        precondition(bytes.count >= layout.byteCount, "a frame's bytes are all there")
+        precondition(bytes.count >= layout.byteCount, "a frame needs layout.byteCount bytes")
         self.layout = layout
         self.bytes = bytes
     }
@@ -122,7 +122,7 @@ public struct LumaView: ~Escapable {
     public init(samples: Span<UInt8>, width: Int, height: Int, pixelStride: Int = 1, rowStride: Int) {
         precondition(
             width > 0 && height > 0 && samples.count > (height - 1) * rowStride + (width - 1) * pixelStride,
-            "a picture's samples are all there")
+            "too few samples for this size and these strides")
         self.samples = samples
         (self.width, self.height) = (width, height)
         (self.pixelStride, self.rowStride) = (pixelStride, rowStride)

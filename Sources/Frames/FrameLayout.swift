@@ -69,7 +69,7 @@ public struct FrameLayout: Equatable, Sendable {
     /// The layout as V4L2 and ffmpeg pack it: planes follow each other, and chroma strides follow luma's.
     /// - Parameter lumaStride: bytes between rows of the first plane (V4L2's `bytesperline`); nil: no padding.
     public init(width: Int, height: Int, format: PixelFormat, range: ColorRange = .limited, lumaStride: Int? = nil) {
-        precondition(width > 0 && height > 0, "a frame has at least one pixel")
+        precondition(width > 0 && height > 0, "a frame needs at least one pixel")
         (self.width, self.height, self.format, self.range) = (width, height, format, range)
         let halfWidth = (width + 1) / 2
         let halfHeight = (height + 1) / 2

@@ -19,7 +19,7 @@ public struct Fields {
         guard case .object(let members) = json.value else {
             let place = path.isEmpty ? "the file" : "'\(path)'"
             throw Problem(
-                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", fix: "an object {...} is wanted")
+                .invalid, "\(file):\(json.line): \(place) is \(json.kindName)", fix: "expected an object {...}")
         }
         (self.file, self.path, self.line, self.members) = (file, path, json.line, members)
     }
@@ -34,7 +34,7 @@ public struct Fields {
     /// An error in the value of `key`, for the caller's own checks.
     public func wrong(_ key: String, _ found: String, allowed: String) -> Problem {
         guard let member = members.first(where: { $0.key == key }) else {
-            return Problem(.invalid, "\(file):\(line): '\(full(key))' \(found)", fix: "allowed: \(allowed)")
+            return Problem(.invalid, "\(file):\(line): '\(full(key))' is \(found)", fix: "allowed: \(allowed)")
         }
         return wrong(member, found, allowed: allowed)
     }
@@ -43,7 +43,7 @@ public struct Fields {
     /// - Parameter what: the kind of value ("landmark"), if the message would be unclear without it.
     public func unknown(_ key: String, _ text: String, among allowed: [String], what: String = "") -> Problem {
         let hint = nearest(to: text, among: allowed).map { "did you mean '\($0)'? " } ?? ""
-        let found = "'\(brief(text))'" + (what.isEmpty ? "" : ", which is no \(what)")
+        let found = "'\(brief(text))'" + (what.isEmpty ? "" : ", which is not a known \(what)")
         return wrong(key, found, allowed: hint + allowed.joined(separator: ", "))
     }
 
@@ -61,7 +61,7 @@ public struct Fields {
     public func refuse(_ old: String, renamedTo new: String) throws {
         guard let member = members.first(where: { $0.key == old }) else { return }
         throw Problem(
-            .invalid, "\(file):\(member.line): the key '\(full(old))' has a new name", fix: "write '\(full(new))'")
+            .invalid, "\(file):\(member.line): the key '\(full(old))' was renamed", fix: "use '\(full(new))'")
     }
 
     /// Whether the key exists, with any value.
@@ -75,11 +75,11 @@ public struct Fields {
     /// - Throws: `Problem` if the value is not a string, or a required key is missing.
     public mutating func string(_ key: String, default fallback: String? = nil) throws -> String {
         guard let member = member(key) else {
-            guard let fallback else { throw missing(key, wanted: "a text") }
+            guard let fallback else { throw missing(key, wanted: "a string") }
             return fallback
         }
         guard case .string(let text) = member.value.value else {
-            throw wrong(member, member.value.kindName, allowed: "a text")
+            throw wrong(member, member.value.kindName, allowed: "a string")
         }
         return text
     }
@@ -137,11 +137,11 @@ public struct Fields {
     public mutating func strings(_ key: String, default fallback: [String]) throws -> [String] {
         guard let member = member(key) else { return fallback }
         guard case .array(let elements) = member.value.value else {
-            throw wrong(member, member.value.kindName, allowed: "a list of texts")
+            throw wrong(member, member.value.kindName, allowed: "a list of strings")
         }
         return try elements.map {
             guard case .string(let text) = $0.value else {
-                throw wrong(member, "a list with \($0.kindName)", allowed: "a list of texts")
+                throw wrong(member, "a list with \($0.kindName)", allowed: "a list of strings")
             }
             return text
         }
@@ -186,7 +186,7 @@ public struct Fields {
     /// - Throws: `Problem` if the value is not such a list.
     public mutating func objects(_ key: String, orTheir name: String? = nil) throws -> [Fields] {
         guard let member = member(key) else { return [] }
-        let wanted = name == nil ? "a list of objects" : "a list of texts or objects"
+        let wanted = name == nil ? "a list of objects" : "a list of strings or objects"
         guard case .array(let elements) = member.value.value else {
             throw wrong(member, member.value.kindName, allowed: wanted)
         }
@@ -209,7 +209,7 @@ public struct Fields {
         let inner = try object(key)
         return try inner.members.reduce(into: [:]) { texts, member in
             guard case .string(let text) = member.value.value else {
-                throw inner.wrong(member, member.value.kindName, allowed: "a text")
+                throw inner.wrong(member, member.value.kindName, allowed: "a string")
             }
             texts[member.key] = text
         }
@@ -222,7 +222,7 @@ public struct Fields {
         let hint = nearest(to: extra.key, among: known).map { "did you mean '\($0)'?" }
         throw Problem(
             .invalid, "\(file):\(extra.line): unknown key '\(full(extra.key))'",
-            fix: hint ?? "known here: \(known.joined(separator: ", "))")
+            fix: hint ?? "known keys: \(known.joined(separator: ", "))")
     }
 
     private func text(_ range: ClosedRange<Double>) -> String {

@@ -53,7 +53,7 @@ public struct JSON: Equatable, Sendable {
         case .null: "null"
         case .bool: "true or false"
         case .number: "a number"
-        case .string: "a text"
+        case .string: "a string"
         case .array: "a list"
         case .object: "an object"
         }
@@ -76,7 +76,7 @@ private struct Parser {
         guard String(validating: text, as: UTF8.self) != nil else { throw wrong("the file is not UTF-8 text") }
         let value = try element(depth: 0)
         skipSpace()
-        guard at == text.count else { throw wrong("something follows the end of the JSON value") }
+        guard at == text.count else { throw wrong("unexpected text after the JSON value") }
         return value
     }
 
@@ -106,8 +106,8 @@ private struct Parser {
 
     mutating func element(depth: Int) throws -> JSON {
         skipSpace()
-        guard depth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) deep") }
-        guard at < text.count else { throw wrong("the file ends where a value should be") }
+        guard depth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) levels deep") }
+        guard at < text.count else { throw wrong("the file ends where a value is expected") }
         let start = line
         switch text[at] {
         case UInt8(ascii: "{"): return JSON(value: try object(depth: depth), line: start)
@@ -119,7 +119,7 @@ private struct Parser {
             if consumeWord("true") { return JSON(value: .bool(true), line: start) }
             if consumeWord("false") { return JSON(value: .bool(false), line: start) }
             if consumeWord("null") { return JSON(value: .null, line: start) }
-            throw wrong("no JSON value begins with '\(character(at: at))'")
+            throw wrong("expected a JSON value, found '\(character(at: at))'")
         }
     }
 
@@ -132,21 +132,21 @@ private struct Parser {
             skipSpace()
             let keyLine = line
             guard at < text.count, text[at] == UInt8(ascii: "\"") else {
-                throw wrong("a key in quotes is missing here")
+                throw wrong("expected a key in quotes")
             }
             let key = try string()
             guard !members.contains(where: { $0.key == key }) else {
-                throw wrong("'\(brief(key))' stands here a second time")
+                throw wrong("'\(brief(key))' appears twice")
             }
             guard members.count < JSON.memberLimit else {
-                throw wrong("an object of more than \(JSON.memberLimit) keys")
+                throw wrong("an object has more than \(JSON.memberLimit) keys")
             }
             skipSpace()
-            guard consume(":") else { throw wrong("a colon is missing behind '\(brief(key))'") }
+            guard consume(":") else { throw wrong("expected a colon after '\(brief(key))'") }
             members.append(JSON.Member(key: key, line: keyLine, value: try element(depth: depth + 1)))
             skipSpace()
         } while consume(",")
-        guard consume("}") else { throw wrong("a comma or } is missing here") }
+        guard consume("}") else { throw wrong("expected a comma or }") }
         return .object(members)
     }
 
@@ -159,7 +159,7 @@ private struct Parser {
             elements.append(try element(depth: depth + 1))
             skipSpace()
         } while consume(",")
-        guard consume("]") else { throw wrong("a comma or ] is missing here") }
+        guard consume("]") else { throw wrong("expected a comma or ]") }
         return .array(elements)
     }
 
@@ -197,16 +197,16 @@ private struct Parser {
             switch byte {
             case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
             case UInt8(ascii: "\\"): bytes.append(contentsOf: try escape())
-            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): throw wrong("a text is not closed on its line")
-            case 0..<0x20: throw wrong("a text holds a control character; write a tab as \\t")
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): throw wrong("a string is not closed on its line")
+            case 0..<0x20: throw wrong("a string contains a control character; write a tab as \\t")
             default: bytes.append(byte)
             }
         }
-        throw wrong("a text is not closed")
+        throw wrong("a string is not closed")
     }
 
     mutating func escape() throws -> [UInt8] {
-        guard at < text.count else { throw wrong("a text is not closed") }
+        guard at < text.count else { throw wrong("a string is not closed") }
         let byte = text[at]
         at += 1
         switch byte {
@@ -220,12 +220,12 @@ private struct Parser {
             var unit = try hexUnit()
             if (0xD800..<0xDC00).contains(unit), consume("\\"), consume("u") {
                 let low = try hexUnit()
-                guard (0xDC00..<0xE000).contains(low) else { throw wrong("half a surrogate pair") }
+                guard (0xDC00..<0xE000).contains(low) else { throw wrong("incomplete surrogate pair") }
                 unit = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
             }
-            guard let scalar = Unicode.Scalar(unit) else { throw wrong("half a surrogate pair") }
+            guard let scalar = Unicode.Scalar(unit) else { throw wrong("incomplete surrogate pair") }
             return Array(String(Character(scalar)).utf8)
-        default: throw wrong("'\\\(character(at: at - 1))' is no escape of JSON")
+        default: throw wrong("'\\\(character(at: at - 1))' is not a JSON escape sequence")
         }
     }
 
@@ -239,7 +239,7 @@ private struct Parser {
         // Swift's integer parser would also accept a sign.
         guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
             let unit = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-        else { throw wrong("\\u wants four hexadecimal digits") }
+        else { throw wrong("\\u needs four hexadecimal digits") }
         at += 4
         return unit
     }

@@ -24,7 +24,8 @@ import V4L2
             device.path, format.rawValue, CInt(layout.width), CInt(layout.height), layout.byteCount, CInt(writes),
             lock.descriptor, &handle)
         guard result == 0 else {
-            throw Problem(.system, "could not start the guard of \(device.path): \(errorMessage(of: -result))")
+            throw Problem(
+                .system, "could not start the placeholder process for \(device.path): \(errorMessage(of: -result))")
         }
         unsafe self.handle = unsafe handle
     }
@@ -38,7 +39,7 @@ import V4L2
     /// - Precondition: the frame is the device's layout.
     func update(_ placeholder: borrowing PublishableFrame) {
         let size = unsafe handle.size
-        precondition(placeholder.view.bytes.count >= size, "a placeholder has its device's layout")
+        precondition(placeholder.view.bytes.count >= size, "the placeholder must have the device's layout")
         unsafe placeholder.view.bytes.withUnsafeBufferPointer { bytes in
             if let first = bytes.baseAddress { unsafe handle.placeholder.update(from: first, count: size) }
         }

@@ -47,13 +47,13 @@ public struct FileSink: FrameSink, ~Copyable {
     ) throws(Problem) {
         guard let kind = Kind(path: path) else {
             throw Problem(
-                .invalid, "cannot write \(path): the ending does not say what it is",
-                fix: "end it with one of \(Kind.known)")
+                .invalid, "cannot write \(path): the file name has no supported extension",
+                fix: "use one of \(Kind.known)")
         }
         let part = kind.beside(path, "part")
         guard Self.growing.withLock({ $0.insert(path).inserted }) else {
             throw Problem(
-                .busy, "cannot write \(path): it is being written already", fix: "wait, or name another file")
+                .busy, "cannot write \(path): it is already being written", fix: "wait, or choose another file")
         }
         do throws(Problem) {
             try Self.check(path, overwrites)
@@ -94,7 +94,7 @@ public struct FileSink: FrameSink, ~Copyable {
     /// Writes one frame; waits while the encoder is busy. A photo is the first frame; later ones are ignored.
     /// - Throws: `Problem` of kind `gone` if the encoder has ended (usually because the disk is full).
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        precondition(frame.layout == layout, "a frame has its sink's layout")
+        precondition(frame.layout == layout, "the frame must have the sink's layout")
         if kind.isPhoto, frames > 0 { return }
         for plane in layout.planes {
             // A plane without padding is written in one piece.
@@ -131,12 +131,12 @@ public struct FileSink: FrameSink, ~Copyable {
         _ = encoder.finish()
         // If the program must exit, the file is left as it is.
         guard remux(part) || Self.hasPicture(part) || ChildProcess.isOver else {
-            return Problem(problem.kind, "\(problem.message); nothing of it can be kept", fix: problem.fix)
+            return Problem(problem.kind, "\(problem.message); nothing could be kept", fix: problem.fix)
         }
         if let another = moveIntoPlace() {
             return Problem(problem.kind, "\(problem.message); \(another.message)", fix: another.fix)
         }
-        return Problem(problem.kind, "\(problem.message); what was written until then is kept", fix: problem.fix)
+        return Problem(problem.kind, "\(problem.message); the part written so far is kept", fix: problem.fix)
     }
 
     /// Renames the complete file to its path, or to a free path if that fails.
@@ -150,8 +150,8 @@ public struct FileSink: FrameSink, ~Copyable {
         let other = freePath(for: path)
         isFinished = renameToNew(part, other)
         return Problem(
-            .system, "cannot name the file \(path): \(errorMessage(of: code))",
-            fix: isFinished ? "it is kept as \(other)" : "name a file in another folder")
+            .system, "cannot rename the file to \(path): \(errorMessage(of: code))",
+            fix: isFinished ? "it was kept as \(other)" : "choose a file in another folder")
     }
 
     /// Rewrites a file as one piece, so that players can seek in it.
@@ -189,8 +189,8 @@ public struct FileSink: FrameSink, ~Copyable {
         let exit = encoder.finish()
         let reason = encoder.lastLine.map { ": \($0.replacing("file:\(part): ", with: ""))" } ?? ""
         return Problem(
-            .gone, "cannot write \(path): ffmpeg ended after \(frames) frames (\(exit))\(reason)",
-            fix: "is the disk full? see with df, or name another place")
+            .gone, "cannot write \(path): ffmpeg stopped after \(frames) frames (\(exit))\(reason)",
+            fix: "check the free space with df, or choose another folder")
     }
 
     /// Checks what exists at the path before a file is started.
@@ -199,11 +199,13 @@ public struct FileSink: FrameSink, ~Copyable {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
         guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
-            throw Problem(.unusable, "cannot write \(path): it exists and is not a file", fix: "name another file")
+            throw Problem(
+                .unusable, "cannot write \(path): it exists and is not a regular file", fix: "choose another file")
         }
         guard overwrites else {
             throw Problem(
-                .exists, "cannot write \(path): it exists", fix: "name another file, or pass --overwrite to replace it"
+                .exists, "cannot write \(path): it exists",
+                fix: "choose another file, or pass --overwrite to replace it"
             )
         }
     }
@@ -215,12 +217,14 @@ public struct FileSink: FrameSink, ~Copyable {
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
-                throw Problem(.missing, "cannot write \(path): there is no such folder", fix: "make it with mkdir -p")
+                throw Problem(
+                    .missing, "cannot write \(path): the folder does not exist", fix: "create it with mkdir -p")
             case EACCES, EPERM, EROFS:
                 throw Problem(
-                    .forbidden, "cannot write \(path): you may not write in its folder", fix: "name another place")
+                    .forbidden, "cannot write \(path): no permission to write in its folder",
+                    fix: "choose another folder")
             default:
-                throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "name another place")
+                throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "choose another folder")
             }
         }
         close(descriptor)

@@ -54,7 +54,8 @@ public struct Loopback: FrameSink, ~Copyable {
         let (driver, card) = (device.capabilities.driver, device.capabilities.card)
         guard device.capabilities.isLoopback else {
             throw Problem(
-                .unusable, "\(path) is no loopback but \(card) (\(driver))", fix: "`guise devices` lists the loopbacks"
+                .unusable, "\(path) is not a loopback device but \(card) (\(driver))",
+                fix: "`guise devices` lists the loopbacks"
             )
         }
         let lock = try DeviceLock(device: path, folder: folder)
@@ -62,8 +63,8 @@ public struct Loopback: FrameSink, ~Copyable {
         let granted = try Self.format(device, width: width, height: height)
         guard let layout = Self.layout(of: granted) else {
             throw Problem(
-                .unusable, "could not write to \(path): it is fixed at \(granted)",
-                fix: "close the programs that use it, or load v4l2loopback anew")
+                .unusable, "could not write to \(path): its format is fixed at \(granted)",
+                fix: "close the programs that use it, or reload v4l2loopback")
         }
         device.setRate(rate, for: .output)
         let plain = Placeholder(plain: layout)
@@ -115,7 +116,7 @@ public struct Loopback: FrameSink, ~Copyable {
         switch -count {
         case let short where short <= 0:
             throw Problem(
-                .gone, "\(what): it took \(count) bytes of \(size), so that its format was changed by another program",
+                .gone, "\(what): it accepted \(count) of \(size) bytes, because another program changed its format",
                 fix: "stop that program")
         case Int(EINVAL): throw device.problem(EBUSY, what)
         case let code: throw device.problem(CInt(clamping: code), what)

@@ -15,7 +15,7 @@ public struct NullSink: FrameSink, ~Copyable {
 
     /// Counts the frame.
     public mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        precondition(frame.layout == layout, "a frame has its sink's layout")
+        precondition(frame.layout == layout, "the frame must have the sink's layout")
         frames += 1
     }
 

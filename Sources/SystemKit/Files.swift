@@ -13,7 +13,7 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
-        throw Problem(.unusable, "\(path) is no plain file", fix: "put a plain file in its place")
+        throw Problem(.unusable, "\(path) is not a regular file", fix: "replace it with a regular file")
     }
     var bytes: [UInt8] = []
     while true {
@@ -34,7 +34,7 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
         if count == 0 { return bytes }
         guard bytes.count <= limit else {
             let most = limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB"
-            throw Problem(.unusable, "\(path) has more than \(most)", fix: "is it the right file?")
+            throw Problem(.unusable, "\(path) is larger than \(most)", fix: "check that it is the right file")
         }
     }
 }
@@ -44,8 +44,9 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
 public func unreadable(_ path: String, _ error: CInt) -> Problem {
     switch error {
     case ENOENT, ENOTDIR: Problem(.missing, "\(path) does not exist", fix: "check the name")
-    case EACCES, EPERM: Problem(.forbidden, "\(path) may not be read", fix: "check its permissions: ls -l \(path)")
-    case EISDIR: Problem(.unusable, "\(path) is a folder", fix: "name a file")
+    case EACCES, EPERM:
+        Problem(.forbidden, "\(path) cannot be read: permission denied", fix: "check its permissions: ls -l \(path)")
+    case EISDIR: Problem(.unusable, "\(path) is a folder", fix: "choose a file")
     default: Problem(.system, "\(path) cannot be read: \(errorMessage(of: error))")
     }
 }
@@ -125,7 +126,7 @@ public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = f
     func problem() -> Problem {
         Problem(
             .system, "cannot write \(path): \(errorMessage(of: errno))",
-            fix: "is the disk full? see with df, or name another place")
+            fix: "check the free space with df, or choose another folder")
     }
     let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw problem() }
@@ -173,8 +174,8 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
     guard made || isOurs else {
         throw Problem(
             .system,
-            "could not use the folder \(folder): \(code == EEXIST ? "it is not ours" : errorMessage(of: code))",
-            fix: "set XDG_RUNTIME_DIR to a folder of this user")
+            "could not use the folder \(folder): \(code == EEXIST ? "it belongs to another user" : errorMessage(of: code))",
+            fix: "set XDG_RUNTIME_DIR to a folder that you own")
     }
 }
 

@@ -42,7 +42,7 @@ import Glibc
         let size = (max(1, bytes.count) + page - 1) & ~(page - 1)
         let all = unsafe mmap(nil, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         guard let all = unsafe all, unsafe all != MAP_FAILED else {
-            throw Problem(.system, "no memory for a table of \(bytes.count) bytes")
+            throw Problem(.system, "out of memory for a table of \(bytes.count) bytes")
         }
         let address = unsafe all.alignedUp(toMultipleOf: page)
         if page > 1 {

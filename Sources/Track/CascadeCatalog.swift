@@ -54,7 +54,7 @@ public struct CascadeCatalog: Sendable {
             let places = ["\(folder)/\(base)", "\(Self.systemFolder)/\(relative)"]
             guard let path = places.first(where: isReadable) else {
                 throw Problem(
-                    .missing, "cascade '\(name)' was not found as \(places.joined(separator: " or "))",
+                    .missing, "cascade '\(name)' was not found at \(places.joined(separator: " or "))",
                     fix: "install its package: sudo apt install opencv-data")
             }
             return Entry(
@@ -72,7 +72,7 @@ public struct CascadeCatalog: Sendable {
     public func entry(_ role: Role) throws -> Entry {
         guard let entry = entries.first(where: { $0.role == role }) else {
             throw Problem(
-                .missing, "the cascade catalogue has none of role '\(role.rawValue)'",
+                .missing, "the cascade catalogue has no cascade with role '\(role.rawValue)'",
                 fix: "restore Cascades/catalogue.json")
         }
         return entry

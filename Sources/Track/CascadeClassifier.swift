@@ -27,9 +27,9 @@ struct CascadeClassifier: ~Copyable {
         guard !(scansTiles && cascade.hasTiltedFeatures) else {
             throw Problem(
                 .unusable,
-                "cascade '\(entry.name)' (\(entry.path)) has features turned by 45 degrees, which the search of whole frames "
-                    + "cannot read",
-                fix: "give role '\(entry.role.rawValue)' to another one in Cascades/catalogue.json")
+                "cascade '\(entry.name)' (\(entry.path)) has features rotated by 45 degrees, which the search of "
+                    + "whole frames does not support",
+                fix: "give role '\(entry.role.rawValue)' to another cascade in Cascades/catalogue.json")
         }
         self.entry = entry
         search = CascadeSearch(cascade, maxWidth: side, maxHeight: side)

@@ -45,7 +45,7 @@ public struct CatDetector: ~Copyable {
         let cascades = catalog.all(.cat)
         guard cascades.count == 2 else {
             throw Problem(
-                .invalid, "the cascade catalogue has \(cascades.count) of role 'cat', two are needed",
+                .invalid, "the cascade catalogue has \(cascades.count) cascades with role 'cat', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
         // Without contrast stretch, which produces false cats.

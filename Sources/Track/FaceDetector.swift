@@ -1,17 +1,18 @@
 import Frames
 import SystemKit
 
-/// Looks at small upright patches cut from the frame: a cascade says whether a face is there, the trees where its
-/// landmarks are. Holds the scratch that both need, so that a look allocates nothing.
+/// Detection, verification and landmark fitting on small upright patches cut from the frame: cascades decide whether a
+/// face is there, regression trees where its landmarks are. Owns the scratch buffers of both, so nothing is allocated
+/// per patch.
 public struct FaceDetector: ~Copyable {
     private var classifier: CascadeClassifier
     /// Two more face cascades, with other features and training, and an eye cascade: they verify new faces.
     private var secondClassifier: CascadeClassifier
     private var thirdClassifier: CascadeClassifier
     private var eyeVerifier: CascadeClassifier
-    /// The regression trees; nil where their data is not installed.
+    /// The regression trees; nil if their data is not installed.
     private var fitter: PatchFitter?
-    /// What stands in for them then.
+    /// The replacement for the trees if their data is not installed.
     private var eyeDetector: EyeDetector?
     /// What does not work without the missing data and how to install it; nil if nothing is missing.
     public let warning: String?
@@ -30,7 +31,7 @@ public struct FaceDetector: ~Copyable {
         let verifiers = catalog.all(.verifier)
         guard verifiers.count == 2 else {
             throw Problem(
-                .invalid, "the cascade catalogue has \(verifiers.count) of role 'verifier', two are needed",
+                .invalid, "the cascade catalogue has \(verifiers.count) cascades with role 'verifier', two are needed",
                 fix: "restore Cascades/catalogue.json")
         }
         let secondClassifier = try CascadeClassifier(verifiers[0], side: ScanScheduler.side)
@@ -48,8 +49,8 @@ public struct FaceDetector: ~Copyable {
         warning =
             isComplete
             ? nil
-            : "landmark data \(landmarks) is missing: masks follow place, size and tilt of a face, but neither turns nor "
-                + "the mouth; get it: sudo apt install libdlib-data"
+            : "landmark data \(landmarks) is missing: masks follow the place, size and tilt of a face, but not its "
+                + "rotation or the mouth; install it: sudo apt install libdlib-data"
     }
 
     /// Reserves a patch slot for each face tracked at once.
@@ -87,7 +88,7 @@ public struct FaceDetector: ~Copyable {
         let alt = Self.votes(&secondClassifier, luma, at: eyes, reach: 3, sizes: [1, 1.1, 0.9], most: 40)
         let lbp = Self.votes(&thirdClassifier, luma, at: eyes, reach: 4, sizes: [1, 1.1, 0.9], most: 40)
         let fits = -6.09 - 0.98 * log(max(fit.fitResidual, 0.002)) + 0.95 * alt + 1.11 * lbp
-        // Eyes cost more than all the rest: they are looked for where they decide.
+        // Eyes cost more than all the rest: search for them only if they can change the decision.
         guard Thresholds.undecided.contains(fits) else { return fits }
         let right = eyeVotes(luma, eyes, at: eyes.right)
         let left = eyeVotes(luma, eyes, at: eyes.left)
@@ -164,7 +165,7 @@ public struct FaceDetector: ~Copyable {
         (update.base, update.last) = (motion.map(update.base), motion.map(update.last))
         let visible = Self.visibleShare(update.base, luma)
         if visible < Thresholds.wholeFace {
-            // Trees know no face that the frame's edge cuts; its look goes on.
+            // The trees cannot fit a face that the frame's edge cuts, so the patch motion alone is used.
             update.isCut = true
             if visible > Thresholds.leastFace {
                 update.fit = Fit(landmarks: update.base, fitResidual: track.fitResidual)

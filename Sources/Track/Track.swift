@@ -34,7 +34,7 @@ struct Track: Sendable {
     /// The unsmoothed landmarks in the last frame that showed the face.
     private(set) var fit: Face.Landmarks
     private(set) var head: HeadPlacement
-    /// Pixels per second.
+    /// The velocity, pixels per second.
     private(set) var velocity = Point.zero
     private(set) var lastSeen: Double
     /// The mean log-odds over the scored frames, weighted towards recent ones, and the number of frames in it.
@@ -93,9 +93,9 @@ struct Track: Sendable {
 
     /// The smoothed landmarks, pixels of the last frame that showed the face.
     var landmarks: Face.Landmarks { smooth.landmarks }
-    /// Whether one fit a frame will do.
+    /// Whether one fit per frame is enough.
     var isSteady: Bool { isMoved && isConfirmed && isTrusted && fitResidual < Thresholds.steadyResidual }
-    /// From which side this frame's fit begins.
+    /// Which side this frame's fit starts from.
     private(set) var isEven = false
     /// Whether this frame may go without a fit.
     var maySkipFit: Bool { isSteady && skippedFits < Self.maxSkippedFits }

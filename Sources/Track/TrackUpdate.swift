@@ -1,19 +1,20 @@
 import Frames
 
-/// What became of a face from one frame to the next; pixels of this frame.
+/// The result of tracking a face from one frame to the next; positions in pixels of the new frame.
 struct TrackUpdate: Sendable {
-    /// Its landmarks of the frame before, moved with its look; where that could not be followed, unmoved.
+    /// The smoothed landmarks of the frame before, moved by the patch motion; unmoved if the patch could not be
+    /// aligned.
     var base: Face.Landmarks
-    /// The fit of the frame before, moved alike.
+    /// The fit of the frame before, moved likewise.
     var last: Face.Landmarks
-    /// Of both frames' looks; nil: could not be followed.
+    /// The correlation of both frames' patches; nil if they could not be aligned.
     var correlation: Float?
-    /// This frame's fit, joined with the last one where that could be moved.
+    /// This frame's fit, averaged with the last one if only one fit was run.
     var fit: Fit?
-    /// It looks as it did: nothing was fitted.
+    /// Whether the patch is unchanged, so that nothing was fitted.
     var isStill = false
-    /// The frame's edge cuts it.
+    /// Whether the frame's edge cuts the face.
     var isCut = false
-    /// This frame's alone.
+    /// This frame's landmarks before averaging or smoothing; nil: those of `fit`.
     var raw: Face.Landmarks?
 }

@@ -104,13 +104,13 @@ public struct Tracker: ~Copyable {
     private static let maxThoroughCandidates = 32
     private static let thoroughLooks = 6
     private static let tilesThorough = 20.0
-    /// Tiles searched per second while `isThorough`, until the frame was searched once and in a crowd. A tile takes 1 to
-    /// 2 ms of CPU time.
+    /// Tiles searched per second while `isThorough`, until the frame was searched once and in a crowd. A tile takes 1
+    /// to 2 ms of CPU time.
     private static let tilesThoroughBusy = 180.0
     /// Tiles searched per second while `isThorough` after a face was lost, and half as many while something moves. On
     /// labelled clips without a crowd no rate from 60 to 180 left a face bare; the cost grows with it.
     private static let tilesThoroughAlert = 90.0
-    /// What was refuted may not be a face again, at the same place and size, for so many seconds.
+    /// Seconds for which a refuted candidate is not reported again at the same place and size.
     private static let refutedDuration = 10.0
     /// Seconds within which a face detected near where one was lost gets its id back.
     private static let recall = 3.0

@@ -41,7 +41,7 @@ import SystemKit
         request.memory = V4L2_MEMORY_MMAP.rawValue
         var code = device.control(clinux_reqbufs, &request)
         guard code == 0, request.count > 0 else {
-            throw device.problem(code == 0 ? ENOMEM : code, "could not get buffers of \(device.path)")
+            throw device.problem(code == 0 ? ENOMEM : code, "could not allocate buffers of \(device.path)")
         }
         var mapped: [UnsafeMutableRawBufferPointer] = unsafe []
         for index in 0..<request.count where code == 0 {
@@ -142,9 +142,9 @@ extension BufferRing {
     private static func lost(_ device: Handle, _ code: CInt) -> Problem {
         let what = "lost the camera \(device.path)"
         return switch code {
-        case 0: Problem(.gone, "\(what): its driver named a buffer that is not there")
+        case 0: Problem(.gone, "\(what): its driver returned an invalid buffer index")
         // The driver reset itself, or the writer of a loopback closed it, which removes its format.
-        case EINVAL: Problem(.gone, "\(what): its stream has ended", fix: "start whatever feeds it again")
+        case EINVAL: Problem(.gone, "\(what): its stream has ended", fix: "restart the program that feeds it")
         default: Device.problem(code, what, path: device.path)
         }
     }

@@ -70,8 +70,8 @@ public struct Device: ~Copyable {
         guard code == 0 else {
             close(descriptor)
             throw code == ENOTTY || code == EINVAL
-                ? Problem(.unusable, "\(path) is not a video device", fix: "`guise devices` lists those that are")
-                : Self.problem(code, "could not ask \(path) what it is", path: path)
+                ? Problem(.unusable, "\(path) is not a video device", fix: "`guise devices` lists the video devices")
+                : Self.problem(code, "could not query the capabilities of \(path)", path: path)
         }
         (self.path, self.descriptor, capabilities) = (path, descriptor, Capabilities(raw))
     }

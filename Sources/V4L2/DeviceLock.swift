@@ -29,12 +29,12 @@ public struct DeviceLock: ~Copyable {
             switch error {
             case .held(let holder):
                 throw Problem(
-                    .busy, "could not write to \(device): \(holder) already does",
-                    fix: "stop it, or name another loopback with --sink")
+                    .busy, "could not write to \(device): \(holder) already writes to it",
+                    fix: "stop it, or choose another loopback with --sink")
             case .system(let code):
                 throw Problem(
                     .system, "could not lock the file \(path): \(errorMessage(of: code))",
-                    fix: "remove it, or set XDG_RUNTIME_DIR to a folder of this user")
+                    fix: "remove it, or set XDG_RUNTIME_DIR to a folder that you own")
             }
         }
     }

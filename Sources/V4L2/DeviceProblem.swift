@@ -15,15 +15,15 @@ extension Device {
             return Problem(.busy, "\(what): \(who) is using it", fix: "close that program, or choose another device")
         case EACCES, EPERM:
             return Problem(
-                .forbidden, "\(what): this user may not use it",
+                .forbidden, "\(what): permission denied",
                 fix: "join the group video with `sudo usermod -aG video $USER`, then log out and in")
         case ENOENT, ENXIO, ENODEV:
             return opening
                 ? Problem(
-                    .missing, "\(what): there is no such device", fix: "`guise devices` lists those that are there")
+                    .missing, "\(what): there is no such device", fix: "`guise devices` lists the devices")
                 : Problem(.gone, "\(what): it was unplugged or its driver removed", fix: "plug it in again")
         case EIO:
-            return Problem(.gone, "\(what): it stopped answering", fix: "plug it out and in again")
+            return Problem(.gone, "\(what): it stopped responding", fix: "unplug it and plug it in again")
         default:
             return Problem(.system, "\(what): \(errorMessage(of: code))")
         }

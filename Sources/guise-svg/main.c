@@ -1,5 +1,5 @@
-// guise-svg: the process that draws SVGs for guise, and that strangers' drawings may crash: see CArt.h. It serves requests
-// from standard input on standard output until that ends.
+// guise-svg: the process that renders SVGs for guise. An untrusted SVG may crash it: see CArt.h. It reads requests from
+// standard input until its end, and writes the replies to standard output.
 #define _GNU_SOURCE  // for CLONE_THREAD
 #include "CArt.h"
 #include "../CArt/surface.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes along takes 0.1
+    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes with Guise takes 0.1
     MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
     MOST_BYTES = 4 << 20,         // of an SVG
 };
@@ -42,7 +42,7 @@ static int write_all(const void *from, size_t size) {
     return 0;
 }
 
-/// The kernel ends this process (SIGXCPU) when the drawing that begins now takes too long.
+/// Limits the CPU time of the next drawing: beyond it the kernel ends this process (SIGXCPU).
 static void limit_time(void) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
@@ -70,10 +70,10 @@ static int view_box(RsvgHandle *svg, struct cart_reply *reply) {
     return rsvg_handle_get_intrinsic_size_in_pixels(svg, &reply->box_width, &reply->box_height) ? 0 : -1;
 }
 
-/// Returns the pixels; NULL where `reply` says why there are none.
+/// Renders an SVG. Returns the pixels; NULL on failure, with the reason in `reply`.
 static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
     GError *reason = NULL;
-    // A handle from data has no base address, and without one librsvg loads nothing but what is inside.
+    // A handle made from data has no base URL, and without one librsvg loads no other files.
     RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
     if (!svg) {
         char text[sizeof reply->error];
@@ -84,10 +84,10 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
     }
     uint8_t *rgba = NULL;
     const double near = 1e-3, far = 1e6;
-    // Written so that what is not a number fails.
+    // Written so that NaN fails.
     if (view_box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
         !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
-        say(reply, "the SVG says neither a usable viewBox nor a width and height");
+        say(reply, "the SVG has neither a usable viewBox nor a width and height");
     } else {
         reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
         reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
@@ -98,7 +98,7 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
         if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
             cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
         } else {
-            say(reply, !context ? "no memory for a picture of that size" : reason ? reason->message : NULL);
+            say(reply, !context ? "out of memory for a picture of that size" : reason ? reason->message : NULL);
             free(rgba);
             rgba = NULL;
         }
@@ -110,8 +110,8 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
 }
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-/// From here on this process can read files, compute, and answer, and nothing else: no network, no writing to files, no
-/// other program. What else is asked for fails with EPERM, as without rights. Returns 0, or -1.
+/// Restricts this process to reading files, computing and replying: no network, no writing to files, no other programs.
+/// Other system calls fail with EPERM. Returns 0, or -1.
 static int restrict_calls(void) {
     static const int allowed[] = {
         SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(pread64),
@@ -131,14 +131,14 @@ static int restrict_calls(void) {
     int result = 0;
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed && result == 0; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
-    // Fonts and their settings are read when a text is drawn.
+    // Fonts and their configuration are read when a text is drawn.
     const int writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0));
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, 0));
-    // Pango starts a thread for fonts. The flags of clone3 are in memory, where no filter sees them: without it, the C
-    // library takes clone.
+    // Pango starts a thread for fonts. The flags of clone3 are in memory, where a filter can't see them. Without clone3,
+    // the C library uses clone.
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                                   SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
@@ -156,7 +156,7 @@ int main(void) {
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
     signal(SIGXFSZ, SIG_IGN);
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // they need more memory and calls
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)  // the sanitizers need more memory and system calls
     setrlimit(RLIMIT_DATA, &memory);
     if (restrict_calls() < 0) return 1;
 #else

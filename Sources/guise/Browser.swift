@@ -6,10 +6,10 @@ import SystemKit
 
 /// The user's browser.
 enum Browser {
-    /// Shows a link there, if there is a screen and something that opens browsers.
+    /// Opens a link in the browser, if there is a display and xdg-open.
     ///
-    /// Arguments of programs can be read by every user of the computer. What opens the browser is given the name of a file
-    /// instead, which only this user can read and which leads on; it is removed soon.
+    /// Every user of the computer can read the arguments of programs. Therefore xdg-open gets the name of a file that
+    /// only this user can read and that redirects to the link. The file is removed after 10 seconds.
     static func open(_ link: String) {
         let environment = ProcessInfo.processInfo.environment
         let hasScreen = ["WAYLAND_DISPLAY", "DISPLAY"].contains { environment[$0]?.isEmpty == false }
@@ -17,7 +17,7 @@ enum Browser {
         guard hasScreen, folders.contains(where: { FileManager.default.isExecutableFile(atPath: "\($0)/xdg-open") }),
             let file = redirection(to: link)
         else { return }
-        // It may become the browser itself, which lives longer than Guise.
+        // xdg-open may become the browser itself, which outlives Guise.
         let script = "exec >/dev/null 2>&1; (sleep 10; rm -f \"$0\") & exec xdg-open \"$0\""
         let words = ["/bin/sh", "-c", script, file]
         let strings: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
@@ -31,7 +31,8 @@ enum Browser {
         startThread(named: "browser") { _ = clinux_child_wait(process) }
     }
 
-    /// Writes a page that leads to a link; nil without a folder of this session's own.
+    /// Writes a page that redirects to a link.
+    /// - Returns: the file's path; nil if there is no runtime folder, or the file cannot be written.
     private static func redirection(to link: String) -> String? {
         let page = """
             <!doctype html>

@@ -2,7 +2,7 @@ import Doctor
 import SystemKit
 
 extension System.Setting {
-    /// What the configuration says of what the checks look at.
+    /// The parts of the user's configuration that the checks need.
     static func current() -> System.Setting {
         guard let paths = try? Paths() else { return .read(file: nil, width: 1280, height: 720) }
         do {

@@ -2,20 +2,20 @@ import CLinux
 import FoundationEssentials
 import Glibc
 
-/// One line on standard error.
+/// Prints an error as one line on standard error.
 func logError(_ what: any Error) { log("guise: \(what)", .error) }
 
-/// How much a line matters, as the journal counts it (sd-daemon(3)).
+/// The severity of a log line, as the journal counts it (sd-daemon(3)).
 enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
 
-/// The journal reads a line's priority from its beginning; a terminal would show it.
+/// Whether standard error is the journal, which reads a line's priority from its beginning. A terminal would show it.
 let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
-/// One line on standard error, without a name before it.
+/// Prints one line on standard error, without the program's name.
 func log(_ line: String, _ priority: LogLevel = .info) {
     let prefix = isJournal ? "<\(priority.rawValue)>" : ""
     let bytes = Array("\(prefix)\(plain(line))\n".utf8)
-    // A full disk or a closed terminal is no reason to end.
+    // A full disk or a closed terminal does not end the program.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 

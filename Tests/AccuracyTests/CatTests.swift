@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The labelled cats.
+/// Detection and tracking of the labelled cats.
 private enum Cats {
     private static let file = "annotations/cats.json"
 
@@ -28,7 +28,7 @@ extension Accuracy {
             return try Tracked.lines(outcome.out)
         }
 
-        @Test func `labelled cats are found as cats, their eyes and noses where they are`() throws {
+        @Test func `labelled cats are detected as cats, with their eyes and noses in place`() throws {
             let cats = try Cats.all()
             var errors: [Double] = []
             var missed: [String] = []
@@ -57,7 +57,7 @@ extension Accuracy {
             #expect(mean < 0.1)
         }
 
-        @Test func `no human face is taken for a cat's, nor what has no face`() throws {
+        @Test func `neither a human face nor anything else is detected as a cat`() throws {
             func cats(_ folder: String, most: Int) throws -> [String] {
                 let names = try FileManager.default.contentsOfDirectory(atPath: "\(Fixtures.labelledFaces)/\(folder)")
                     .sorted()
@@ -75,10 +75,10 @@ extension Accuracy {
             #expect(things.count <= 1)
         }
 
-        @Test func `a cat in a moving picture is followed under one name, and not looked for where that is not wanted`()
+        @Test func `a cat in a moving picture is tracked under one id, and not searched for if that is off`()
             throws
         {
-            // The photo moves over a grey ground: a camera that pans and zooms.
+            // The photo moves over a grey background, like a camera that pans and zooms.
             try scratch.shell(
                 "ffmpeg -v error -y -loop 1 -framerate 30 -t 3 -i '\(Fixtures.labelledFaces)/cat/cat_1135.jpg' -vf "
                     + "\"scale=-2:1200,pad=2200:1400:(ow-iw)/2:(oh-ih)/2:gray,zoompan=z='1.15+0.12*sin(on/40)'"

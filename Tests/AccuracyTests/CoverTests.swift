@@ -3,12 +3,12 @@ import TestSupport
 import Testing
 
 extension Accuracy {
-    /// What a mask that hides faces covers beside the faces: all would be hidden if everything were covered, which helps
-    /// nobody. The figures are those of `guise bench`, which counts the covered part of each frame.
+    /// How much a mask that hides faces covers next to the faces: covering everything would hide every face, and be
+    /// useless. The figures come from `guise bench`, which counts the covered part of each frame.
     @Suite struct Cover {
         /// Longer clips show nothing new.
         private static let mostFrames = 600
-        /// Of the picture that `guise bench` composes, pixels.
+        /// Size of the picture that `guise bench` composes, in pixels.
         private static let (width, height) = (1280.0, 720.0)
         /// A mean head's half axes in eye distances, as `HeadOutline` has them.
         private static let headArea = Double.pi * 1.36 * 2.06
@@ -21,7 +21,7 @@ extension Accuracy {
             try Labels.read("index.json", as: [Labels.Item].self).filter { $0.type == "video" && isWanted($0) }
         }
 
-        /// The part of each frame that is covered beside the masks, 0 to 1; 1: a placeholder was shown.
+        /// The part of each frame that is covered in addition to the masks, 0 to 1; 1: a placeholder was shown.
         private func shares(of clip: Labels.Item) throws -> [Double] {
             struct Report: Decodable { let covered: [Double] }
             let count = min(clip.frames ?? 1, Self.mostFrames)
@@ -32,7 +32,7 @@ extension Accuracy {
             return try JSONDecoder().decode(Report.self, from: Data(outcome.out.utf8)).covered
         }
 
-        @Test func `with one person there, little more than the head is covered, and a placeholder is rare`() throws {
+        @Test func `with one person in view, little more than the head is covered, and a placeholder is rare`() throws {
             var (withheld, all) = (0, 0)
             for clip in try Self.clips({ $0.kind == "face" && $0.faces == 1 }) {
                 let shares = try shares(of: clip)
@@ -57,7 +57,7 @@ extension Accuracy {
         /// Frames in which labelled clips show another scene.
         private static let cuts = ["video/intel_car.mp4": [347]]
 
-        @Test func `two seconds after the start or a cut, a picture without faces is hardly touched`() throws {
+        @Test func `two seconds after the start or a cut, a picture without faces is almost unchanged`() throws {
             var (touched, all) = (0, 0)
             for clip in try Self.clips({ $0.kind == "negative" }) {
                 let settling = Int(2 * (clip.fps ?? 30))

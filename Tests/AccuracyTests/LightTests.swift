@@ -12,7 +12,7 @@ extension Accuracy {
             ("a quarter of the light", "val*0.25+16"), ("an eighth of the light", "val*0.12+16"),
             ("a fifth of the contrast", "(val-128)*0.2+128"),
         ])
-        func `a face in poor light is found, and its points lie right`(_ name: String, _ levels: String) throws {
+        func `a face in poor light is detected, with its landmarks in place`(_ name: String, _ levels: String) throws {
             let scratch = try ScratchFolder()
             var (found, all, errors) = (0, 0, [Double]())
             for clip in Self.clips {

@@ -3,35 +3,36 @@ import TestSupport
 import Testing
 
 extension Accuracy {
-    /// Two people who pass each other: photos of one person each that slide past each other before a grey wall.
+    /// Two people who pass each other: photos of one person each that slide past each other in front of a grey wall.
     @Suite struct Passing {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        /// How high a photo is shown, pixels, and where the eyes' middle is then, as labelled.
+        /// The height of a shown photo in pixels, and the eyes' midpoint in it, as labelled.
         private static let size = 240.0
         private static let people = [
             (name: "yt_Colin_Powell", width: 227.0, height: 255.0, eyes: SIMD2(107.5, 100.4)),
             (name: "yt_Lene_Espersen", width: 212.0, height: 246.0, eyes: SIMD2(107.75, 81)),
         ]
-        /// They stand for a second, so that both are known, and then slide so many pixels a frame for so many frames.
+        /// They stand for `still` frames, a second, so that both are known, and then slide by `step` pixels in each of
+        /// `sliding` frames.
         private static let (still, step, sliding) = (30, 5, 130)
         private static let (width, height) = (854, 480)
 
-        /// Numbers count while the two are so many pixels apart; nearer, one hides the other.
+        /// The least distance in pixels at which ids are compared; closer, one hides the other.
         private static let apart = 60.0
 
-        /// What was given out where one of the two was.
+        /// The ids reported at the place of one of the two.
         private struct PersonState: CustomStringConvertible {
-            /// Each number when it was given first, with its frame.
+            /// Each id with the first frame that had it.
             var ids: [(id: Int, frame: Int)] = []
             var frames = 0
             var description: String { "\(frames) frames, \(ids.map { "\($0.id) from frame \($0.frame)" })" }
         }
 
         /// - Parameters:
-        ///   - drop: how much lower the second is than the first.
-        ///   - front: who passes before the other.
+        ///   - drop: how much lower the second is than the first, pixels.
+        ///   - front: who passes in front of the other.
         private func pass(drop: Int, front: Int) throws -> [PersonState] {
             let widths = Self.people.map { $0.width * Self.size / $0.height }
             let way = "max(0,n-\(Self.still))*\(Self.step)"
@@ -69,20 +70,22 @@ extension Accuracy {
             return people
         }
 
-        @Test func `two people who pass each other without touching keep their numbers`() throws {
+        @Test func `two people who pass each other without overlapping keep their ids`() throws {
             let people = try pass(drop: 235, front: 0)
             print("beside each other: \(people)")
             for person in people { #expect(person.ids.count == 1 && person.frames > 150) }
         }
 
         @Test(arguments: [120, 60, 10], [0, 1])
-        func `whoever passes before another keeps the number, and none is given to the other`(drop: Int, front: Int)
+        func `a person who passes in front of another keeps the id, and it never goes to the other`(
+            drop: Int, front: Int
+        )
             throws
         {
             let people = try pass(drop: drop, front: front)
             print("the second \(drop) pixels lower, \(front == 0 ? "behind" : "before") the first: \(people)")
             #expect(people[front].ids.count == 1)
-            // Who was hidden for a second and came out two heads farther may have another.
+            // A person who was hidden for a second and came out two heads farther may have another id.
             #expect(people[1 - front].ids.count <= 2 && people[1 - front].frames > 60)
             #expect(Set(people[0].ids.map(\.id)).isDisjoint(with: people[1].ids.map(\.id)))
         }

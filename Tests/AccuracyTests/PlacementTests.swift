@@ -6,7 +6,7 @@ import Track
 
 @testable import Compose
 
-/// Where worn things lie, on the labelled clips: at the eyes, at rest, on the brow while the head turns.
+/// Placement of masks on the labelled clips: at the eyes, at rest, and on the brow while the head turns.
 private enum Placement {
     struct Labels: Decodable {
         struct Face: Decodable { var right_eye, left_eye: [Double]? }
@@ -15,7 +15,7 @@ private enum Placement {
         var ignore_frames: Spans?
     }
 
-    /// Given as a list of pairs, or as the number of them where there are none.
+    /// Decodes a list of pairs, or the number of them if there are none.
     struct Spans: Decodable {
         var list: [[Int]]
         init(from decoder: any Decoder) throws {
@@ -25,7 +25,7 @@ private enum Placement {
 
     struct Item: Decodable { var type, name: String, kind, annotations: String? }
 
-    /// One labelled face in one frame, as the tracker saw it and as it is dressed.
+    /// One labelled face in one frame, as tracked and as used for masks.
     struct Seen {
         var frame: Int
         var eyes: (right: Point, left: Point)
@@ -37,19 +37,19 @@ private enum Placement {
         var eyeDistance: Float { (eyes.left - eyes.right).length }
     }
 
-    /// Points of a hat, head space: the rim's front and sides, the crown and a tall hat's tip.
+    /// Points of a hat in head space: the rim's front and sides, the crown and a tall hat's tip.
     static let hat: [SIMD3<Float>] = [
         [0, -0.86, -0.1], [-1.2, -0.75, 1], [1.2, -0.75, 1], [0, -2, 0.6], [0, -3, 0.8],
     ]
-    /// A frame is at rest where within so many frames before and after it the worn face's middle stays within so many eye
-    /// distances: breath and small talk, no gesture.
+    /// A frame is at rest if the face's middle stays within this many eye distances in this many frames before and
+    /// after it: breathing and small talk, no gesture.
     static let (restFrames, restWay): (Int, Float) = (7, 0.06)
     static let output = (width: Float(1280), height: Float(720))
-    /// Clips of one or two people count; in a crowd faces are small.
+    /// Only clips of one or two people count; in a crowd faces are small.
     static let mostPeople = 2
-    /// The brows' inner ends.
+    /// Landmarks of the brows' inner ends.
     static let brow = 20...23
-    /// Degrees from which on a head counts as tilted or turned.
+    /// The least angle in degrees at which a head counts as tilted or turned.
     static let (tilted, turned): (Float, Float) = (15, 20)
 
     static func median(_ values: [Float], _ part: Double = 0.5) -> Float {
@@ -127,7 +127,7 @@ extension Accuracy {
             }
         }
 
-        /// Who is tracked and labelled, frame by frame.
+        /// The faces that are both tracked and labelled, frame by frame.
         private func people(
             _ name: String, _ labels: Placement.Labels, _ scratch: ScratchFolder
         ) throws -> [[Placement.Seen]] {
@@ -168,8 +168,8 @@ extension Accuracy {
 
         private static func point(_ pair: [Double]) -> Point { Point(Float(pair[0]), Float(pair[1])) }
 
-        /// How far a hat's points move from each frame to the next while the head rests, pixels of the clip: as it is
-        /// worn, for each frame; and all of them by the tracker's placements.
+        /// How far a hat's points move from each frame to the next while the head rests, pixels of the clip: filtered,
+        /// for each frame; and all of them with the tracker's placements.
         private static func atRest(_ seen: [Placement.Seen], width: Int) -> (worn: [[Float]], tracked: [Float]) {
             let reach = Placement.restFrames
             var (worn, tracked) = ([[Float]](), [Float]())
@@ -193,9 +193,9 @@ extension Accuracy {
             return (worn, tracked)
         }
 
-        /// How far the worn brow, which a rim goes with, is from the face's own while the head is turned, eye distances.
-        /// People's brows lie higher or lower than the mean head's: by as much as they do where this face looks ahead.
-        /// What the frame's edge cuts does not count.
+        /// The distance of the model's brow, which a rim follows, from the face's own while the head is turned, in eye
+        /// distances. People's brows are higher or lower than the mean head's: by as much as in this person's frontal
+        /// frames. Faces cut by the frame's edge do not count.
         private static func slips(_ seen: [Placement.Seen], _ size: Point) -> [Float] {
             func isWhole(_ face: Placement.Seen) -> Bool {
                 (0..<68).allSatisfy {
@@ -220,8 +220,8 @@ extension Accuracy {
             let ahead = seen.filter { abs($0.worn.pose.yaw) < 10 && abs($0.worn.pose.pitch) < 10 }.map(off)
             guard ahead.count >= 10 else { return [] }
             let own = SIMD2(Placement.median(ahead.map(\.x)), Placement.median(ahead.map(\.y)))
-            // What is asked here is whether a turn moves the hat. What is steadied lags by a part of a frame where the
-            // whole picture is panned, which is another thing: such frames are not counted.
+            // The question is whether a turn moves the hat. The filter also lags by part of a frame when the whole
+            // picture is panned; such frames are not counted.
             func isCalm(_ i: Int) -> Bool {
                 guard i > 0 else { return false }
                 let way = (seen[i].eyes.right + seen[i].eyes.left - seen[i - 1].eyes.right - seen[i - 1].eyes.left) / 2

@@ -2,27 +2,27 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How far the tracker reaches, beside what the systems before it reached: heads tilted in the picture's plane, heads
-/// turned to the side, small faces.
+/// The tracker's limits, compared with those of earlier systems: heads tilted in the picture's plane, heads turned to
+/// the side, small faces.
 ///
-/// Tilts and sizes come from real photos that are turned and scaled and shown as clips, for there is nothing else whose
-/// tilt and size are known; turns come from labelled clips and photos of people who turn their heads.
+/// Tilts and sizes come from real photos that are rotated and scaled and shown as clips, because no other pictures have
+/// a known tilt and size. Turns come from labelled clips and photos of people who turn their heads.
 ///
-/// A face's size is the side of the box that OpenCV's frontal cascade (`alt2`) puts round it: the eyes lie 0.371 of it
-/// apart (Cascades/catalogue.json).
+/// A face's size is the side of the box that OpenCV's frontal cascade (`alt2`) reports: the eyes are 0.371 of it apart
+/// (Cascades/catalogue.json).
 private enum Reach {
-    /// Of the trials at one step, the share that must succeed; and so at each easier step.
+    /// The share of trials that must succeed at one step, and at each easier step.
     static let share = 0.9
-    /// Trials without which a step says nothing.
+    /// The least number of trials at a step.
     static let fewest = 5
 
-    /// Eye distances in a face's size.
+    /// Eye distance as a fraction of a face's size.
     static let eyes = 0.371
     /// Frames a second, and frames within which a face must be found: two seconds.
     static let (rate, timeout) = (30, 60)
     /// A followed head is upright so many frames, and then tilts so many degrees with each: a sixth of a circle a second.
     static let (still, degreesPerFrame) = (45, 2)
-    /// Frames for tilts: the face in the middle, of a size (pixels) that a camera at arm's length gives.
+    /// Frames for tilts: the face in the middle, with the size (pixels) that a camera at arm's length gives.
     static let (width, height, size) = (640, 480, 120.0)
     static let photos = 12
 
@@ -30,21 +30,21 @@ private enum Reach {
     static let followedTilts = Array(stride(from: 10, through: 100, by: 10))
     static let sizes = [80, 50, 40, 36, 32, 28]
     static let turns = Array(stride(from: 10, through: 70, by: 10))
-    /// A labelled clip or photo counts for turns where somebody turns further than this, degrees, in one frame of fifty
-    /// or more.
+    /// A labelled clip or photo counts for turns if somebody turns further than this, degrees, in at least one frame of
+    /// fifty.
     static let (turned, turnedShare) = (30.0, 0.02)
-    /// In it count the faces that are no smaller than this, pixels, and no clip of more people than these: small faces
-    /// have a row of their own, and in a crowd faces are lost behind others however they look.
+    /// Only faces of at least this size in pixels count, in clips of at most this many people: small faces have their
+    /// own row, and in a crowd faces are lost behind others.
     static let (largeEnough, mostPeople) = (50.0, 2)
 
-    /// Even steps through a list.
+    /// Elements of a list at even steps.
     static func sample<Element>(_ list: [Element], _ count: Int) -> [Element] {
         list.count <= count ? list : (0..<count).map { list[$0 * list.count / count] }
     }
 }
 
 extension Marks {
-    /// The face's size, as if it looked ahead.
+    /// The face's size, as if it were frontal.
     fileprivate var size: Double { eyeDistance / cos(turn * .pi / 180) / Reach.eyes }
 }
 
@@ -61,37 +61,38 @@ private struct Steps {
         if isRight { counts[i].right += 1 }
     }
 
-    /// The hardest step to which all have their share of successes; nil: not even the first has.
+    /// The hardest step up to which all steps reach the required share; nil if not even the first does.
     var reached: Int? {
         let end = counts.firstIndex { $0.all < Reach.fewest || Double($0.right) < Reach.share * Double($0.all) }
         return steps[..<(end ?? steps.count)].last
     }
 
-    /// "40: 95 % of 38".
+    /// The steps as text: "40: 95 % of 38".
     var words: String {
         zip(steps, counts).map { "\($0): \($1.all == 0 ? "-" : "\(100 * $1.right / $1.all) % of \($1.all)")" }
             .joined(separator: ", ")
     }
 }
 
-/// A photo of one face that looks ahead, and how it is shown.
+/// A photo of one frontal face, and how it is shown.
 private struct Portrait {
     var name: String
     var width, height: Int
     var marks: Marks
 
-    /// A filter that scales the photo so that the face has this size, and the factor.
+    /// The filter that scales the photo so that the face has this size, and the factor.
     func scaled(to size: Double) -> (filter: String, factor: Double) {
         let factor = size * Reach.eyes / marks.eyeDistance
         let (w, h) = (Int((Double(width) * factor).rounded()), Int((Double(height) * factor).rounded()))
         return ("scale=\(w):\(h):flags=area", factor)
     }
 
-    /// Clips of the tilted face, as ffmpeg's filters and outputs, and where the face is at a tilt of 0.
+    /// Clips of the tilted face, as ffmpeg filters and outputs, and the face's position at a tilt of 0.
     ///
-    /// The photo's edge is drawn out over the rest of the frame.
+    /// The photo's edge is extended over the rest of the frame.
     func tilting(_ tilts: [Int], following directions: [Int]) -> (graph: String, upright: Marks) {
-        // The square holds the frame at each angle, the border the square wherever the face is in the photo.
+        // The square contains the frame at each angle, and the border contains the square wherever the face is in the
+        // photo.
         let (side, border) = (800, 800)
         let (scale, factor) = scaled(to: Reach.size)
         let middle = marks.middle * factor
@@ -120,7 +121,7 @@ private struct Portrait {
         return (graph, upright)
     }
 
-    /// Clips of the face in a frame of 1280x720 over another picture, and where it is in each.
+    /// Clips of the face in a frame of 1280x720 over another picture, and its position in each.
     /// - Parameter place: the face's middle, as fractions of the frame.
     func shrinking(to sizes: [Int], at place: Place) -> (graph: String, marks: [Marks]) {
         var graph = "[0]format=yuv444p,split=\(sizes.count)" + sizes.indices.map { "[p\($0)]" }.joined()
@@ -138,14 +139,14 @@ private struct Portrait {
         return (graph, all)
     }
 
-    /// One picture as so many frames.
+    /// Repeats one picture for a number of frames.
     private static func hold(_ frames: Int) -> String {
         "loop=\(frames - 1):1,setpts=N/\(Reach.rate)/TB"
     }
 }
 
 extension ScratchFolder {
-    /// Has ffmpeg make a graph's clips, [v0] and on, and tracks each: as many at once as there are cores.
+    /// Lets ffmpeg make a graph's clips, [v0] and following, and tracks each: as many at once as there are cores.
     fileprivate func track(_ graph: String, of pictures: [String], clips: Int) throws -> [[Tracked]] {
         let inputs = pictures.map { "-i '\(Fixtures.labelledFaces)/\($0)'" }.joined(separator: " ")
         let codec = "-r \(Reach.rate) -pix_fmt yuv420p -c:v libx264 -preset ultrafast -qp 0"
@@ -155,7 +156,7 @@ extension ScratchFolder {
         return try track((0..<clips).map { path("\($0).mp4") })
     }
 
-    /// Clips that play on backwards from their end, so that a head that turns to the camera is seen to turn away too.
+    /// Clips that are continued backwards from their end, so that a head that turns to the camera also turns away.
     fileprivate func thereAndBack(_ names: [String]) throws -> [String] {
         try names.map { name in
             let clip = path(name.replacingOccurrences(of: "/", with: "-"))
@@ -178,7 +179,7 @@ extension ScratchFolder {
 }
 
 extension Tracked {
-    /// The labelled face, where it is among these.
+    /// The labelled face among these, if it is there.
     fileprivate func face(_ label: Marks) -> Face? {
         faces.first { Marks($0.points)?.isRight(label) ?? false }
     }
@@ -189,7 +190,7 @@ extension Accuracy {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        @Test func `tilted, turned and small faces are found further than the systems before could`() throws {
+        @Test func `tilted, turned and small faces are detected beyond the limits of earlier systems`() throws {
             let portraits = try portraits()
             try #require(portraits.count == Reach.photos)
             let (found, followed) = try tilts(portraits)
@@ -224,7 +225,7 @@ extension Accuracy {
             #expect(small.reached ?? .max <= 36, "smallest face: \(small.words)")
         }
 
-        /// Photos of one labelled face that looks ahead and need not be enlarged.
+        /// Photos of one labelled frontal face that need not be enlarged.
         private func portraits() throws -> [Portrait] {
             let all = try Labels.read("annotations/photos.json", as: [String: Labels.Photo].self)
             let fit = all.sorted { $0.key < $1.key }.compactMap { name, photo -> Portrait? in
@@ -236,8 +237,8 @@ extension Accuracy {
             return Reach.sample(fit, Reach.photos)
         }
 
-        /// Faces that are tilted from the first frame on, by turns one way and the other, and faces that tilt further and
-        /// further, both ways. What is not found upright does not count, and must be little.
+        /// Faces that are tilted from the first frame on, alternately to either side, and faces that tilt further and
+        /// further, both ways. Faces that are not detected upright do not count, and must be few.
         private func tilts(_ portraits: [Portrait]) throws -> (found: Steps, followed: Steps) {
             var (found, followed) = (Steps(Reach.tilts), Steps(Reach.followedTilts))
             var missed: [String] = []
@@ -266,7 +267,7 @@ extension Accuracy {
             return (found, followed)
         }
 
-        /// The furthest tilt at which the face was seen, before it was lost or shown where it is not.
+        /// The furthest tilt at which the face was tracked, before it was lost or misplaced.
         private func follow(_ clip: [Tracked], _ label: (Int) -> Marks) -> Int {
             var furthest = 0
             for line in clip.dropFirst(Reach.still - 1) {
@@ -277,13 +278,13 @@ extension Accuracy {
             return furthest
         }
 
-        /// Faces in pictures of anything else, now here, now there.
+        /// Faces in unrelated pictures, at various places.
         private func sizes(_ portraits: [Portrait]) throws -> Steps {
             var found = Steps(Reach.sizes)
             var missed: [String] = []
             let pictures = try Labels.read("index.json", as: [Labels.Item].self).filter { $0.type == "nonface" }
             for (i, portrait) in portraits.enumerated() {
-                // Spread over the frame evenly in both directions, by the golden ratio.
+                // Evenly spread over the frame in both directions, by the golden ratio.
                 let along = (Double(i) * 0.618).truncatingRemainder(dividingBy: 1)
                 let spread = Place(along, Double(i) / Double(Reach.photos))
                 let (graph, marks) = portrait.shrinking(to: Reach.sizes, at: 0.15 + 0.7 * spread)
@@ -302,9 +303,9 @@ extension Accuracy {
             return found
         }
 
-        /// Clips, played there and back, count each face of each frame from the first in which it was found on; photos
-        /// count each face. Only what lies wholly in the picture counts. A step holds the ten degrees up to it; few faces
-        /// among the labelled ones turn further than 50 degrees, and none in these clips further than 57.
+        /// In clips, played forward and back, each face counts in each frame from its first detection on; in photos
+        /// each face counts. Only faces entirely within the picture count. A step covers the ten degrees up to it; few
+        /// labelled faces turn further than 50 degrees, and none in these clips further than 57.
         private func turns() throws -> (clips: Steps, photos: Steps) {
             var (clips, photos) = (Steps(Reach.turns), Steps(Reach.turns))
             func step(_ marks: Marks) -> Int { (Int(marks.turn) / 10 + 1) * 10 }
@@ -328,7 +329,7 @@ extension Accuracy {
             for ((name, labels), lines) in zip(labelled, tracked) {
                 let count = labels.frames.count
                 try #require(lines.count == 2 * count, "\(name) plays there and back")
-                // Where each person was last, and whether they were ever found.
+                // Each person's last position, and whether they were ever detected.
                 var people: [(marks: Marks, isFound: Bool)] = []
                 for line in lines {
                     let t = min(line.frame, 2 * count - 1 - line.frame)

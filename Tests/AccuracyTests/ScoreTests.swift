@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The labelled faces and the program that scores a tracker on them; both lie outside the project.
+/// The labelled faces and the program that scores a tracker on them; both are outside the project.
 private enum Score {
     static let script = URL(fileURLWithPath: Fixtures.labelledFaces).deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -22,7 +22,7 @@ extension Accuracy {
     @Test(
         .enabled(if: Score.isThere, "needs the labelled faces, their evaluate.py, and python3 with numpy"),
         .needsReleaseBuild)
-    func `faces of labelled clips and photos are found where they are, and none where there is none`() throws {
+    func `faces of labelled clips and photos are detected in place, without false detections`() throws {
         let scratch = try ScratchFolder()
         let outcome = try Program.run(
             [
@@ -36,11 +36,11 @@ extension Accuracy {
         let clips = try figures(text, #/ALL CLIPS .*/#)
         let photos = try figures(text, #/ALL PHOTOS .*/#)
         let falseFinds = try #require(text.firstMatch(of: /([0-9.]+) false\/1000/), all)
-        // A little beside what docs/tracker.md records: clips with few frames turn on chance.
+        // With some margin to the values in docs/tracker.md: clips with few frames vary by chance.
         #expect(clips["recall"] ?? 0 >= 0.975, all)
         #expect(photos["recall"] ?? 0 >= 0.96, all)
         #expect(clips["nme"] ?? 1 <= 0.026, all)
-        // Photos' labels come from other mark-ups than ours and their faces are smaller.
+        // The photos' labels use another mark-up than ours, and their faces are smaller.
         #expect(photos["nme"] ?? 1 <= 0.045, all)
         #expect(clips["wobble"] ?? 1 <= 0.0062, all)
         #expect(clips["lag"] ?? 9 <= 0.3, all)
@@ -48,7 +48,7 @@ extension Accuracy {
         #expect(Double(falseFinds.1) ?? 1000 <= 3, all)
     }
 
-    /// The numbers of one of the script's lines, by their names.
+    /// The numbers of one line of the script's output, by name.
     private func figures(_ text: String, _ line: Regex<Substring>) throws -> [String: Double] {
         let found = try #require(text.firstMatch(of: line), Comment(rawValue: text))
         let pairs = found.0.matches(of: /([a-z]+) (-?[0-9.]+)/).map { (String($0.1), Double($0.2) ?? .nan) }

@@ -7,7 +7,7 @@
 
 struct crival_cascade {
     cv::CascadeClassifier classifier;
-    // Kept between calls, so that a search does not grow them anew.
+    // Kept between calls, so that a search does not reallocate them.
     std::vector<cv::Rect> boxes;
     std::vector<int> counts;
     std::vector<double> sums;
@@ -18,7 +18,7 @@ static void say(char *error, size_t size, const char *text) {
 }
 
 struct crival_cascade *crival_cascade_open(const char *path, char *error, size_t error_size) try {
-    cv::setNumThreads(1);  // as the tracker
+    cv::setNumThreads(1);  // like the tracker
     auto cascade = std::make_unique<crival_cascade>();
     if (!cascade->classifier.load(path)) {
         say(error, error_size, "not a cascade that OpenCV can read");

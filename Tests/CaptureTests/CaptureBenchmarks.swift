@@ -6,7 +6,7 @@ import Testing
 @testable import Capture
 @testable import SystemKit
 
-/// What sources take. By `make bench`.
+/// Time that sources take. Run by `make bench`.
 @Suite(.serialized, .ownThread) struct CaptureBenchmarks {
     @Test func `a looped clip's seam`() throws {
         let scratch = try ScratchFolder()
@@ -19,7 +19,7 @@ import Testing
             return Double(monotonicTime() - start) / 1e6
         }
         figure("a clip's start", try wait(&clip), "ms")
-        // In real time, so that there is a second for what is begun ahead.
+        // In real time, so that there is a second to prepare ahead.
         for _ in 1..<45 {
             _ = try wait(&clip)
             usleep(33_000)

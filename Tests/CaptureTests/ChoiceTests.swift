@@ -6,7 +6,7 @@ import Testing
 @testable import SystemKit
 @testable import V4L2
 
-/// Listings as `listDevices` gives them, without devices.
+/// Listings like those of `listDevices`, without devices.
 private func node(
     _ number: Int, driver: String = "uvcvideo", card: String = "Webcam", capture: Bool = true, output: Bool = false,
     formats: [FourCC] = ["YUYV"], problem: Problem? = nil
@@ -19,7 +19,7 @@ private func node(
         problem: problem, name: card, isLoopback: driver == "v4l2 loopback")
 }
 
-private let forbidden = Problem(.forbidden, "could not open /dev/video0: this user may not use it", fix: "join")
+private let forbidden = Problem(.forbidden, "could not open /dev/video0: permission denied", fix: "join")
 
 struct ChoiceTests {
     @Test func `the camera is neither a loopback nor a metadata node nor an infrared one`() throws {
@@ -31,7 +31,7 @@ struct ChoiceTests {
         #expect(try Camera.best(in: Array(nodes.prefix(3))) == "/dev/video2")
     }
 
-    @Test func `without a camera the reason is said`() {
+    @Test func `without a camera the error says why`() {
         #expect(throws: forbidden) { try Camera.best(in: [node(0, problem: forbidden)]) }
         let none = #expect(throws: Problem.self) { try Camera.best(in: [node(7, driver: "v4l2 loopback")]) }
         #expect(none?.kind == .missing)
@@ -52,18 +52,18 @@ struct ChoiceTests {
     }
 
     @Test(arguments: [("YUYV", .yuyv), ("UYVY", .uyvy), ("NV12", .nv12), ("YU12", .i420)] as [(FourCC, PixelFormat)])
-    func `a loopback's fixed format is obeyed`(format: FourCC, wanted: PixelFormat) {
+    func `a loopback's fixed format is used`(format: FourCC, wanted: PixelFormat) {
         let granted = StreamFormat(fourCC: format, width: 320, height: 240)
         #expect(Loopback.layout(of: granted) == FrameLayout(width: 320, height: 240, format: wanted))
     }
 
     @Test(arguments: [("RGB3", 320), ("GREY", 320), ("MJPG", 320), ("YUYV", 321)] as [(FourCC, Int)])
-    func `a loopback fixed at what we do not make is refused`(format: FourCC, width: Int) {
+    func `a loopback fixed at an unsupported format is an error`(format: FourCC, width: Int) {
         #expect(Loopback.layout(of: StreamFormat(fourCC: format, width: width, height: 240)) == nil)
     }
 
-    @Test func `a device that may not be opened is listed with the fix`() {
-        #expect(node(0, problem: forbidden).description.contains("may not use it; join"))
+    @Test func `a device without permission is listed with the fix`() {
+        #expect(node(0, problem: forbidden).description.contains("permission denied; join"))
         #expect(
             node(3, formats: ["YUYV", "MJPG", "H264"]).description == """
                 /dev/video3  Webcam  (uvcvideo, usb)
@@ -73,7 +73,7 @@ struct ChoiceTests {
                 """)
     }
 
-    @Test func `what is no video device is refused by name`() {
+    @Test func `anything but a video device is an error that names it`() {
         var refusals: [Problem] = []
         for path in ["/dev/null", "/dev/video-none", "/etc/passwd"] {
             do { _ = try Device(path: path) } catch { refusals.append(error) }

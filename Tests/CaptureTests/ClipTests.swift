@@ -10,7 +10,7 @@ import Testing
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    @Test func `a clip comes frame by frame with the samples that are in the file`() throws {
+    @Test func `a clip is read frame by frame with the file's own samples`() throws {
         let path = try scratch.testPicture("a.y4m", frames: 5, "-pix_fmt yuv420p")
         var clip = try Clip(path: path)
         #expect(clip.layout == FrameLayout(width: 64, height: 48, format: .i420))
@@ -23,7 +23,7 @@ import Testing
         #expect(try clip.withFrame { _, _ in } == .end)
     }
 
-    @Test func `a looped clip begins again and its time goes on`() throws {
+    @Test func `a looped clip starts again and its time continues`() throws {
         let path = try scratch.testPicture("a.y4m", frames: 3, "-pix_fmt yuv420p")
         var clip = try Clip(path: path, loop: true)
         let got = try harvest(&clip, limit: 8)
@@ -31,7 +31,7 @@ import Testing
         #expect(got.times.map(\.number) == Array(0..<8))
     }
 
-    @Test func `a photo comes once, exact, in full range and 4 4 4`() throws {
+    @Test func `a photo is read once, exactly, in full range and 4 4 4`() throws {
         _ = try scratch.make("a.png", "-f lavfi -i color=red:s=3x5,format=rgb24 -frames:v 1")
         var photo = try Clip(path: scratch.path("a.png"))
         #expect(photo.isPhoto == true)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a looped photo comes again and again`() throws {
+    @Test func `a looped photo is repeated`() throws {
         var photo = try Clip(path: try scratch.testPicture("a.jpg"), loop: true)
         let got = try harvest(&photo, limit: 3)
         #expect(got.frames.count == 3 && got.frames[0] == got.frames[2])
@@ -58,7 +58,7 @@ import Testing
         #expect(try harvest(&photo).frames.map(\.count) == [33 * 21 * 3])
     }
 
-    @Test func `a gif that moves is a clip`() throws {
+    @Test func `an animated GIF is a clip`() throws {
         var clip = try Clip(path: try scratch.testPicture("a.gif", frames: 4))
         #expect(clip.isPhoto == false)
         #expect(try harvest(&clip).frames.count == 4)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: 1...8)
-    func `a camera's note of how it was held is obeyed`(orientation: UInt8) throws {
+    func `a photo's EXIF orientation is applied`(orientation: UInt8) throws {
         // White in the corner that is the first pixel of the stored picture.
         _ = try scratch.make(
             "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
@@ -100,7 +100,7 @@ import Testing
         let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
         #expect(photo.layout.width == width && photo.layout.height == height)
         let frame = try #require(try harvest(&photo).frames.first)
-        // EXIF 2.3, tag 0x0112: where the stored first row and first column are seen.
+        // EXIF 2.3, tag 0x0112: the visual position of the stored first row and first column.
         let right = [2, 3, 6, 7].contains(orientation)
         let bottom = [3, 4, 7, 8].contains(orientation)
         let corner = (bottom ? height - 4 : 3) * width + (right ? width - 4 : 3)
@@ -108,7 +108,7 @@ import Testing
         #expect(frame[..<(width * height)].filter { $0 > 128 }.count < 400)
     }
 
-    @Test func `a clip that was filmed upright comes upright`() throws {
+    @Test func `a clip filmed upright is read upright`() throws {
         _ = try scratch.testPicture("a.mp4", frames: 2, "-pix_fmt yuv420p")
         _ = try scratch.make("b.mp4", "-i \(scratch.path("a.mp4")) -c copy -metadata:s:v rotate=90")
         var clip = try Clip(path: scratch.path("b.mp4"))
@@ -116,7 +116,7 @@ import Testing
         #expect(try harvest(&clip).frames.count == 2)
     }
 
-    @Test func `BT 709 and full range come as a webcam's BT 601 in limited range`() throws {
+    @Test func `BT 709 and full range are converted to a webcam's BT 601 in limited range`() throws {
         // Pure red: BT.709 limited 63, 102, 240; BT.601 limited 81, 90, 240.
         _ = try scratch.make(
             "a.mkv",
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `what is no picture is refused by name`() throws {
+    @Test func `a file that is no picture is an error that names it`() throws {
         let cases: [(String, Problem.Kind)] = [
             (scratch.path("none.jpg"), .missing),
             (scratch.url.path, .unusable),
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func `a picture of absurd size is refused before it is decoded`() throws {
+    @Test func `a picture of absurd size is rejected before it is decoded`() throws {
         var header = Data([0x89]) + Data("PNG\r\n".utf8) + Data([0x1a, 0x0a, 0, 0, 0, 13]) + Data("IHDR".utf8)
         header += Data([0, 0, 0x80, 0, 0, 0, 0x80, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0])
         let path = try scratch.write(header, "huge.png")
@@ -166,7 +166,7 @@ import Testing
         #expect(problem { _ = try Clip(path: tall) }?.message.contains("too large") == true)
     }
 
-    @Test func `a list of other files is no clip, whatever it is called`() throws {
+    @Test func `a list of other files is not a clip, whatever its name`() throws {
         let other = try scratch.testPicture("other.mp4", frames: 5, "-pix_fmt yuv420p")
         let lists = [
             "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.5,\nfile://\(other)\n#EXT-X-ENDLIST\n",
@@ -182,12 +182,14 @@ import Testing
         for list in lists {
             let path = try scratch.write(list, "list.mp4")
             let problem = problem { _ = try Clip(path: path) }
-            #expect(problem?.kind == .unusable && problem?.message.contains("no plain picture") == true, "\(list)")
+            #expect(
+                problem?.kind == .unusable && problem?.message.contains("neither a picture nor a clip") == true,
+                "\(list)")
         }
     }
 
-    @Test func `what asks for more memory, time or pixels than it may have is refused`() throws {
-        // A text that is long once it is inflated, and a picture that is larger than its first header says.
+    @Test func `a file that exceeds the limits on memory, time or pixels is rejected`() throws {
+        // A text that is long once it is inflated, and a picture that is larger than its first header claims.
         try scratch.shell(
             """
             python3 - <<'END'
@@ -216,7 +218,7 @@ import Testing
             #expect(problem?.kind == .unusable, "\(name): \(String(describing: problem))")
             try Clip.firstPicture(of: scratch.path("small.png"), within: bounds) { _ in }
         }
-        // The time of a decoder is its own: nobody else's work counts.
+        // A decoder's CPU time is limited by itself, not together with others.
         var bounds = MediaLimits.received
         bounds.decoder = 1
         let short = try scratch.testPicture("short.mkv", size: "1280x720", frames: 20, "-c:v mjpeg")
@@ -226,7 +228,7 @@ import Testing
         #expect(problem?.message.contains("killed by signal 9") == true, "\(String(describing: problem))")
     }
 
-    @Test func `a truncated clip gives its sound frames and a warning`() throws {
+    @Test func `a truncated clip yields its intact frames and a warning`() throws {
         _ = try scratch.testPicture("a.mkv", size: "320x240", frames: 40, "-c:v mjpeg")
         let whole = try scratch.read("a.mkv")
         var clip = try Clip(path: try scratch.write(whole.prefix(whole.count / 2), "b.mkv"))
@@ -256,7 +258,7 @@ import Testing
         #expect(problem?.kind == .gone && problem?.message.contains("signal 9") == true)
     }
 
-    @Test func `no child and no descriptor stays behind`() throws {
+    @Test func `no child process and no descriptor is left open`() throws {
         let path = try scratch.testPicture("a.mkv", size: "640x480", frames: 50, "-c:v mjpeg")
         let text = try scratch.write(Data("no picture".utf8), "text.png")
         let before = openDescriptors(of: scratch)
@@ -268,7 +270,7 @@ import Testing
         #expect(openDescriptors(of: scratch) == before)
     }
 
-    /// Descriptors of this process that are open on files of the scratch.
+    /// Open descriptors of this process on files in the scratch folder.
     private func openDescriptors(of scratch: ScratchFolder) -> Int {
         let folder = URL(filePath: "/proc/self/fd")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []

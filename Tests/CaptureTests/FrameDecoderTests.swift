@@ -36,7 +36,7 @@ struct JPEGTests {
         arguments: [
             (TJSAMP_444, .i444), (TJSAMP_422, .i422), (TJSAMP_420, .i420), (TJSAMP_GRAY, .gray),
         ] as [(TJSAMP, PixelFormat)])
-    func `a JPEG frame keeps its own sampling and its brightness`(sampling: TJSAMP, format: PixelFormat) throws {
+    func `a JPEG frame keeps its chroma subsampling and brightness`(sampling: TJSAMP, format: PixelFormat) throws {
         var frame = Self.blank()
         let decoder = try JPEGDecoder()
         #expect(try decoder.decode(jpeg(width: 64, height: 48, sampling: sampling), into: &frame))
@@ -64,7 +64,7 @@ struct JPEGTests {
         #expect(try decoder.decode(whole, into: &frame), "the decoder goes on after damage")
     }
 
-    @Test func `a camera's padding behind or before the end of a picture does no harm`() throws {
+    @Test func `a camera's padding after or before the end of a picture is harmless`() throws {
         var frame = Self.blank()
         let decoder = try JPEGDecoder()
         let whole = try jpeg(width: 64, height: 48, sampling: TJSAMP_422)
@@ -80,7 +80,7 @@ struct JPEGTests {
         #expect(try !decoder.decode([UInt8](repeating: 0xff, count: 4000), into: &frame))
     }
 
-    @Test func `a rare sampling is refused in words`() throws {
+    @Test func `a rare chroma subsampling is a clear error`() throws {
         var frame = Self.blank()
         let decoder = try JPEGDecoder()
         let rare = try jpeg(width: 64, height: 48, sampling: TJSAMP_411)
@@ -91,7 +91,7 @@ struct JPEGTests {
 }
 
 struct FrameDecoderTests {
-    @Test func `a format that nobody knows is refused by name`() {
+    @Test func `an unknown format is an error that names it`() {
         let format = StreamFormat(fourCC: "H264", width: 64, height: 48)
         var requestError: Problem?
         do { _ = try FrameDecoder(format, descriptor: -1) } catch { requestError = error }
@@ -101,7 +101,7 @@ struct FrameDecoderTests {
 
     /// libv4lconvert would read far outside the picture.
     @Test(arguments: [64, 256])
-    func `a rare format whose rows overlap or are padded is refused`(bytesPerLine: Int) {
+    func `a rare format with overlapping or padded rows is rejected`(bytesPerLine: Int) {
         let format = StreamFormat(fourCC: "RGB3", width: 64, height: 48, bytesPerLine: bytesPerLine)
         var requestError: Problem?
         do { _ = try FrameDecoder(format, descriptor: -1) } catch { requestError = error }

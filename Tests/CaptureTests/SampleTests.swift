@@ -53,7 +53,7 @@ import Testing
         #expect(Double(large) / Double(small) > 3.5)
     }
 
-    @Test func `two samples give the same frames`() throws {
+    @Test func `two sample sources produce the same frames`() throws {
         var a = try sample()
         var b = try sample()
         for _ in 0..<3 {

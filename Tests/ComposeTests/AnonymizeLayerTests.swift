@@ -5,7 +5,7 @@ import Track
 @testable import Compose
 
 struct AnonymizeLayerTests {
-    /// Faces that are turned, tilted, small, partly outside, and not seen in this frame.
+    /// Faces that are turned, tilted, small, partly outside, and predicted.
     static let faces: [(String, Face)] = [
         ("upright", face(at: Point(160, 110), scale: 44)),
         ("tilted", face(at: Point(150, 110), scale: 40, roll: 38)),
@@ -17,7 +17,7 @@ struct AnonymizeLayerTests {
 
     private static let layouts = PixelFormat.allCases.map { FrameLayout(width: 320, height: 240, format: $0) }
 
-    /// The landmarks' upright box and what lies between them: the pixels that must not show.
+    /// The landmarks' upright box and convex hull: the pixels that must be hidden.
     private static func hull(of face: Face, _ layout: FrameLayout) -> [(x: Int, y: Int)] {
         // Convex hull by gift wrapping.
         let points = (0..<68).map { face.landmarks[$0] }
@@ -51,14 +51,14 @@ struct AnonymizeLayerTests {
     func `pixelated faces keep at most six cells along a head, in steps of 8 levels`(index: Int) throws {
         let layout = Self.layouts[index]
         let before = Samples(noise: layout)
-        // The finest that the format lets anybody ask for.
+        // The finest cells that the format allows.
         let mask = try layer(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.34}"#, layout)
         for (name, face) in Self.faces {
             let after = worn(mask, on: before, [face])
             let hull = Self.hull(of: face, layout)
             #expect(!hull.isEmpty)
             let same = hull.filter { after[$0.x, $0.y] == before[$0.x, $0.y] }.count
-            // Noise meets its mean by chance.
+            // Noise may equal its mean by chance.
             #expect(Double(same) < 0.06 * Double(hull.count), "\(name), \(layout): \(same) of \(hull.count) show")
             // Runs of one value across and down: no step within a cell.
             let half = HeadOutline(face).halfSize
@@ -73,9 +73,9 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `blurred faces keep next to nothing of what is finer than the eyes are apart`() throws {
+    @Test func `blurred faces keep almost no detail finer than the distance between the eyes`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
-        // Stripes two eyes' widths apart stand for features: lids, lips, wrinkles.
+        // Stripes two eye widths apart represent features: lids, lips, wrinkles.
         for (name, face) in Self.faces {
             var before = Samples(noise: layout)
             let period = max(2, Int(face.head.scale / 2))
@@ -93,7 +93,7 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `a face that is not seen for a moment stays hidden, and by more`() throws {
+    @Test func `a face that is lost for a moment stays hidden, with a larger margin`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .i420)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {
@@ -107,7 +107,7 @@ struct AnonymizeLayerTests {
         }
     }
 
-    @Test func `what hides is opaque, whatever opacity its author gave`() throws {
+    @Test func `layers that hide faces are opaque, whatever opacity the mask sets`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let before = Samples(noise: layout)
         for way in ["pixelate", "blur", "block"] {
@@ -122,7 +122,7 @@ struct AnonymizeLayerTests {
         let layout = FrameLayout(width: 640, height: 480, format: .i444)
         let flat = Samples(noise: layout)
         let mask = try layer(#"{"kind": "anonymize", "mode": "pixelate"}"#, layout)
-        // Where the first cell begins: so many equal neighbours are no noise.
+        // The start of the first cell: noise does not have this many equal neighbours.
         func beginning(_ shift: Int) -> Int {
             let after = worn(mask, on: flat, [face(at: Point(300 + Float(shift), 200), scale: 60)])
             for x in 0..<600 {

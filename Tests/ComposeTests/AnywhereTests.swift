@@ -5,23 +5,23 @@ import Testing
 @testable import Frames
 @testable import Track
 
-/// Every mask that comes along, on faces that lie anywhere: half out of the picture, far away, filling it, on their side.
+/// Every shipped mask on faces at any place: half out of the picture, far away, filling it, on their side.
 @Suite struct AnywhereTests {
-    /// Odd sizes and shared chroma, so that no row or column comes out even.
+    /// Odd sizes and subsampled chroma, so that no row or column is even.
     private static let layouts = [
         FrameLayout(width: 321, height: 183, format: .i420), FrameLayout(width: 321, height: 122, format: .yuyv),
         FrameLayout(width: 95, height: 250, format: .i444, range: .full),
     ]
 
-    /// Each mask is drawn on so many, with two faces that lie elsewhere in each third one.
+    /// The number of frames per mask; every third one has two faces elsewhere.
     private static let frames = 12
 
     @Test(arguments: layouts.indices)
-    func `no mask harms, wherever a face lies`(turn: Int) throws {
+    func `no mask fails, wherever a face is`(turn: Int) throws {
         let layout = Self.layouts[turn]
         let library = MaskLibrary(searchPaths: [masksFolder])
         #expect(library.names.count >= 32)
-        // Each mask in one of the layouts, since drawing its art takes longer than all the rest.
+        // Each mask in one of the layouts, because rendering its art takes longer than all the rest.
         let names = library.names.enumerated().filter { $0.offset % Self.layouts.count == turn }.map(\.element)
         var canvas = Canvas(layout)
         var scatter = SplitMix64(seed: 7)

@@ -22,7 +22,7 @@ import Testing
         return Array(raster.bytes[start..<start + 4])
     }
 
-    @Test func `an SVG is drawn at the size asked for and knows where its units are`() throws {
+    @Test func `an SVG is rendered at the requested size, with the position of its units`() throws {
         let path = try scratch.write(
             svg("<rect x='-10' y='5' width='20' height='20' fill='#ff8000' opacity='.5'/>"), "a.svg")
         let raster = try ArtReader.load(path: path, maxDimension: 80)
@@ -34,13 +34,13 @@ import Testing
         #expect(pixel(raster, 60, 20) == [0, 0, 0, 0])
     }
 
-    @Test func `an SVG without a viewBox goes by its width and height`() throws {
+    @Test func `an SVG without a viewBox uses its width and height`() throws {
         let raster = try ArtReader.load(
             path: try scratch.write(svg("", "width='30' height='60'"), "a.svg"), maxDimension: 60)
         #expect(raster.width == 30 && raster.height == 60 && raster.scale == 1)
     }
 
-    @Test func `a PNG keeps its pixels and comes back from disk as it was written`() throws {
+    @Test func `a PNG keeps its pixels and is read back as written`() throws {
         let bytes: [UInt8] = [255, 0, 0, 255, 0, 128, 0, 128, 0, 0, 0, 0, 1, 2, 3, 255, 9, 9, 9, 9, 255, 255, 255, 255]
         let raster = RGBAImage(width: 3, height: 2, bytes: bytes)
         try raster.write(png: scratch.path("a.png"))
@@ -67,7 +67,7 @@ import Testing
 
     @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
     func `the process that draws SVGs can neither write files nor reach the network`() throws {
-        // Another test may end the process meanwhile: then the next drawing starts one.
+        // Another test may end the process in the meantime: then the next drawing starts a new one.
         for _ in 0..<100 {
             _ = try ArtReader.renderSVG(
                 "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>", named: "a test's", density: 1)
@@ -79,7 +79,7 @@ import Testing
         Issue.record("no process drew")
     }
 
-    @Test func `an SVG that explodes is refused`() throws {
+    @Test func `an SVG with exponential expansion is rejected`() throws {
         var entities = "<!ENTITY a0 'ha'>"
         for i in 1...9 { entities += "<!ENTITY a\(i) '\(String(repeating: "&a\(i - 1);", count: 10))'>" }
         let text = "<?xml version='1.0'?><!DOCTYPE svg [\(entities)]>"
@@ -95,7 +95,7 @@ import Testing
         #expect(problem { _ = try ArtReader.load(path: nested, maxDimension: 64) }?.kind == .unusable)
     }
 
-    @Test func `bad art is refused by name`() throws {
+    @Test func `invalid art is an error that names it`() throws {
         var png = Data([0x89]) + Data("PNG\r\n".utf8) + Data([0x1a, 0x0a, 0, 0, 0, 13]) + Data("IHDR".utf8)
         let short = png
         png += Data([0, 0, 0x10, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 0, 0, 0, 0])

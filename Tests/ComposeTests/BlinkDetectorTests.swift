@@ -7,12 +7,12 @@ import Track
 private let layout = FrameLayout(width: 320, height: 240, format: .i444, range: .full)
 private let eyes = [36, 42]
 
-/// What lies between the lids, for one who looks straight ahead or aside, or has shut the eyes.
+/// What is between the eyelids, of eyes that look straight ahead or aside, or are closed.
 private enum Gaze {
     case ahead, aside, shut
 }
 
-/// A face of one skin, with eyes where the trees would have them.
+/// A face with uniform skin, and with eyes where the regression trees would place them.
 private func picture(_ face: Face, _ gaze: Gaze, hasColor: Bool) -> Frame {
     var frame = Frame(layout)
     var bytes = frame.mutableBytes
@@ -41,7 +41,7 @@ private func picture(_ face: Face, _ gaze: Gaze, hasColor: Bool) -> Frame {
 }
 
 struct BlinkDetectorTests {
-    /// Between the lids, of what the trees say.
+    /// The eye opening, relative to that of the trees.
     private func gap(_ blinkDetector: inout BlinkDetector, _ gaze: Gaze, trees: Float, hasColor: Bool) -> [Float] {
         var face = middleFace
         for first in eyes {
@@ -60,9 +60,9 @@ struct BlinkDetectorTests {
         }
     }
 
-    /// The trees follow a blink half the way only, and hardly at all at times.
+    /// The trees follow a blink only half the way, and sometimes hardly at all.
     @Test(arguments: [(0.55 as Float, true), (0.85, true), (0.55, false)])
-    func `shut eyes are shut, open ones are left alone`(trees: Float, hasColor: Bool) {
+    func `closed eyes are closed, open ones are unchanged`(trees: Float, hasColor: Bool) {
         var blinkDetector = BlinkDetector()
         for frame in 0..<30 {
             let open = gap(&blinkDetector, .ahead, trees: 1, hasColor: hasColor)
@@ -79,7 +79,7 @@ struct BlinkDetectorTests {
         #expect(aside == [1, 1], "looking aside: \(aside)")
     }
 
-    @Test func `an eye beyond the picture's edge is left alone`() {
+    @Test func `an eye beyond the picture's edge is unchanged`() {
         var blinkDetector = BlinkDetector()
         var face = middleFace
         for i in 0..<68 { face.landmarks[i].x -= 140 }

@@ -8,11 +8,11 @@ import Track
 @testable import Compose
 @testable import SystemKit
 
-/// What drawing costs. By `make scratch`.
+/// CPU time of drawing. Run by `make bench`.
 @Suite(.serialized) struct ComposeBenchmarks {
     private static let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
 
-    /// CPU milliseconds of this thread: the least of many runs, for what else the machine does makes others slower.
+    /// CPU milliseconds of this thread: the minimum of many runs, because other load on the machine slows some.
     private func least(_ runs: Int = 40, _ body: () throws -> Void) rethrows -> Double {
         var least = Double.infinity
         for _ in 0..<runs {

@@ -8,7 +8,7 @@ import Track
 @testable import Compose
 @testable import SystemKit
 
-/// Writes down what it was asked to draw.
+/// A layer that records its draw calls.
 private final class Diary: Layer, @unchecked Sendable {
     struct Entry {
         let id: Int
@@ -28,7 +28,7 @@ private final class Diary: Layer, @unchecked Sendable {
     }
 }
 
-/// Draws nothing and asks for nothing.
+/// A layer that draws and allocates nothing.
 private struct Nothing: Layer {
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {}
 }
@@ -58,7 +58,7 @@ private func face(
 }
 
 extension Face {
-    /// With some landmarks moved, in eye distances of an upright head.
+    /// A copy with some landmarks moved, in eye distances of an upright head.
     fileprivate func moving(_ points: [Int], by way: Point) -> Face {
         var face = self
         for i in points { face.landmarks[i] += way * head.scale }
@@ -79,7 +79,7 @@ extension Face {
 
 private let layout = FrameLayout(width: 640, height: 360, format: .yuyv)
 
-/// Frames of one dresser, 30 a second.
+/// Frames of one compositor, 30 per second.
 private struct Show: ~Copyable {
     var compositor: Compositor
     var canvas = Canvas(layout)
@@ -106,7 +106,7 @@ struct CompositorTests {
     ]
 
     @Test(arguments: FacialExpression.allCases)
-    func `a layer shows while a face does its thing, and for no other`(doing: FacialExpression) throws {
+    func `a layer is shown while its face has the expression, and for no other face`(doing: FacialExpression) throws {
         let diary = Diary()
         var show = Show([try mask([("{\"when\": \"\(doing.rawValue)\"}", diary)])])
         show.run([face()], frames: 30)
@@ -128,7 +128,7 @@ struct CompositorTests {
 
     private static var still: Face { face() }
 
-    @Test func `masks that take turns give each person one of their own, whoever comes and goes`() throws {
+    @Test func `masks shared out among people stay with each person, whoever comes and goes`() throws {
         let diaries = (0..<3).map { _ in Diary() }
         var masks = try diaries.map { try mask([("{}", $0)]) }
         for i in 0..<3 { masks[i].personSlot = PersonSlot(i, of: 3) }
@@ -140,15 +140,15 @@ struct CompositorTests {
         }
         let (ada, bob, cleo) = (face(1), face(2, at: Point(100, 180)), face(3, at: Point(540, 180)))
         #expect(dress([ada, bob, cleo], at: 0) == [[1], [2], [3]])
-        // Who stays keeps the own mask; a fourth has the first one's again.
+        // A person who stays keeps the mask; a fourth one gets the first one's again.
         #expect(dress([cleo, bob], at: 0.1) == [[], [2], [3]])
         #expect(dress([face(4), cleo, bob], at: 0.2) == [[4], [2], [3]])
     }
 
-    @Test func `what a person always looks like is no expression`() throws {
+    @Test func `a person's neutral face is no expression`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "blink"}"#, diary), (#"{"when": "smile"}"#, diary)])])
-        // Narrow eyes, a wide mouth: an act at first, after a while how this person is.
+        // Narrow eyes, a wide mouth: an expression at first, after a while this person's neutral face.
         let person = face().blinking(right: true, left: true).smiling
         show.run([person], frames: 30)
         #expect(!diary.take().isEmpty)
@@ -158,7 +158,7 @@ struct CompositorTests {
         #expect(diary.take().isEmpty)
     }
 
-    @Test func `between on and off nothing flickers`() throws {
+    @Test func `triggers do not flicker between on and off`() throws {
         let diary = Diary()
         var show = Show([try mask([(#"{"when": "head tilted"}"#, diary)])])
         for i in 0..<60 { show.run([face(roll: i % 2 == 0 ? 14 : 17)]) }
@@ -213,7 +213,7 @@ struct CompositorTests {
             ]
             for diary in [second, half, first, other] { _ = diary.take() }
             show.run(faces, frames: 5)
-            // 9 is smaller than 8, so it is met first.
+            // 9 is smaller than 8, so it is processed first.
             #expect(Set(second.take().map(\.id)) == [9])
             let (a, b, c) = (half.take(), first.take(), other.take())
             #expect(Set(b.map(\.id)).isDisjoint(with: Set(c.map(\.id))) && Set((b + c).map(\.id)) == [7, 8, 9])
@@ -226,19 +226,19 @@ struct CompositorTests {
     }
 
     @Test(arguments: [10.0, 24, 30, 60, 144])
-    func `what dangles lags, swings over, comes to rest exactly, at any frame rate`(rate: Double) throws {
+    func `dangling parts lag, overshoot and come to rest exactly, at any frame rate`(rate: Double) throws {
         let diary = Diary()
         var show = Show([
             try mask([(#"{"motion": {"swing": {"frequency": 1.5, "damping": 0.2, "limit": 30}}}"#, diary)])
         ])
         show.interval = 1 / rate
         let still = Int(rate)
-        // At rest, with landmarks that shake by half a pixel: exactly still.
+        // At rest, with landmarks that jitter by half a pixel: exactly still.
         for i in 0..<2 * still {
             show.run([face(at: Point(200 + (i % 2 == 0 ? 0.2 : -0.2), 180), roll: i % 3 == 0 ? 0.3 : -0.2)])
         }
         #expect(diary.take().allSatisfy { $0.appearance.swing == .zero })
-        // Half a second to the right at 6 eye distances a second, then stop.
+        // Half a second to the right at 6 eye distances per second, then a stop.
         for i in 0..<still / 2 { show.run([face(at: Point(200 + 300 * Float(i) / Float(rate), 180))]) }
         let moving = diary.take().map(\.appearance.swing.x)
         show.run([face(at: Point(350, 180))], frames: still)
@@ -252,7 +252,7 @@ struct CompositorTests {
         #expect(Set(rest).count == 1 && rest.first == .zero, "\(rest.last ?? .zero)")
     }
 
-    @Test func `gravity pulls what hangs, not what stands`() throws {
+    @Test func `gravity pulls hanging parts, not standing ones`() throws {
         let (hangs, stands) = (Diary(), Diary())
         var show = Show([
             try mask([
@@ -265,7 +265,7 @@ struct CompositorTests {
         #expect(stands.last?.swing == .zero)
     }
 
-    @Test func `warm frames allocate nothing, with people who come and go`() throws {
+    @Test func `frames allocate nothing once warm, with people who come and go`() throws {
         let worn = try mask([
             (#"{"when": "smile", "motion": {"swing": {}}}"#, Nothing()), (#"{"on": "largest"}"#, Nothing()),
             (#"{"on": {"chance": 0.5}, "blend": "multiply"}"#, Nothing()),
@@ -275,7 +275,7 @@ struct CompositorTests {
             (0..<4).map { face(n / 5 * 4 + $0, at: Point(100 + 140 * Float($0), 180), roll: Float(n)) }
         }
         var bare = Show([])
-        // The tests' own code, which is not optimised, asks too: as much where nothing is worn.
+        // The test's own code, which is not optimised, allocates too: as much as without a mask.
         func asked(_ show: inout Show) -> UInt64 {
             for crowd in crowds { show.run(crowd) }
             let before = callocations_count()

@@ -6,7 +6,7 @@ import Testing
 @testable import SystemKit
 
 struct EffectKernelTests {
-    /// Where grid lines lie, by the definition: on even pixels, within the frame.
+    /// The positions of grid lines by the definition: on even pixels, within the frame.
     private func line(_ place: Float, _ limit: Int) -> Int {
         max(0, min((limit + 1) & ~1, Int((place / 2).rounded()) * 2))
     }
@@ -17,7 +17,7 @@ struct EffectKernelTests {
         let before = Samples(noise: layout)
         var frame = before.frame
         var pixelation = Pixelation()
-        // Beyond the frame on all sides; lines on no whole pixels.
+        // Beyond the frame on all sides; no line on a whole pixel.
         let (origin, side, columns, rows) = (Point(-9.3, -4.8), Float(11.7), 10, 8)
         pixelation.measure(frame, origin: origin, side: side, columns: columns, rows: rows)
         pixelation.fill(&frame)
@@ -37,7 +37,7 @@ struct EffectKernelTests {
                     xs.clamped(to: 0..<layout.width).map { (x: $0, y: y) }
                 }
                 guard let first = pixels.first else { continue }
-                // Each sample once: chroma is shared.
+                // Each sample once, because chroma is shared.
                 for channel in 0..<(layout.format == .gray ? 1 : 3) {
                     var places: Set<Int> = []
                     for p in pixels {
@@ -55,7 +55,7 @@ struct EffectKernelTests {
         #expect(worst <= 0.51, "\(layout): a cell is \(worst) levels from its mean")
     }
 
-    @Test func `cells that are left out stay as they are, to the byte`() {
+    @Test func `cells that are left out stay unchanged, to the byte`() {
         let before = Samples(noise: FrameLayout(width: 96, height: 64, format: .yuyv))
         var frame = before.frame
         var pixelation = Pixelation()
@@ -222,7 +222,7 @@ struct EffectKernelTests {
     }
 
     @Test(arguments: allLayouts.indices)
-    func `an overlay lies pixel upon pixel, and multiplies and screens like light`(index: Int) {
+    func `an overlay is composited pixel by pixel, with normal, multiply and screen`(index: Int) {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 5)
         let (width, height) = (layout.width, layout.height)
@@ -262,7 +262,7 @@ struct EffectKernelTests {
         let layout = allLayouts[index]
         let before = Samples(noise: layout, seed: 9)
         let (width, height) = (layout.width, layout.height)
-        // Bands of runs and parts of runs: one opaque colour a row, nothing, half of one, many colours.
+        // Bands of runs and parts of runs: one opaque colour per row, nothing, half of one, many colours.
         func word(_ x: Int, _ y: Int) -> UInt32 {
             let luma = UInt32(40 + y % 50)
             // Shifted from one pair of rows to the next, so that some begin where others ended.
@@ -287,7 +287,7 @@ struct EffectKernelTests {
                     func over(_ channel: Int) -> Double { Double(here >> (8 * channel) & 255) * Double(opacity) }
                     let old = Double(before.bytes[at.y])
                     worst = max(worst, abs(Double(after.bytes[at.y]) - over(0) - old * (1 - alpha)))
-                    // Where all that share chroma wear the same.
+                    // Only if all pixels that share chroma have the same colour.
                     let group = [(x & ~1, y & ~1), (x | 1, y & ~1), (x & ~1, y | 1), (x | 1, y | 1)]
                     let isOne = group.allSatisfy { $0 < width && $1 < height && word($0, $1) >> 8 == here >> 8 }
                     guard let u = at.u, let v = at.v, isOne else { continue }
@@ -305,7 +305,7 @@ struct EffectKernelTests {
 
     @Test func `edges are found where brightness bends, and nowhere else`() {
         for format in PixelFormat.allCases {
-            // The last run of the second is half a one.
+            // The last run of the second is half a run.
             for (width, edge) in [(97, 40), (104, 98)] {
                 let layout = FrameLayout(width: width, height: 65, format: format)
                 var samples = Samples(noise: layout)
@@ -369,7 +369,7 @@ struct EffectKernelTests {
         for format in PixelFormat.allCases { try smoothing(format, eyes) }
     }
 
-    /// On a frame whose last run is cut off, for every region reaches its right edge.
+    /// On a frame whose last run is cut off, because every region reaches its right edge.
     private func smoothing(_ format: PixelFormat, _ eyes: Float) throws {
         let layout = FrameLayout(width: 234, height: 160, format: format)
         var before = Samples(noise: layout)

@@ -17,7 +17,7 @@ struct EffectLayerTests {
         face(at: Point(180, 150), scale: 50, roll: 10), face(at: Point(450, 170), scale: 42, yaw: 20),
     ]
 
-    @Test func `each of these masks loads, changes the picture, and allocates nothing once warm`() throws {
+    @Test func `each effect loads, changes the picture, and allocates nothing once warm`() throws {
         let layout = Self.layout
         var worn: [(String, Mask)] = []
         let library = MaskLibrary(searchPaths: [masksFolder])
@@ -63,7 +63,7 @@ struct EffectLayerTests {
         #expect(between.x > red.x + 5 && between.x < blue.x - 5)
     }
 
-    @Test func `white balance takes a cast away, and follows a change slowly`() throws {
+    @Test func `white balance removes a colour cast, and follows a change slowly`() throws {
         let layout = Self.layout
         let mask = try layer(#"{"kind": "effect", "mode": "white balance"}"#, layout)
         func cast(_ u: UInt8, _ v: UInt8) -> Samples {
@@ -94,7 +94,7 @@ struct EffectLayerTests {
         #expect(abs(later.y - 128) <= 1 && abs(later.z - 128) <= 1)
     }
 
-    @Test func `snow falls, alike each time, and never jumps`() throws {
+    @Test func `snow falls, the same in each run, and never jumps`() throws {
         let mask = try layer(
             #"{"kind": "particles", "art": ["soft.svg"], "count": 1, "size": [0.1, 0.1], "fall": [0.2, 0.2], "drift": [0.1, 0.1], "seed": 4}"#,
             Self.layout, folder: masksFolder + "/snow")
@@ -109,7 +109,7 @@ struct EffectLayerTests {
                     weight += light
                 }
             }
-            // Only where it lies within the picture with all of itself.
+            // Only if it is entirely within the picture.
             let p = sum / max(weight, 1)
             return weight > 0 && p.x > 40 && p.x < 600 && p.y > 40 && p.y < 320 ? p : nil
         }
@@ -120,20 +120,20 @@ struct EffectLayerTests {
             guard let here = middle(time), let there = middle(time + 0.04) else { continue }
             steps += 1
             let way = there - here
-            // 0.2 heights a second are 2.9 pixels in 0.04 s.
+            // 0.2 heights per second are 2.9 pixels in 0.04 s.
             #expect(abs(way.y - 2.88) < 0.7 && abs(way.x) < 4, "moved by \(way) at \(time)")
         }
         #expect(steps > 10)
     }
 
-    @Test func `two faces change places, in each other's colours; one stays as it is`() throws {
+    @Test func `two faces are swapped, in each other's colours; a single one is unchanged`() throws {
         let layout = FrameLayout(width: 640, height: 360, format: .i420)
         var before = Samples(noise: layout)
         // A dark and a bright face; each has a mark on its nose.
         for y in 0..<360 {
             for x in 0..<640 { before.bytes[before.places(x, y).y] = UInt8((x < 320 ? 70 : 170) + (x + y) % 3) }
         }
-        // Both upright and facing the camera: noses lie alike between eyes and mouth.
+        // Both upright and facing the camera: the noses are at the same place between eyes and mouth.
         let (a, b) = (Self.two[0], face(at: Point(450, 170), scale: 42))
         func mark(_ face: Face, _ value: UInt8) {
             let p = face[.nose]
@@ -151,7 +151,7 @@ struct EffectLayerTests {
         #expect(worn(mask, on: before, [a]).bytes == before.bytes)
     }
 
-    @Test func `text is there, upright, within the picture, and mirrored where that is asked for`() throws {
+    @Test func `text is visible, upright, within the picture, and mirrored on request`() throws {
         let layout = Self.layout
         let black = Samples(Frame(layout))
         func lit(_ json: String) throws -> (box: PixelRect, Samples) {
@@ -170,7 +170,7 @@ struct EffectLayerTests {
         let (mirrored, other) = try lit(
             #"{"kind": "text", "text": "Lima", "size": 0.1, "place": "top left", "mirrored": true}"#)
         #expect(abs(mirrored.width - plain.width) <= 2)
-        // An L has its foot on the right; mirrored it is the last letter, its stem on the right.
+        // An L has its foot on the right; mirrored it has its stem on the right.
         func stem(_ picture: Samples, _ x: Int) -> Int {
             (plain.y..<plain.y + plain.height).count { picture[x, $0].x > 100 }
         }
@@ -193,7 +193,7 @@ struct EffectLayerTests {
             } catch { return "\(error)" }
         }
         #expect(message(#"{"kind": "treatment", "mode": "blur"}"#).contains("allowed: anonymize"))
-        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("write 'mode'"))
+        #expect(message(#"{"kind": "effect", "way": "grey"}"#).contains("use 'mode'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixlate"}"#).contains("did you mean 'pixelate'"))
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Compose
 
-/// A frame's samples by pixel, whatever its layout: slow and plain, for tests.
+/// A frame's samples by pixel, for any layout: slow and simple, for tests.
 struct Samples {
     let layout: FrameLayout
     var bytes: [UInt8]
@@ -35,7 +35,7 @@ struct Samples {
         return frame
     }
 
-    /// Where the Y, U and V of a pixel lie; U and V are nil for gray.
+    /// The offsets of a pixel's Y, U and V; U and V are nil for gray.
     func places(_ x: Int, _ y: Int) -> (y: Int, u: Int?, v: Int?) {
         let planes = layout.planes
         let row = y * planes[0].stride
@@ -54,7 +54,7 @@ struct Samples {
         }
     }
 
-    /// Y, U and V of a pixel; 128 where there is no chroma.
+    /// Y, U and V of a pixel; 128 if there is no chroma.
     subscript(x: Int, y: Int) -> SIMD3<Int> {
         let at = places(x, y)
         return [Int(bytes[at.y]), at.u.map { Int(bytes[$0]) } ?? 128, at.v.map { Int(bytes[$0]) } ?? 128]
@@ -80,10 +80,10 @@ let middleFace: Face = {
     return face
 }()
 
-/// A mean face, turned by degrees.
+/// A mean face, rotated by degrees.
 func face(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0, state: Face.State = .tracked) -> Face {
     let (r, w) = (Double(roll) * .pi / 180, Double(yaw) * .pi / 180)
-    // Rz(roll) Ry(-yaw): looking to the right moves the nose, which lies at negative z, to the right.
+    // Rz(roll) Ry(-yaw): looking to the right moves the nose, which is at negative z, to the right.
     let (cr, sr, cw, sw) = (Float(cos(r)), Float(sin(r)), Float(cos(w)), Float(sin(w)))
     let x = SIMD3<Float>(cr * cw, -sr, -cr * sw) * scale
     let y = SIMD3<Float>(sr * cw, cr, -sr * sw) * scale
@@ -117,7 +117,7 @@ func layer(_ json: String, _ layout: FrameLayout, folder: String = masksFolder) 
     return Mask(name: "test", title: "", author: "", licence: "", tags: [], layers: [layer])
 }
 
-/// What a frame looks like once faces wear a mask.
+/// A frame composed with a mask on faces.
 func worn(_ mask: Mask, on samples: Samples, _ faces: [Face], at time: Double = 0) -> Samples {
     var canvas = Canvas(samples.layout)
     canvas.frame = samples.frame

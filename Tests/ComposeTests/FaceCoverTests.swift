@@ -4,24 +4,24 @@ import Track
 
 @testable import Compose
 
-/// Frames of 320 x 180 pixels go by, a few a second. What is covered is told by the mosaic's cells, 10 pixels wide.
+/// Frames of 320 x 180 pixels, a few per second. Covered places are recognised by the mosaic's cells, 10 pixels wide.
 @Suite struct FaceCoverTests {
-    /// One frame, and what is to come of it.
+    /// One frame, and its expected result.
     struct Step: Sendable {
         let time: Double
         let faces: [Face]
-        /// Heads of what may be faces.
+        /// Heads of candidates.
         var candidateHeads: [Rect] = []
-        /// Numbers of faces that turned out to be none.
+        /// Ids of refuted faces.
         var refuted: [Int] = []
-        /// The tracker has looked everywhere once.
+        /// Whether the tracker has searched everywhere once.
         var hasSearchedAll = true
-        /// What is bright in the frame; the rest is grey.
+        /// The bright parts of the frame; the rest is grey.
         var light: PixelRect?
         let mayBeSeen: Bool
-        /// Places that are covered. Where there are none, no pixel may change.
+        /// Places that must be covered. If there are none, no pixel may change.
         var covered: [[Point]] = []
-        /// Places that are not.
+        /// Places that must not be covered.
         var bare: [[Point]] = []
     }
 
@@ -47,25 +47,25 @@ import Track
     private static let bob = person(2, at: right)
     private static let eve = person(3, at: edge)
 
-    /// The middle and the corners of the box round Ada's head.
+    /// The middle and the corners of the box around Ada's head.
     private static let head = [middle, Point(134, 50), Point(186, 50), Point(134, 130), Point(186, 130)]
-    /// Half a head's width beside it, covered a second later, and what is not covered then either.
+    /// Half a head's width next to it, covered a second later, and places that are not covered then either.
     private static let beside = [Point(105, 90), Point(215, 90)]
     private static let beyond = [Point(85, 90), Point(235, 90)]
 
-    /// Comes in far from Ada.
+    /// A head that enters far from Ada.
     private static let visitor = PixelRect(x: 264, y: 24, width: 48, height: 48)
     private static let visit = [Point(288, 48), Point(270, 30), Point(305, 65)]
-    /// Round the visitor, and a face of 20 pixels.
+    /// Points around the visitor, and a face of 20 pixels.
     private static let door = Rect(x: 264, y: 24, width: 48, height: 48)
     private static let tiny = Rect(x: 30, y: 130, width: 20, height: 26)
 
-    /// Something as wide as half a head, on its way to the right.
+    /// Something half as wide as a head, moving to the right.
     private static func strip(_ x: Int) -> PixelRect { PixelRect(x: x, y: 60, width: 40, height: 60) }
 
     static let stories: [Story] = [
         Story(
-            name: "a picture without faces is shown two seconds after all was searched",
+            name: "a picture without faces is shown two seconds after the whole frame was searched",
             steps: [
                 Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.5, faces: [], hasSearchedAll: false, mayBeSeen: false),
@@ -76,7 +76,7 @@ import Track
                 Step(time: 3, faces: [], mayBeSeen: false),
             ]),
         Story(
-            name: "who was alone and lost inside the picture is waited for half a minute",
+            name: "a single face lost inside the picture is waited for half a minute",
             steps: [Step(time: 0, faces: [ada], mayBeSeen: true)]
                 + (1...15).map { Step(time: 2 * Double($0), faces: [], mayBeSeen: $0 == 1, covered: [head]) }
                 + [
@@ -85,7 +85,7 @@ import Track
                     Step(time: 34.25, faces: [], mayBeSeen: true),
                 ]),
         Story(
-            name: "what may be a face is covered as long as it may, and nothing else is",
+            name: "a candidate is covered as long as it is one, and nothing else is",
             steps: [
                 Step(
                     time: 0, faces: [ada], candidateHeads: [door], mayBeSeen: true, covered: [visit],
@@ -97,13 +97,13 @@ import Track
                     bare: [visit, head]),
             ]),
         Story(
-            name: "what may be a face in an empty room is covered, and the room is shown",
+            name: "a candidate in an empty room is covered, and the room is shown",
             steps: [
                 Step(time: 0, faces: [], mayBeSeen: false), Step(time: 1.75, faces: [], mayBeSeen: false),
                 Step(time: 2.25, faces: [], candidateHeads: [door], mayBeSeen: true, covered: [visit], bare: [head]),
             ]),
         Story(
-            name: "a face that turned out to be none is covered for a moment more, and hides no picture",
+            name: "a refuted face is covered for a moment longer, and withholds no picture",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], refuted: [1], mayBeSeen: true, covered: [head]),
@@ -111,21 +111,21 @@ import Track
                 Step(time: 2, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "nothing is shown before all was searched once",
+            name: "nothing is shown before the whole frame was searched once",
             steps: [
                 Step(time: 0, faces: [], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.25, faces: [ada], hasSearchedAll: false, mayBeSeen: false),
                 Step(time: 0.5, faces: [ada], mayBeSeen: true),
             ]),
         Story(
-            name: "faces that are followed or predicted are the masks' own business",
+            name: "tracked and predicted faces are covered by masks only",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [person(1, at: middle, .predicted), bob], mayBeSeen: true),
                 Step(time: 0.5, faces: [person(1, at: Point(60, 90)), bob], mayBeSeen: true),
             ]),
         Story(
-            name: "a lost face's place is covered, wider and wider, and then nothing is shown until it is found",
+            name: "a lost face's place is covered, wider and wider, and then nothing is shown until it is detected",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head], bare: [beside]),
@@ -136,21 +136,21 @@ import Track
                 Step(time: 4.25, faces: [ada], mayBeSeen: true),
             ]),
         Story(
-            name: "a face that comes back near its place is the same, whatever its number",
+            name: "a face that comes back near its place is the same, whatever its id",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 0.5, faces: [person(7, at: Point(180, 100))], mayBeSeen: true),
             ]),
         Story(
-            name: "a face that comes back elsewhere under its number is the same",
+            name: "a face that comes back elsewhere with its id is the same",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 0.5, faces: [person(1, at: Point(60, 90))], mayBeSeen: true),
             ]),
         Story(
-            name: "while another is there the picture is shown, and a lost face's place is covered for ten seconds",
+            name: "with another face present the picture is shown, and a lost face's place is covered for ten seconds",
             steps: [
                 Step(time: 0, faces: [ada, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [head], bare: [beside, [right]]),
@@ -162,7 +162,7 @@ import Track
                 Step(time: 10.5, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "another who comes elsewhere is not the lost one",
+            name: "another face elsewhere is not the lost one",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -170,7 +170,7 @@ import Track
                 Step(time: 0.75, faces: [ada, bob], mayBeSeen: true),
             ]),
         Story(
-            name: "two who are lost are both covered, and one who is found shows the picture",
+            name: "two lost faces are both covered, and the picture is shown when one is detected",
             steps: [
                 Step(time: 0, faces: [ada, eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head, [edge]], bare: [[right]]),
@@ -180,7 +180,7 @@ import Track
                 Step(time: 2.5, faces: [ada, eve], mayBeSeen: true),
             ]),
         Story(
-            name: "who leaves over the edge while another stays is forgotten soon",
+            name: "a face that leaves over the edge while another stays is soon forgotten",
             steps: [
                 Step(time: 0, faces: [eve, bob], mayBeSeen: true),
                 Step(time: 0.25, faces: [bob], mayBeSeen: true, covered: [[edge]], bare: [[middle, right]]),
@@ -188,7 +188,7 @@ import Track
                 Step(time: 2, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "when who was alone leaves over the edge, the empty room is shown after a while",
+            name: "when a single face leaves over the edge, the empty room is shown after a while",
             steps: [
                 Step(time: 0, faces: [eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [[edge]], bare: [[middle]]),
@@ -197,7 +197,7 @@ import Track
                 Step(time: 3.75, faces: [], mayBeSeen: true), Step(time: 4, faces: [eve], mayBeSeen: true),
             ]),
         Story(
-            name: "what moves far from a lost face's place stays bare",
+            name: "motion far from a lost face's place is not covered",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -205,7 +205,7 @@ import Track
                 Step(time: 0.75, faces: [ada], light: visitor, mayBeSeen: true),
             ]),
         Story(
-            name: "what moves on from a lost face's place is covered for a moment, wherever it goes",
+            name: "motion away from a lost face's place is covered for a moment, wherever it goes",
             steps: [
                 Step(time: 0, faces: [ada, eve], mayBeSeen: true),
                 Step(time: 0.25, faces: [eve], light: strip(150), mayBeSeen: true, covered: [head]),
@@ -216,14 +216,14 @@ import Track
                 Step(time: 2, faces: [ada, eve], light: strip(210), mayBeSeen: true),
             ]),
         Story(
-            name: "a known face that moves is no visitor",
+            name: "a known face that moves is not a new one",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(
                     time: 0.25, faces: [ada], light: PixelRect(x: 138, y: 78, width: 42, height: 42), mayBeSeen: true),
             ]),
         Story(
-            name: "after a gap of more than two seconds all is forgotten",
+            name: "after a gap of more than two seconds everything is forgotten",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -231,14 +231,14 @@ import Track
                 Step(time: 2.75, faces: [bob], mayBeSeen: true),
             ]),
         Story(
-            name: "a gap of two seconds is none",
+            name: "a gap of two seconds is ignored",
             steps: [
                 Step(time: 0, faces: [ada], mayBeSeen: true),
                 Step(time: 0.25, faces: [], mayBeSeen: true, covered: [head]),
                 Step(time: 2.25, faces: [], mayBeSeen: false, covered: [head]),
             ]),
         Story(
-            name: "when time goes back all is forgotten",
+            name: "when time goes back everything is forgotten",
             steps: [
                 Step(time: 5, faces: [ada], mayBeSeen: true),
                 Step(time: 5.25, faces: [], mayBeSeen: true, covered: [head]),
@@ -253,7 +253,7 @@ import Track
         private let picture: Frame
         private let placement: Affine
 
-        /// - Parameter placement: from the frame that is searched to the canvas.
+        /// - Parameter placement: from the searched frame to the canvas.
         init(placement: Affine = .identity) {
             let layout = FrameLayout(width: 320, height: 180, format: .gray)
             canvas = Canvas(layout)
@@ -261,8 +261,8 @@ import Track
             self.placement = placement
         }
 
-        /// Shows a frame of that size.
-        /// - Returns: whether it may be seen.
+        /// Processes a frame of that size.
+        /// - Returns: whether it may be published.
         mutating func setVisibleRect(_ step: Step, width: Int = 320, height: Int = 180) -> Bool {
             var searched = Frame(FrameLayout(width: width, height: height, format: .gray))
             searched.fill(y: 100, u: 128, v: 128)
@@ -280,13 +280,13 @@ import Track
                 hasSearchedAll: step.hasSearchedAll, at: step.time)
         }
 
-        /// The pixels of the mosaic's cell round a place that have changed, of 100.
+        /// The changed pixels of the mosaic's cell around a place, of 100.
         func changes(at place: Point) -> Int {
             let (left, top) = (Int(place.x) / 10 * 10, Int(place.y) / 10 * 10)
             return Self.changes(canvas.frame, picture, columns: left..<left + 10, rows: top..<top + 10)
         }
 
-        /// All pixels that have changed.
+        /// All changed pixels.
         var changes: Int { Self.changes(canvas.frame, picture, columns: 0..<320, rows: 0..<180) }
 
         private static func changes(
@@ -304,7 +304,7 @@ import Track
     }
 
     @Test(arguments: stories)
-    func `a frame may be seen, and is covered, as its faces want it`(story: Story) {
+    func `frames are shown and covered according to their faces`(story: Story) {
         var stage = Stage()
         for (number, step) in story.steps.enumerated() {
             let mayBeSeen = stage.setVisibleRect(step)
@@ -324,7 +324,7 @@ import Track
         }
     }
 
-    @Test func `a reset forgets whom it was looking for`() {
+    @Test func `a reset forgets lost faces`() {
         var stage = Stage()
         for step in [
             Step(time: 0, faces: [Self.ada], mayBeSeen: true), Step(time: 0.25, faces: [], mayBeSeen: true),
@@ -335,7 +335,7 @@ import Track
         let mayBeSeen = stage.setVisibleRect(Step(time: 0.5, faces: [], mayBeSeen: false))
         let after = stage.changes
         #expect(!mayBeSeen && after == 0)
-        // Nor does it know a face that was there when it was reset.
+        // It doesn't know a face from before the reset either.
         _ = stage.setVisibleRect(Step(time: 0.75, faces: [Self.ada], mayBeSeen: true))
         stage.cover.reset()
         let isSeen = stage.setVisibleRect(Step(time: 1, faces: [Self.bob], mayBeSeen: true))
@@ -343,7 +343,7 @@ import Track
         #expect(isSeen && changes == 0)
     }
 
-    @Test func `a source of another size begins anew`() {
+    @Test func `a source of another size resets the cover`() {
         var stage = Stage()
         _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
         _ = stage.setVisibleRect(Step(time: 0.25, faces: [], mayBeSeen: true))
@@ -354,12 +354,12 @@ import Track
         #expect(!mayBeSeen && after == 0)
     }
 
-    @Test func `what is covered lies where the searched frame lies on the canvas`() {
-        // Half as large, and beside its place.
+    @Test func `covered places are mapped from the searched frame to the canvas`() {
+        // Half as large, and next to its place.
         var stage = Stage(placement: Affine(a: 0.5, b: 0, c: 0, d: 0.5, tx: 100, ty: 20))
         _ = stage.setVisibleRect(Step(time: 0, faces: [Self.ada], mayBeSeen: true))
         _ = stage.setVisibleRect(Step(time: 0.25, faces: [], candidateHeads: [Self.door], mayBeSeen: true))
-        // Ada's head, and who may have come in.
+        // Ada's head, and a possible new face.
         for place in [Point(180, 65), Point(170, 50), Point(190, 80), Point(244, 44)] {
             let changes = stage.changes(at: place)
             #expect(changes > 80, "\(place)")

@@ -5,7 +5,7 @@ import Track
 @testable import Compose
 
 struct HeadPoseFilterTests {
-    /// A hat's rim and tip, head space.
+    /// A hat's rim and tip in head space.
     private static let points: [SIMD3<Float>] = [[0, -0.86, -0.1], [-1.2, -0.75, 1], [1.2, -0.75, 1], [0, -3, 0.8]]
     private static let scale: Float = 110
     private static let frame: Float = 1 / 30
@@ -14,8 +14,8 @@ struct HeadPoseFilterTests {
         face(at: Point(600, 300), scale: size, roll: roll, yaw: yaw).head
     }
 
-    @Test func `a head that rests wears its hat still`() {
-        // As much as the tracker's placements shake, degrees and parts, one frame like the next.
+    @Test func `a resting head's hat does not move`() {
+        // The jitter of the tracker's placements, in degrees and fractions, independent from frame to frame.
         var scatter = SplitMix64(seed: 1)
         func shake(_ most: Float) -> Float { (scatter.next() - 0.5) * 2 * most }
         let heads = (0..<300).map { _ in
@@ -36,8 +36,8 @@ struct HeadPoseFilterTests {
     }
 
     @Test(arguments: [30, 90, 180] as [Float])
-    func `a head that turns keeps its hat`(_ degreesPerSecond: Float) {
-        // From rest, half a circle's quarter, and to rest again.
+    func `a turning head's hat follows it`(_ degreesPerSecond: Float) {
+        // From rest, by an eighth of a circle, and to rest again.
         var steady = HeadPoseFilter(placement(yaw: -30))
         var (most, yaw) = (Float(0), Float(-30))
         for frame in 0..<120 {
@@ -52,7 +52,7 @@ struct HeadPoseFilterTests {
         for point in Self.points { #expect((seen(point) - end(point)).length / Self.scale < 0.02) }
     }
 
-    @Test func `who comes instead takes nothing over, and a photo is as it is`() throws {
+    @Test func `another face inherits no filter state, and a photo is not filtered`() throws {
         let layout = FrameLayout(width: 320, height: 240, format: .yuyv)
         let hat = try layer(
             """

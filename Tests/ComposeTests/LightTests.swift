@@ -10,7 +10,7 @@ private let layout = FrameLayout(width: 320, height: 240, format: .i420, range: 
 
 private let head = middleFace
 
-/// A room with white and grey things, and a face of one skin in it: eye whites, and where it shines, are bright.
+/// A room with white and grey objects, and a face with uniform skin: eye whites and highlights are bright.
 private func picture(
     light: Float, skin: Float, side: Float = 0, cast: SIMD2<Float> = .zero
 ) -> Frame {
@@ -42,7 +42,7 @@ private func look(_ frame: borrowing Frame) -> FaceIllumination {
 }
 
 struct LightTests {
-    @Test func `a dim room dims what is worn; dark skin does not`() {
+    @Test func `a dim room dims masks; dark skin does not`() {
         let fair = look(picture(light: 0.95, skin: 0.75)).light.gain
         let dark = look(picture(light: 0.95, skin: 0.28)).light.gain
         let dim = look(picture(light: 0.35, skin: 0.75)).light.gain
@@ -69,7 +69,7 @@ struct LightTests {
         #expect(green.length < 4, "white beards must not turn green")
     }
 
-    @Test func `what is measured settles in half a second and does not flicker`() {
+    @Test func `the light estimate settles in half a second and does not flicker`() {
         var lightEstimator = LightEstimator()
         let (bright, dim) = (look(picture(light: 0.95, skin: 0.5)), look(picture(light: 0.3, skin: 0.5)))
         lightEstimator.update(bright, elapsed: 0)

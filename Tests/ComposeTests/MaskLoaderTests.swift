@@ -9,18 +9,18 @@ import Testing
 @testable import Frames
 @testable import SystemKit
 
-/// What a room said to the user.
+/// The log lines of a loader.
 private final class Said: Sendable {
     private let all = Mutex<[String]>([])
     var lines: [String] { all.withLock { $0 } }
     func add(_ line: String) { all.withLock { $0.append(line) } }
 }
 
-/// Masks that are put on and off between frames.
+/// Loading and unloading of masks between frames.
 @Suite(.ownThread) struct MaskLoaderTests {
     let scratch: ScratchFolder
     private let said = Said()
-    /// Rung when a room has news.
+    /// Signalled when the loader has new masks.
     private let wakeEvent: WakeEvent
     init() throws { (scratch, wakeEvent) = (try ScratchFolder(), try WakeEvent()) }
 
@@ -44,7 +44,7 @@ private final class Said: Sendable {
             selections: names.map(MaskSelection.init), log: { said.add($0) })
     }
 
-    /// Waits for what the room has next.
+    /// Waits for the loader's next masks.
     private func next(_ loader: MaskLoader, _ seen: inout Int) -> [Mask] {
         while true {
             if let masks = loader.update(since: &seen) { return masks }
@@ -70,7 +70,7 @@ private final class Said: Sendable {
         loader.select([faint])
         let one = next(loader, &seen)
         #expect(one.map(\.name) == ["hat"] && one[0].opacity == 0.25 && one[0].edition == 1)
-        // A choice is made when art is drawn.
+        // An option takes effect when the art is rendered.
         faint.choices = ["cloth": "#ff0000"]
         loader.select([faint])
         #expect(next(loader, &seen)[0].edition == 3)
@@ -99,7 +99,7 @@ private final class Said: Sendable {
                 #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
             }
         }
-        // It comes when what it lacked is there, and an edit of that is one of its own.
+        // It is loaded once the missing file exists, and an edit of that file reloads it.
         try make("beard")
         loader.select([MaskSelection("hat"), MaskSelection("set")])
         let masks = next(loader, &seen)
@@ -117,7 +117,7 @@ private final class Said: Sendable {
         #expect(try loader(["hat"]).masks.map(\.name) == ["hat"])
     }
 
-    @Test func `the frame loop asks for no memory where nothing is new`() throws {
+    @Test func `the frame loop allocates nothing if nothing has changed`() throws {
         try make("hat")
         let loader = try loader(["hat"])
         loader.start(signaling: wakeEvent)
@@ -127,7 +127,7 @@ private final class Said: Sendable {
         for edit in 0..<3 {
             try make("hat", art: "<circle r='\(edit + 1)'/>")
             loader.recycle(compositor.replaceMasks(with: next(loader, &seen)))
-            // Nothing was edited since, so that nothing is new.
+            // Nothing was edited since, so nothing is new.
             let before = callocations_count()
             for _ in 0..<100 { _ = loader.update(since: &seen) }
             let asked = callocations_count() - before

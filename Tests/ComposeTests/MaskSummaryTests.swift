@@ -3,11 +3,11 @@ import Testing
 
 @testable import Compose
 
-/// What masks say of themselves without being loaded.
+/// Summaries of masks that are not loaded.
 struct MaskSummaryTests {
     private let library = MaskLibrary(searchPaths: [masksFolder])
 
-    @Test func `every choice of every mask has a default that it allows`() throws {
+    @Test func `every option of every mask has an allowed default`() throws {
         var count = 0
         for label in library.summaries {
             for (name, choice) in label.choices {
@@ -20,7 +20,7 @@ struct MaskSummaryTests {
         #expect(count > 3)
     }
 
-    @Test func `what is drawn on the whole picture, or hides somebody, is nobody's own`() throws {
+    @Test func `masks on the whole picture, and masks that hide faces, are not for single people`() throws {
         func isPersonal(_ name: String) -> Bool? { library.summary(of: name)?.isPersonal }
         #expect(isPersonal("santa") == true && isPersonal("crown") == true)
         for name in ["pixelate", "blur", "polaroid", "name-tag", "snow"] where library.names.contains(name) {

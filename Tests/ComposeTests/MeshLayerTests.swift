@@ -6,12 +6,12 @@ import Track
 @testable import Compose
 @testable import SystemKit
 
-/// Free of the names of the tests below.
+/// Outside of the suite, so that the names of its tests do not shadow others.
 private func makeFace(at origin: Point, scale: Float, roll: Float = 0, yaw: Float = 0) -> Face {
     face(at: origin, scale: scale, roll: roll, yaw: yaw)
 }
 
-/// What solids look like on a face, by what must hold whatever the art: where they cover, what hides them, how they are lit.
+/// Meshes on a face, by properties that are independent of the art: what they cover, what hides them, how they are lit.
 struct MeshLayerTests {
     private static let layout = FrameLayout(width: 320, height: 240, format: .i444)
     private static let scale: Float = 36
@@ -36,7 +36,7 @@ struct MeshLayerTests {
             """, layout)
     }
 
-    /// Pixels that the red (or green) of a solid covers.
+    /// Pixels that a mesh's red (or green) covers.
     private static func covered(_ picture: Samples, isGreen: Bool = false) -> Set<SIMD2<Int>> {
         var places: Set<SIMD2<Int>> = []
         for y in 0..<layout.height {
@@ -68,8 +68,8 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `what goes round the head is hidden behind it`() throws {
-        // A ring as a halo that was let down to the eyes: its front is seen, its back is not.
+    @Test func `parts that go round the head are hidden behind it`() throws {
+        // A ring like a halo lowered to the eyes: its front is visible, its back is not.
         let ring =
             #"{"shape": "ring", "material": "red", "radius": 1.9, "thickness": 0.08, "at": [0, 0, 1], "turn": [25, 0, 0]}"#
         let hidden = Self.covered(worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face()]))
@@ -79,9 +79,9 @@ struct MeshLayerTests {
         print("a ring of \(whole.count) pixels, of which \(lost.count) are behind the head")
         #expect(hidden.isSubset(of: whole))
         #expect(lost.count > whole.count / 10 && lost.count < whole.count * 6 / 10)
-        // All of it within the head's width.
+        // The whole ring is within the head's width.
         #expect(lost.allSatisfy { abs(Float($0.x) - 160) < 1.5 * Self.scale })
-        // On a head that looks to the right the left side of what is behind shows more.
+        // On a head that looks to the right, the left side of what is behind it is more visible.
         let sides = try [Float(-35), 35].map { yaw -> Int in
             let places = Self.covered(
                 worn(try Self.solid(ring, #""shadow": 0,"#), on: Self.wall, [Self.face(yaw: yaw)]))
@@ -134,7 +134,7 @@ struct MeshLayerTests {
         #expect(darker > 100 && lighter == 0 && far == 0)
     }
 
-    @Test func `any layout and range shows the same, beside the frame's edge too`() throws {
+    @Test func `any layout and range looks the same, at the frame's edge too`() throws {
         let part = Self.crown
         for layout in allLayouts {
             let hat = try layer(
@@ -150,7 +150,7 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `a tinted picture is dyed, and another one keeps its colours`() throws {
+    @Test func `a tinted picture is tinted, and another one keeps its colours`() throws {
         func green(_ isTinted: Bool) throws -> Int {
             let mask = try layer(
                 """
@@ -180,7 +180,7 @@ struct MeshLayerTests {
         #expect(count == 0)
     }
 
-    /// What a canvas shows once a head wears a solid, on the canvas that drew others before.
+    /// A canvas with a mesh on a head, drawn on a canvas that drew others before.
     private static func drawn(
         _ mask: Mask, _ face: Face, light: FaceLight = FaceLight(), on canvas: inout Canvas
     ) throws -> Samples {
@@ -194,7 +194,7 @@ struct MeshLayerTests {
         return Samples(canvas.frame)
     }
 
-    /// How far two pictures lie apart: levels of luma, over the pixels that differ from the wall in one of them.
+    /// The difference of two pictures: levels of luma, over the pixels that differ from the wall in one of them.
     private static func distance(_ a: Samples, _ b: Samples) -> (mean: Double, worst: Int) {
         var (sum, count, worst) = (0, 0, 0)
         for i in 0..<layout.width * layout.height where a.bytes[i] != 120 || b.bytes[i] != 120 {
@@ -206,13 +206,13 @@ struct MeshLayerTests {
         return (Double(sum) / Double(max(1, count)), worst)
     }
 
-    @Test func `a head that hardly moves wears the picture that is there, where it belongs`() throws {
+    @Test func `a head that hardly moves reuses the impostor, in the right place`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         var canvas = Canvas(Self.layout)
         let first = try Self.drawn(hat, Self.face(), on: &canvas)
         let again = try Self.drawn(hat, Self.face(), on: &canvas)
         #expect(Self.distance(first, again).worst <= 1)
-        // Shifted, rolled, come nearer, nodding by a hair.
+        // Slightly shifted, rolled, closer, nodding.
         for (shift, roll, scale, yaw) in [
             (Point(0.5, 0.5), 0, 1, 0), (Point(7.3, -3.6), 0.5, 1, 0), (Point(-1.2, 2.2), -0.4, 1.008, 0.3),
         ] as [(Point, Float, Float, Float)] {
@@ -237,7 +237,7 @@ struct MeshLayerTests {
             (Self.face(yaw: 4), FaceLight()), (Self.face(roll: 3), FaceLight()),
             (makeFace(at: Point(160, 120), scale: Self.scale * 1.04), FaceLight()), (Self.face(), dim),
             (Self.face(), aside),
-            // What had been cut off by the frame's edge comes in.
+            // A part that the frame's edge had cut off comes in.
             (makeFace(at: Point(160, 75), scale: Self.scale), FaceLight()),
         ] {
             var canvas = Canvas(Self.layout)
@@ -248,7 +248,7 @@ struct MeshLayerTests {
             let distance = Self.distance(seen, try Self.drawn(hat, face, light: light, on: &fresh))
             #expect(distance.worst == 0, "\(face.head) \(light.gain): off by \(distance)")
         }
-        // What was a little beyond the edge is there already.
+        // The part slightly beyond the edge is already drawn.
         for y in [35, 50] as [Float] {
             let near = makeFace(at: Point(160, y), scale: Self.scale)
             var canvas = Canvas(Self.layout)
@@ -260,9 +260,9 @@ struct MeshLayerTests {
         }
     }
 
-    @Test func `what moves fast is drawn anew less often than what turns, and at rest it is right`() throws {
+    @Test func `a fast head's mesh is redrawn less often than a turning one's, and is exact at rest`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
-        /// How many of 20 frames show the picture drawn anew, and by how many levels the worst and the last are off.
+        /// The number of redraws in 20 frames, and the errors of the worst and the last frame in levels.
         func wear(step: Float) throws -> (anew: Int, worst: Double, last: Double) {
             var canvas = Canvas(Self.layout)
             var (anew, worst, last) = (0, 0.0, 0.0)
@@ -284,7 +284,7 @@ struct MeshLayerTests {
         #expect(moving.anew < still.anew && moving.worst < 2 && moving.last < 1)
     }
 
-    @Test func `a frame that must not wait shows a picture that is a little old, and the next one a new one`() throws {
+    @Test func `a frame that must not wait shows a slightly outdated impostor, and the next frame a new one`() throws {
         let hat = try Self.solid(Self.crown, #""place": "hat","#)
         func face(yaw: Float) -> Face { makeFace(at: Point(160, 180), scale: 60, yaw: yaw) }
         var lagging: [Float] = []

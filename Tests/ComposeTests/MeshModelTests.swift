@@ -8,9 +8,9 @@ import Track
 @testable import Compose
 @testable import SystemKit
 
-/// glTF files, written here byte by byte.
+/// Reading of glTF files, which are written here byte by byte.
 struct MeshModelTests {
-    /// A .glb: a box of two sides of one unit that faces the viewer, and what is changed of its description.
+    /// A .glb: a rectangle of two triangles that faces the viewer, and changes to its description.
     private struct Box {
         var description: [String: Any]
         var data: [UInt8]
@@ -54,7 +54,7 @@ struct MeshModelTests {
 
         static func bytes(_ word: UInt32) -> [UInt8] { (0..<4).map { UInt8(word >> (8 * $0) & 255) } }
 
-        /// Sets what lies at a path of keys and numbers; nil takes it away.
+        /// Sets the value at a path of keys and indices; nil removes it.
         mutating func set(_ path: [Any], _ value: Any?) {
             func changed(_ old: Any, _ path: ArraySlice<Any>) -> Any {
                 guard let step = path.first else { return value ?? NSNull() }
@@ -72,7 +72,7 @@ struct MeshModelTests {
             if let object = changed(description, path[...]) as? [String: Any] { description = object }
         }
 
-        /// With a picture: 4 x 4 pixels, opaque green, as a PNG that the program itself writes.
+        /// With a texture: 4 x 4 pixels, opaque green, as a PNG that the program itself writes.
         mutating func paint() throws {
             let scratch = try ScratchFolder()
             let path = scratch.url.appending(path: "picture.png")
@@ -112,7 +112,7 @@ struct MeshModelTests {
         try MeshModel(bytes, path: "hat.glb", range: .limited)
     }
 
-    /// What is said of a file; nil: it was read.
+    /// The error for a file; nil if it was read.
     private func problem(_ bytes: [UInt8]) throws -> String? {
         do {
             _ = try read(bytes)
@@ -145,7 +145,7 @@ struct MeshModelTests {
                 ["children": [0], "translation": [0, 1, 0], "rotation": [0, 0, 0.70710678, 0.70710678]],
             ])
         let piece = try #require(try read(try box.glb()).pieces.first)
-        // A quarter turn counter-clockwise takes up to the left; the box then lies beside its foot.
+        // A quarter turn counter-clockwise maps up to the left; the box is then next to its foot.
         let low = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: .infinity)) { pointwiseMin($0, $1) }
         let high = piece.mesh.vertices.map(\.position).reduce(SIMD3(repeating: -.infinity)) { pointwiseMax($0, $1) }
         #expect(norm(low - [-2, -1.5, -0.25]) < 1e-4 && norm(high - [0, -0.5, -0.25]) < 1e-4)
@@ -153,7 +153,7 @@ struct MeshModelTests {
         #expect(cross(corners[1] - corners[0], corners[2] - corners[0]).z > 0, "mirrored, and still faces the viewer")
     }
 
-    @Test func `a worn model shows its picture on the face`() throws {
+    @Test func `a model shows its texture on the face`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         var box = Box()
@@ -171,7 +171,7 @@ struct MeshModelTests {
         #expect(after[160, 200] == before[160, 200])
     }
 
-    @Test func `what is wrong with a model is said in words`() throws {
+    @Test func `an invalid model is a clear error`() throws {
         func changed(_ path: [Any], _ value: Any?) throws -> [UInt8] {
             var box = Box()
             box.set(path, value)
@@ -187,13 +187,13 @@ struct MeshModelTests {
             (try changed(["bufferViews", 0, "byteOffset"], 4_000_000_000 as Int), "beyond its buffer"),
             (try changed(["bufferViews", 0, "buffer"], 7), "buffer 7"),
             (try changed(["accessors", 0, "bufferView"], 70), "bufferView 70"),
-            (try changed(["accessors", 0, "type"], "SCALAR"), "another kind"),
+            (try changed(["accessors", 0, "type"], "SCALAR"), "wrong type"),
             (try changed(["meshes", 0, "primitives", 0, "indices"], 90), "out of bounds"),
             (try changed(["meshes", 0, "primitives", 0, "attributes"], ["NORMAL": 1]), "no positions"),
             (try changed(["meshes", 0, "primitives", 0, "material"], 4), "material 4"),
             (try changed(["meshes", 0, "primitives", 0, "mode"], 5), "strips"),
-            (try changed(["nodes"], circle), "in a circle"), (try changed(["nodes", 0, "mesh"], 3), "mesh 3"),
-            (try changed(["nodes", 0, "scale"], [1e30, 1, 1]), "beyond all measure"),
+            (try changed(["nodes"], circle), "form a cycle"), (try changed(["nodes", 0, "mesh"], 3), "mesh 3"),
+            (try changed(["nodes", 0, "scale"], [1e30, 1, 1]), "too large"),
             (try changed(["extensionsRequired"], ["KHR_draco_mesh_compression"]), "KHR_draco"),
             (try changed(["buffers", 0, "uri"], "../secret.bin"), "hat.glb"),
             (try changed(["scenes", 0, "nodes"], []), "no triangles"),
@@ -203,16 +203,16 @@ struct MeshModelTests {
             #expect(said.contains(words) && said.contains("hat.glb"), "wanted '\(words)': \(said)")
             #expect(said.count < 500 && !said.contains("\n"))
         }
-        // An index beyond the vertices.
+        // An index beyond the last vertex.
         var box = Box()
         box.data[128] = 200
-        #expect(try problem(try box.glb())?.contains("vertex that is not there") == true)
+        #expect(try problem(try box.glb())?.contains("missing vertex") == true)
         box = Box()
         box.data.replaceSubrange(0..<4, with: Box.bytes(Float.nan.bitPattern))
-        #expect(try problem(try box.glb())?.contains("a number that is none") == true)
+        #expect(try problem(try box.glb())?.contains("not finite") == true)
     }
 
-    @Test func `a model whose bytes are changed at random is read or refused`() throws {
+    @Test func `a model with random changes is read or rejected`() throws {
         let whole = try Box().glb()
         var scatter = SplitMix64(seed: 3)
         var refused = 0
@@ -228,7 +228,7 @@ struct MeshModelTests {
         #expect(refused > 200)
     }
 
-    @Test func `no model lies outside the mask's folder`() throws {
+    @Test func `no model is read from outside the mask's folder`() throws {
         let layout = FrameLayout(width: 64, height: 64, format: .yuyv)
         #expect(throws: Problem.self) {
             try layer("{\"kind\": \"solid\", \"model\": \"../hat.glb\"}", layout)

@@ -5,18 +5,19 @@ import Testing
 @testable import Compose
 @testable import SystemKit
 
-/// The bodies that solids are made of: finite, closed, facing outward.
+/// The shapes of meshes: finite, closed, facing outward.
 struct MeshTests {
-    /// Edges that are no other triangle's in the other direction, by places: seams have their corners twice.
+    /// Edges that no other triangle has in the other direction, compared by position, because seams have duplicate
+    /// vertices.
     private static func openEdges(_ mesh: Mesh) -> Int {
         func key(_ p: SIMD3<Float>) -> SIMD3<Int32> {
-            // To 1/10000: what belongs together was computed from the same numbers.
+            // To 1/10000: matching vertices were computed from the same numbers.
             SIMD3<Int32>((p * 1e4).rounded(.toNearestOrEven))
         }
         var edges: [[SIMD3<Int32>]: Int] = [:]
         for i in stride(from: 0, to: mesh.triangles.count, by: 3) {
             let corners = (0..<3).map { key(mesh.vertices[Int(mesh.triangles[i + $0])].position) }
-            // Poles have triangles of no area.
+            // Poles have triangles without area.
             guard Set(corners).count == 3 else { continue }
             for k in 0..<3 { edges[[corners[k], corners[(k + 1) % 3]], default: 0] += 1 }
         }
@@ -25,16 +26,17 @@ struct MeshTests {
         }
     }
 
-    /// Six times what a closed mesh encloses; positive where its triangles go clockwise as seen from outside.
+    /// Six times the volume of a closed mesh; positive if its triangles are clockwise as seen from outside.
     private static func volume(_ mesh: Mesh) -> Float {
         stride(from: 0, to: mesh.triangles.count, by: 3).reduce(0) { sum, i in
             let p = (0..<3).map { mesh.vertices[Int(mesh.triangles[i + $0])].position }
-            // In head space, whose z goes away, what is clockwise from outside has its cross product inward.
+            // In head space, whose z points away, a triangle that is clockwise from outside has its cross product
+            // inward.
             return sum - dot(p[0], cross(p[1], p[2]))
         }
     }
 
-    /// Triangles whose corners' normals point to the other side.
+    /// Triangles whose vertex normals point to the other side.
     private static func against(_ mesh: Mesh) -> Int {
         stride(from: 0, to: mesh.triangles.count, by: 3).count { i in
             let corners = (0..<3).map { mesh.vertices[Int(mesh.triangles[i + $0])] }
@@ -59,7 +61,7 @@ struct MeshTests {
         }
     }
 
-    @Test func `bodies are closed, finite, as large as they should be, and face outward`() {
+    @Test func `bodies are closed, finite, of the right size, and face outward`() {
         let ring: [SIMD3<Float>] = (0..<12).map { i in
             let turn = 2 * Float.pi * Float(i) / 12
             return [-sin(turn), 0, cos(turn)]
@@ -140,10 +142,10 @@ struct MeshTests {
         arguments: [
             ("M0 0h10v10h-10z", 100), ("M0,0 10,0 10,10 0,10z", 100), ("m5 5 10 0 0 10-10 0z", 100),
             ("M0 0L10 0L10 10L0 10", 100), ("M0 0H10V10H0Z", 100), ("M0 0h10v10h-10zM2 2v6h6v-6z", 64),
-            // Circles of radius 10: by arcs, by cubics and their smooth goings-on.
+            // Circles of radius 10: by arcs, by cubics and smooth cubics.
             ("M-10 0A10 10 0 0 1 10 0A10 10 0 0 1-10 0z", 314.16), ("M-10 0a10 10 0 1110 10a10 10 0 01-10-10z", 314.16),
             ("M-10 0C-10-5.523-5.523-10 0-10S10-5.523 10 0 5.523 10 0 10-10 5.523-10 0z", 314.16),
-            // A parabola's piece has two thirds of its box; the mirrored one lies below.
+            // A parabola's segment has two thirds of its box; the mirrored one is below.
             ("M0 0Q10-20 20 0z", 133.33), ("M0 0q10-20 20 0t20 0V30H0z", 1200), ("M0 0e1", nil),
             ("M1e1 0h10v1E1h-10z", 100),
         ] as [(String, Float?)])
@@ -160,9 +162,9 @@ struct MeshTests {
         "", "z", "10 10", "M", "M0", "M0 0", "M0 0L1", "M0 0h10v10h-10zX", "M0 0h1e9v1z", "M0 0hinfv1z", "M0 0hnan",
         "M0 0A1 1 0 2 0 5 5z", "M0 0 é", "M0 0--1 1z", String(repeating: "M0 0h1v1z", count: 2000),
     ])
-    func `what is no outline is none`(_ text: String) { #expect(OutlinePath(text, tolerance: 0.01) == nil) }
+    func `invalid outlines are rejected`(_ text: String) { #expect(OutlinePath(text, tolerance: 0.01) == nil) }
 
-    @Test func `outlines at random never stop the program`() {
+    @Test func `random outlines never crash the program`() {
         let letters = Array("MmLlHhVvCcSsQqTtAaZz")
         let numbers = ["0", "1", "-7", "30.5", ".5", "1e2", "-1e-3", "99", "1.5.5", "1e5"]
         var scatter = SplitMix64(seed: 4)
@@ -185,7 +187,7 @@ struct MeshTests {
         #expect(read > 20)
     }
 
-    // MARK: What is said
+    // MARK: Errors
 
     @Test(arguments: [
         ("\"shape\": \"lath\", \"profile\": [[1, 0], [1, 1]]", "did you mean 'lathe'"),
@@ -195,7 +197,7 @@ struct MeshTests {
         ("\"shape\": \"lathe\", \"profile\": [[1, 0], [1, 1, 1, 1]]", "2 or 3 numbers"),
         ("\"shape\": \"extrusion\", \"path\": \"hello\"", "the data of an SVG path"),
         ("\"shape\": \"tube\", \"path\": [[0, 0, 0], [1, 0, 0]], \"radius\": [1]", "2 numbers"),
-        ("\"shape\": \"ball\", \"radius\": 1, \"scale\": 0", "almost nothing"),
+        ("\"shape\": \"ball\", \"radius\": 1, \"scale\": 0", "too small"),
         ("\"shape\": \"ball\", \"radius\": 1, \"bend\": {\"axis\": \"w\"}", "x, y, z"),
         ("\"shape\": \"ball\", \"radius\": 1, \"at\": [0, 0, 99]", "-20 to 20"),
         (

@@ -61,7 +61,7 @@ import TestSupport
         }
     }
 
-    @Test func `the same size is converted only, in the same place`() throws {
+    @Test func `the same size is only converted, in place`() throws {
         let input = FrameLayout(width: 33, height: 21, format: .yuyv)
         var scaler = Scaler(from: input, to: FrameLayout(width: 33, height: 21, format: .i420))
         #expect(scaler.map == .identity)
@@ -82,7 +82,7 @@ import TestSupport
     }
 
     @Test(arguments: [(1, 1), (1, 900), (900, 1), (3000, 2000)])
-    func `odd and extreme shapes are fitted`(width: Int, height: Int) throws {
+    func `odd and extreme sizes are fitted`(width: Int, height: Int) throws {
         for (w, h) in [(64, 48), (2, 2), (1, 1)] {
             let input = FrameLayout(width: width, height: height, format: .i420)
             var scaler = Scaler(from: input, to: FrameLayout(width: w, height: h, format: .yuyv))

@@ -7,8 +7,8 @@ import Testing
 @testable import JSON
 @testable import SystemKit
 
-/// Masks/mask.schema.json, which editors use, says what the reader reads: checked both ways, on the masks that come along,
-/// on the examples of docs/masks.md, and on a few more for keys that neither has.
+/// Masks/mask.schema.json, which editors use, matches the reader: checked in both directions on the shipped masks, on
+/// the examples of docs/masks.md, and on a few more for keys that neither has.
 @Suite struct SchemaTests {
     private let schema: Schema
     private static let root = URL(fileURLWithPath: Fixtures.package)
@@ -18,7 +18,7 @@ import Testing
         schema = Schema(try JSON(Array(try Data(contentsOf: file)), file: "mask.schema.json"))
     }
 
-    /// A description and the folder of its art; nil: any will do.
+    /// A description and the folder of its art; nil: any art.
     private struct Pack {
         let name: String
         let json: JSON
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// Layers.
+    /// Layers for the keys that neither has.
     private static let more = ##"""
         {"kind": "anonymize", "mode": "block", "shape": "bar", "color": "#000000"}
 
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `what comes along and what the documentation shows is valid, and is read`() throws {
+    @Test func `shipped masks and the documentation's examples are valid, and are read`() throws {
         let shipped = try Self.shipped()
         #expect(shipped.count >= 6)
         for pack in try shipped + Self.documented() + Self.others() {
@@ -139,7 +139,7 @@ import Testing
         #"{"version": 1, "layers": [{"kind": "effect", "mode": "grey", "opacity": 2}]}"#,
         #"{"version": 1, "layers": [{"kind": "anonymize", "mode": "block", "color": "red"}]}"#,
     ])
-    func `what the reader refuses, the schema does not allow`(text: String) throws {
+    func `the schema rejects what the reader rejects`(text: String) throws {
         let json = try JSON(Array(text.utf8), file: "t")
         #expect(!schema.check(json).isEmpty)
         #expect(try read(Pack(name: "t", json: json, folder: nil), json) != nil)
@@ -150,11 +150,11 @@ import Testing
         var probed: Set<String> = []
         for pack in try Self.others() + Self.documented() + Self.shipped() {
             for place in schema.objects(in: pack.json) {
-                // The same keys of the same part of the schema say nothing more.
+                // The same keys of the same part of the schema add nothing.
                 let keys = place.object.keys.sorted().joined(separator: " ")
                 guard probed.insert("\(place.name): \(keys)").inserted else { continue }
                 let problem = try self.read(pack, pack.json.adding("zzzzzzzz", at: place.path)) ?? "nothing"
-                guard let known = problem.components(separatedBy: "known here: ").dropFirst().first else {
+                guard let known = problem.components(separatedBy: "known keys: ").dropFirst().first else {
                     Issue.record("\(pack.name), \(place.path): an unknown key there gives '\(problem)'")
                     continue
                 }
@@ -168,7 +168,7 @@ import Testing
         #expect(allowed.subtracting(read).sorted() == [], "the reader never asks for these")
     }
 
-    /// What the reader says of a pack with this description; nil: it is sound.
+    /// The reader's error for a mask with this description; nil if it is valid.
     private func read(_ pack: Pack, _ json: JSON) throws -> String? {
         let scratch = try ScratchFolder()
         let folder = scratch.url.appending(path: "pack")
@@ -217,7 +217,7 @@ extension JSON {
         return number
     }
 
-    /// Texts that name art.
+    /// Strings that name art.
     fileprivate var fileNames: [String] {
         switch value {
         case .string(let text): text.hasSuffix(".svg") || text.hasSuffix(".png") ? [text] : []
@@ -248,7 +248,7 @@ extension JSON {
         }
     }
 
-    /// With one key more in the object at `path`, whose parts are keys and numbers of elements.
+    /// A copy with one more key in the object at `path`, which consists of keys and indices.
     fileprivate func adding(_ key: String, at path: [String]) -> JSON {
         switch value {
         case .object(let members):
@@ -273,7 +273,7 @@ extension JSON {
 
 // MARK: - JSON Schema
 
-/// The part of JSON Schema (draft 2020-12) that our schema uses; a keyword that it does not know fails the test.
+/// The part of JSON Schema (draft 2020-12) that our schema uses; an unknown keyword fails the test.
 private struct Schema {
     private let root: JSON
 
@@ -281,14 +281,14 @@ private struct Schema {
     struct Place {
         let path: [String]
         let object: JSON
-        /// The schema's own name for it.
+        /// The schema's name for it.
         let name: String
         let allowed: [String]
     }
 
     init(_ root: JSON) { self.root = root }
 
-    /// What is wrong with an instance, each with its place.
+    /// The errors in an instance, each with its path.
     func check(_ json: JSON) -> [String] { check(json, root, "$") }
 
     private func resolve(_ schema: JSON) -> (schema: JSON, name: String?) {

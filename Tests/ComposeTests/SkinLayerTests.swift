@@ -16,7 +16,7 @@ private func face(yaw: Float = 0, open: Float = 0) -> Face {
     let (c, s) = (Frames.cos(radians(yaw)) * 100, Frames.sin(radians(yaw)) * 100)
     face.head = HeadPlacement(x: [c, 0, -s], y: [0, 100, 0], origin: Point(640, 300))
     face.landmarks = face.head.landmarks
-    // A closed mouth's inner lips touch; an open one's lower lip and chin go down.
+    // In a closed mouth the inner lips touch; in an open one the lower lip and chin are lower.
     for i in 65...67 { face.landmarks[i].y = face.landmarks[128 - i].y + 1 + open }
     for i in [55, 56, 57, 58, 59] { face.landmarks[i].y += open }
     for i in 6...10 { face.landmarks[i].y += open }
@@ -24,7 +24,7 @@ private func face(yaw: Float = 0, open: Float = 0) -> Face {
     return face
 }
 
-/// A frame of one tone of skin, dressed.
+/// A frame with uniform skin and a mask.
 private func dressed(_ name: String, _ face: Face, luma: UInt8 = 140, _ format: PixelFormat = .yuyv) throws -> Canvas {
     let layout = FrameLayout(width: 1280, height: 720, format: format, range: .limited)
     return dressed(try MaskLibrary(searchPaths: [masks]).load(name, for: ArtTarget(layout)), layout, face, luma: luma)
@@ -46,7 +46,7 @@ extension Canvas {
 }
 
 @Test(arguments: ["makeup-evening", "makeup-goth", "tiger", "clown"])
-func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
+func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
     let open = face(open: 45)
     let canvas = try dressed(name, open)
     let p = open.landmarks
@@ -90,7 +90,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     }
 }
 
-@Test func `nothing is drawn beside a turned face, and its near side is covered`() throws {
+@Test func `nothing is drawn next to a turned face, and its near side is covered`() throws {
     for yaw in [Float(-40), 40] {
         let turned = face(yaw: yaw)
         let canvas = try dressed("tiger", turned)
@@ -108,9 +108,10 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     }
 }
 
-@Test func `hair falls over painted foreheads, and shade, brows and cheeks are painted`() throws {
+@Test func `hair stays in front of painted foreheads, and shade, brows and cheeks are painted`() throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
-    /// Luma of a lock and of shade on the forehead, of skin beside them, and of what is as dark as the lock below the brows.
+    /// Luma of a lock of hair and of shade on the forehead, of skin next to them, and of a spot as dark as the lock
+    /// below the brows.
     func seen(_ hair: String) throws -> (lock: Int, shade: Int, skin: Int, cheek: Int) {
         let mask = try layer(
             "{\"kind\": \"skin\", \"art\": \"clown.svg\", \"relief\": 0.9, \"hair\": \"\(hair)\"}", layout,
@@ -148,7 +149,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
     #expect(whites[0] < whites[1] - 50)
 }
 
-@Test func `a mistake in make-up is named with line and key`() throws {
+@Test func `a mistake in make-up is an error with line and key`() throws {
     func problem(_ text: String) -> String {
         do {
             var fields = try Fields(try JSON(Array(text.utf8), file: "mask.json"), file: "mask.json")
@@ -169,7 +170,7 @@ func `an open mouth is left as it is, and lips are not`(_ name: String) throws {
 }
 
 @Test(arguments: ["tiger", "makeup-evening", "domino"])
-func `a warm frame asks for no memory`(_ name: String) throws {
+func `a frame allocates nothing once warm`(_ name: String) throws {
     let layout = FrameLayout(width: 1280, height: 720, format: .yuyv, range: .limited)
     let mask = try MaskLibrary(searchPaths: [masks]).load(name, for: ArtTarget(layout))
     var canvas = Canvas(layout)

@@ -8,7 +8,7 @@ import Track
 @testable import Compose
 @testable import SystemKit
 
-/// A folder of its own for a mask's art, gone with the test.
+/// A temporary folder for a mask's art, deleted after the test.
 private final class Atelier {
     let path = NSTemporaryDirectory() + "guise-sprites-\(UUID().uuidString)"
 
@@ -41,7 +41,7 @@ private let layout = FrameLayout(width: 320, height: 240, format: .i444, range: 
 
 private let head = middleFace
 
-/// A bright, grey frame dressed with one mask: its luma.
+/// The luma of a bright grey frame with one mask.
 private func luma(_ mask: Mask, _ face: Face = head, at time: Double = 0) -> [UInt8] {
     var canvas = Canvas(layout)
     canvas.frame.fill(y: 200, u: 128, v: 128)
@@ -66,7 +66,7 @@ struct SpriteLayerTests {
         var worst: Float = 0
         for i in 0..<ThinPlateSpline.corners { worst = max(worst, (bend.place(i, seen) - map(bend.grid[i])).length) }
         #expect(worst < 0.05, "\(worst) px from the affine map")
-        // One pin drawn away: corners on pins go with them, all others between.
+        // One pin is moved: corners on pins move with them, all others are in between.
         seen[4] += Point(0, 25)
         let corner = try #require((0..<ThinPlateSpline.corners).first { bend.grid[$0] == Point(50, 120) })
         #expect((bend.place(corner, seen) - seen[4]).length < 0.05)
@@ -91,7 +91,7 @@ struct SpriteLayerTests {
         #expect(wide[at(chin + Point(0, 14))] < 60, "the beard went down with the chin")
     }
 
-    @Test func `lips are left free where a beard lets them through`() throws {
+    @Test func `lips are left free if a beard lets them through`() throws {
         let atelier = try Atelier()
         _ = try atelier.png("beard.png", [20, 20, 20, 255])
         let pins = """
@@ -121,7 +121,7 @@ struct SpriteLayerTests {
         }
     }
 
-    @Test func `pictures follow one another, from files and from an APNG`() throws {
+    @Test func `frames follow one another, from files and from an APNG`() throws {
         let atelier = try Atelier()
         let dark = try atelier.png("dark.png", [0, 0, 0, 255])
         let light = try atelier.png("light.png", [250, 250, 250, 255])
@@ -139,12 +139,12 @@ struct SpriteLayerTests {
         }
     }
 
-    @Test func `an APNG's pieces are put together as it says`() throws {
+    @Test func `an APNG's frames are combined by its disposal and blend operations`() throws {
         let atelier = try Atelier()
         let base = try atelier.png("base.png", width: 8, height: 8, [200, 0, 0, 254])
         let dot = try atelier.png("dot.png", width: 2, height: 2, [0, 100, 0, 128])
-        // Nearly opaque, for PNGs without alpha are written otherwise, and all pieces share one header.
-        // The dot over the base, cleared after; then, in place of what is there, brought back after; then over it.
+        // Nearly opaque, because PNGs without alpha have another header, and all frames share one.
+        // The dot over the base, then cleared; then in place of what is there, then restored; then over it.
         let bytes = apng(
             [base, dot, dot, dot], milliseconds: [50, 50, 50, 50], size: 8,
             pieces: [(0, 0, 8, 0, 0), (2, 2, 2, 1, 1), (4, 4, 2, 2, 0), (6, 6, 2, 0, 1)])
@@ -176,13 +176,13 @@ struct SpriteLayerTests {
         }
         #expect(reason(sound) == nil)
         #expect(reason(apng([dark], milliseconds: [50], size: 4000, count: 60))?.contains("too many pixels") == true)
-        #expect(reason(apng([dark], milliseconds: [50], size: 40, count: 1000))?.contains("64 are the limit") == true)
+        #expect(reason(apng([dark], milliseconds: [50], size: 40, count: 1000))?.contains("the limit is 64") == true)
         #expect(
             reason(apng([dark], milliseconds: [50], size: 40, pieces: [(10, 0, 40, 0, 0)]))?.contains("outside") == true
         )
         #expect(reason(apng([dark, dark], milliseconds: [50, 50], size: 40, count: 1))?.contains("damaged") == true)
         #expect(reason(apng([dark], milliseconds: [50], size: 4096, count: 1))?.contains("too many") == true)
-        // Cut off or changed anywhere: a picture or a reason, never more.
+        // Truncated or changed anywhere: a picture or an error, nothing else.
         var told = 0
         for length in stride(from: 1, to: sound.count, by: 7) where reason(Array(sound.prefix(length))) != nil {
             told += 1
@@ -197,10 +197,10 @@ struct SpriteLayerTests {
     }
 
     @Test(arguments: [
-        ([[0, 0], [10, 0], [20, 0], [30, 0]], "one line"), ([[5, 5], [5, 5]], "on one another"),
-        ([[0, 0], [10, 10], [20, 20]], "one line"), ([[7, 7], [7, 7], [7, 7]], "on one another"),
+        ([[0, 0], [10, 0], [20, 0], [30, 0]], "one line"), ([[5, 5], [5, 5]], "at the same place"),
+        ([[0, 0], [10, 10], [20, 20]], "one line"), ([[7, 7], [7, 7], [7, 7]], "at the same place"),
     ])
-    func `pins that cannot hold art are refused`(_ places: [[Int]], _ reason: String) throws {
+    func `pins that cannot hold art are an error`(_ places: [[Int]], _ reason: String) throws {
         let atelier = try Atelier()
         _ = try atelier.png("a.png", [0, 0, 0, 255])
         let pins = places.map { #"{"art": \#($0), "face": "nose"}"# }.joined(separator: ", ")
@@ -210,7 +210,7 @@ struct SpriteLayerTests {
         #expect(problem.description.contains(reason), "\(problem.description)")
     }
 
-    @Test func `motion that a layer could not show is refused`() throws {
+    @Test func `motion that a layer does not support is an error`() throws {
         let atelier = try Atelier()
         _ = try atelier.png("a.png", [0, 0, 0, 255])
         let swing = #""motion": {"swing": {"frequency": 2}}"#
@@ -227,14 +227,14 @@ struct SpriteLayerTests {
 
     @Test func `a sprite on one pin swings about it when the head is thrown aside`() throws {
         let atelier = try Atelier()
-        // Its pin is at the middle of its upper edge.
+        // The pin is at the middle of its upper edge.
         _ = try atelier.png("tongue.png", width: 8, height: 60, [0, 0, 0, 255])
         let text =
             #"{"kind": "sprite", "art": "tongue.png", "eyeDistance": 80, "light": 0,"#
             + #" "pins": [{"art": [4, 0], "face": "nose"}], "motion": {"swing": {"frequency": 2, "limit": 40}}}"#
         var compositor = Compositor(masks: [try atelier.mask(text)], seed: 1)
         var canvas = Canvas(layout)
-        /// Of the dark art's lower end, pixels right of the nose.
+        /// Position of the dark art's lower end, pixels right of the nose.
         var aside: [Float] = []
         for i in 0..<20 {
             let shift = Point(Float(min(i, 6)) * 5, 0)
@@ -278,8 +278,8 @@ struct SpriteLayerTests {
 
 /// An APNG of single PNGs.
 /// - Parameters:
-///   - count: what it says that it holds; nil: as it does.
-///   - pieces: x, y, side, disposal and blend of each; nil: all of the picture.
+///   - count: the number of frames in its header; nil: the real one.
+///   - pieces: x, y, side, disposal and blend of each frame; nil: the whole picture.
 private func apng(
     _ pngs: [[UInt8]], milliseconds: [Int], size: Int, count: Int? = nil, pieces: [(Int, Int, Int, Int, Int)]? = nil
 ) -> [UInt8] {

@@ -6,7 +6,7 @@ import Testing
 @testable import Compose
 @testable import SystemKit
 
-/// What every layer may have, from mask.json's text.
+/// The keys that layers of all kinds have in common.
 private func style(_ text: String, choices: [String: String] = [:]) throws -> LayerStyle {
     var target = ArtTarget(FrameLayout(width: 640, height: 360, format: .yuyv))
     target.choices = choices
@@ -17,7 +17,7 @@ private func style(_ text: String, choices: [String: String] = [:]) throws -> La
 }
 
 struct StyleTests {
-    @Test func `without keys a layer covers, is lit, still, and worn by all always`() throws {
+    @Test func `without keys a layer is opaque, lit, still, and on all faces always`() throws {
         let plain = try style("{}")
         #expect(plain.opacity == 1 && plain.blend == .normal && plain.light == 1)
         #expect(plain.tint == nil && plain.when == nil && plain.on == .every)
@@ -43,26 +43,26 @@ struct StyleTests {
         #expect(try style(#"{"on": {"chance": 0.3}}"#).on == .drawn(0..<0.3))
     }
 
-    @Test func `a named colour is the user's where it was chosen`() throws {
+    @Test func `a named colour is the user's choice if there is one`() throws {
         let text = ##"{"tint": {"name": "hat", "color": "#102030"}}"##
         #expect(try style(text, choices: ["hat": "#ff0000"]).tint?.color == Color(255, 0, 0))
         #expect(try style(text, choices: ["hat": "red", "shoe": "#ff0000"]).tint?.color == Color(16, 32, 48))
     }
 
     @Test(
-        "What is wrong is named, with what is allowed",
+        "Errors name the value and what is allowed",
         arguments: [
             (#"{"blend": "multply"}"#, "'multply'", "did you mean 'multiply'?"),
             (#"{"opacity": 1.2}"#, "1.2", "0 to 1"), (#"{"light": -1}"#, "-1", "0 to 1"),
-            (#"{"tint": "red"}"#, "'red'", "#ffcc00"), (#"{"tint": 3}"#, "a number", "a text"),
-            (##"{"tint": {"color": "#102030"}}"##, "'tint.name' is missing", "a text"),
+            (#"{"tint": "red"}"#, "'red'", "#ffcc00"), (#"{"tint": 3}"#, "a number", "a string"),
+            (##"{"tint": {"color": "#102030"}}"##, "'tint.name' is missing", "a string"),
             (##"{"tint": {"name": "", "color": "#102030"}}"##, "empty", "a name"),
             (#"{"when": "mouth opn"}"#, "'mouth opn'", "did you mean 'mouth open'?"),
             (#"{"when": {"is": "smile", "then": "go"}}"#, "'go'", "show, hide, start, stop"),
-            (#"{"when": {"if": "smile"}}"#, "'when.is' is missing", "a text"),
+            (#"{"when": {"if": "smile"}}"#, "'when.is' is missing", "a string"),
             (#"{"on": "largst"}"#, "'largst'", "did you mean 'largest'?"),
             (#"{"on": {"draw": 5, "of": 4}}"#, "5", "1 to 4"), (#"{"on": {"nth": 0}}"#, "0", "1 to 8"),
-            (#"{"on": {"chance": 0.5, "of": 2}}"#, "unknown key 'on.of'", "known here"),
+            (#"{"on": {"chance": 0.5, "of": 2}}"#, "unknown key 'on.of'", "known keys"),
             (#"{"motion": {"swing": {"freqency": 2}}}"#, "'motion.swing.freqency'", "did you mean 'frequency'?"),
             (#"{"motion": {"swing": {"damping": 0}}}"#, "0", "0.02 to 1"),
             (#"{"motion": {"frames": [{"art": "a.svg", "milliseconds": 1}]}}"#, "1", "10 to 60000"),
@@ -76,7 +76,7 @@ struct StyleTests {
     }
 
     @Test func `tinted art keeps its light and dark`() {
-        // Three opaque greys round their mean, one half transparent, one not there.
+        // Three opaque greys around their mean, one half transparent, one fully transparent.
         var raster = RGBAImage(
             width: 5, height: 1,
             bytes: [0, 0, 0, 255, 100, 100, 100, 255, 200, 200, 200, 255, 50, 50, 50, 128, 0, 0, 0, 0])
@@ -99,7 +99,7 @@ struct StyleTests {
         #expect(dark.bytes[0] <= 10, "dark hair stays as it was")
     }
 
-    @Test func `a timeline shows its pictures in turn`() {
+    @Test func `a timeline shows its frames in turn`() {
         let durations: [Double] = [100, 50, 200]
         let forever = Timeline(durations: durations, .forever)
         #expect([0, 99, 100, 149, 150, 349, 350, 455].map { forever.picture(at: $0) } == [0, 0, 1, 1, 2, 2, 0, 1])

@@ -6,7 +6,7 @@ import TestSupport
 @testable import Frames
 
 @Suite struct ViewTransformTests {
-    /// A soft picture without any symmetry, so that it shows where each place has gone.
+    /// A smooth picture without any symmetry, which shows where each point was moved.
     private func picture(_ layout: FrameLayout) -> Frame {
         var planes = Frame(FrameLayout(width: layout.width, height: layout.height, format: .i444, range: layout.range))
         let count = layout.width * layout.height
@@ -52,7 +52,7 @@ import TestSupport
                 let isAcross = rotation == .quarter || rotation == .threeQuarters
                 #expect(size == (isAcross ? (height, width) : (width, height)))
                 let after = pixels(rotator.frame.view)
-                // 4:2:2 that is turned by a quarter loses chroma: half of a step of the ramp.
+                // 4:2:2 rotated by a quarter turn loses chroma: half a step of the ramp.
                 var worst = 0
                 for y in 0..<height {
                     for x in 0..<width {
@@ -76,7 +76,7 @@ import TestSupport
     }
 
     @Test(arguments: [PixelFormat.yuyv, .i420, .nv12, .i444])
-    func `what is mirrored twice is as it was`(format: PixelFormat) throws {
+    func `mirroring twice restores the picture`(format: PixelFormat) throws {
         let layout = FrameLayout(width: 64, height: 48, format: format)
         let source = picture(layout)
         var one = Rotator(from: layout, rotation: .none, isMirrored: true)
@@ -88,7 +88,7 @@ import TestSupport
         #expect(back.array == source.array)
     }
 
-    @Test func `a crop leaves even pixels, and something whatever is cut`() {
+    @Test func `a crop has even sides, and is never empty`() {
         var viewTransform = ViewTransform()
         let layout = FrameLayout(width: 1280, height: 720, format: .i420)
         #expect(viewTransform.part(of: layout) == PixelRect(x: 0, y: 0, width: 1280, height: 720))
@@ -102,7 +102,7 @@ import TestSupport
     }
 
     @Test(arguments: [PixelFormat.yuyv, .i420, .i444, .gray], [PixelFormat.yuyv, .i420])
-    func `the map says where each place of a part is shown`(from: PixelFormat, to: PixelFormat) throws {
+    func `the map says where each point of a crop is shown`(from: PixelFormat, to: PixelFormat) throws {
         let input = FrameLayout(width: 320, height: 180, format: from)
         let source = picture(input)
         let before = pixels(source.view)
@@ -117,7 +117,7 @@ import TestSupport
                 try scaler.fit(source.view, into: &frame)
                 let after = pixels(frame.view)
                 let region = scaler.region
-                // The part's edges are the region's.
+                // The crop's edges are the region's.
                 let corner = scaler.map(Point(place.x - 0.5, place.y - 0.5))
                 #expect((corner - Point(Float(region.x) - 0.5, Float(region.y) - 0.5)).length < 0.01)
                 var worst = 0
@@ -137,7 +137,7 @@ import TestSupport
         }
     }
 
-    @Test func `the whole in the same size is the same to the bit, whether it might be zoomed or not`() throws {
+    @Test func `the whole picture in the same size is bit-identical, with or without zoom`() throws {
         let input = FrameLayout(width: 320, height: 180, format: .yuyv)
         let source = picture(input)
         for output in [input, FrameLayout(width: 256, height: 256, format: .i420)] {
@@ -170,7 +170,7 @@ import TestSupport
         (0..<Int(seconds * 30)).map { zoom.update(faces, at: time + Double($0) / 30) }
     }
 
-    @Test func `the head fills a third of the height, in the middle, within the largest zoom`() throws {
+    @Test func `the head fills a third of the height, in the middle, up to the maximum zoom`() throws {
         for (height, most, part) in [(160, 2, 1.5), (60, 2, 2), (60, 3, 3), (400, 3, 1)] as [(Float, Double, Float)] {
             var zoom = FaceZoom(in: all, most: most)
             let shown = try #require(settled(&zoom, [face(Point(600, 340), height: height)], from: 0).last)
@@ -180,7 +180,7 @@ import TestSupport
         }
     }
 
-    @Test func `it rests to the bit while the head stays in the middle band`() throws {
+    @Test func `the zoom is exactly still while the head stays in the middle band`() throws {
         var zoom = FaceZoom(in: all, most: 2)
         let shown = try #require(settled(&zoom, [face(Point(600, 340))], from: 0).last)
         var different = 0
@@ -195,14 +195,14 @@ import TestSupport
         #expect(different == 0)
     }
 
-    @Test func `a step is followed within a second and a half, softly, and not beyond`() throws {
+    @Test func `a step is followed within a second and a half, smoothly and without overshoot`() throws {
         var zoom = FaceZoom(in: all, most: 2)
         _ = settled(&zoom, [face(Point(500, 340))], from: 0)
         let step = settled(&zoom, [face(Point(760, 340))], from: 5, seconds: 4)
         let (from, to) = (step[0].center.x, try #require(step.last).center.x)
         let arrived = try #require(step.firstIndex { abs($0.center.x - to) < 0.02 * $0.width })
         let beyond = step.map { ($0.center.x - to) }.max() ?? 0
-        // Of the speed, from one frame to the next: pixels a frame.
+        // The largest change of speed from one frame to the next, in pixels per frame.
         let speeds = zip(step, step.dropFirst()).map { $1.center.x - $0.center.x }
         let jolt = zip(speeds, speeds.dropFirst()).map { abs($1 - $0) }.max() ?? 0
         let still = step.indices.dropFirst().last { step[$0] != step[$0 - 1] }
@@ -216,7 +216,7 @@ import TestSupport
         #expect((speeds.max() ?? 0) < 30 && jolt < 10)
     }
 
-    @Test func `a face that is lost is waited for two seconds, then all is shown again`() throws {
+    @Test func `two seconds after a face is lost the whole picture is shown again`() throws {
         var zoom = FaceZoom(in: all, most: 2)
         let near = try #require(settled(&zoom, [face(Point(600, 340))], from: 0).last)
         let gone = settled(&zoom, [], from: 5, seconds: 6)
@@ -227,7 +227,7 @@ import TestSupport
         #expect(most < 40, "a jump of \(most) px")
     }
 
-    @Test func `the largest is followed, and stays it beside one of its size`() throws {
+    @Test func `the largest face is followed, and kept when another has the same size`() throws {
         var zoom = FaceZoom(in: all, most: 2)
         let (left, right) = (face(Point(400, 340), id: 1), face(Point(900, 340), height: 120, id: 2))
         let shown = try #require(settled(&zoom, [left, right], from: 0).last)
@@ -238,8 +238,8 @@ import TestSupport
         #expect(try #require(settled(&zoom, [left, near], from: 10).last).center.x > 700)
     }
 
-    @Test func `whatever faces do, what is shown has its shape, lies within the part, and never jumps`() {
-        // The same numbers in each run: what fails is found again.
+    @Test func `whatever faces do, the view keeps its aspect ratio, stays within the crop, and never jumps`() {
+        // The same numbers in each run, so that failures can be reproduced.
         var lot = Seeded(state: 7)
         for round in 0..<50 {
             let part = PixelRect(x: 128, y: 36, width: 1024, height: 648)

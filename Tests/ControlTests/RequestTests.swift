@@ -6,7 +6,7 @@ import Testing
 
 @testable import Control
 
-/// What a line may say, and what is answered to one that may not.
+/// Parsing of requests, and the errors for invalid ones.
 struct RequestTests {
     private func request(_ line: String) throws -> Request {
         try Request(id: nil, JSON(Array(line.utf8), file: "request"))
@@ -31,13 +31,13 @@ struct RequestTests {
         (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
         (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
     ])
-    func `a sound line is understood`(line: String, command: Command) throws {
+    func `a valid line is parsed`(line: String, command: Command) throws {
         let found = try request(line).command
-        // Values know their line; what they are is compared.
+        // Compares values without their lines.
         #expect("\(found)".filter { !$0.isNumber } == "\(command)".filter { !$0.isNumber })
     }
 
-    @Test func `every name that is offered is understood`() throws {
+    @Test func `every listed name is parsed`() throws {
         let more = [
             "show": #", "mask": "a""#, "hide": #", "mask": "a""#, "toggle": #", "mask": "a""#,
             "only": #", "mask": "a""#,
@@ -49,7 +49,7 @@ struct RequestTests {
     @Test(arguments: [
         (#"{"request": "togle"}"#, RequestError.Code.unknownRequest, "did you mean 'toggle'?"),
         (#"{"request": "toggle"}"#, .badValue, "'mask' is missing"),
-        (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a text"),
+        (#"{"request": "toggle", "mask": 3}"#, .badValue, "'mask' is a number; allowed: a string"),
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
         (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
@@ -57,9 +57,9 @@ struct RequestTests {
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),
         (#"{"request": "record", "action": "strt"}"#, .badValue, "did you mean 'start'?"),
-        (#"[1]"#, .badValue, "an object {...} is wanted"),
+        (#"[1]"#, .badValue, "expected an object {...}"),
     ])
-    func `what is wrong is said with what would be right`(line: String, code: RequestError.Code, words: String) throws {
+    func `errors say what is allowed`(line: String, code: RequestError.Code, words: String) throws {
         let requestError = #expect(throws: RequestError.self) { try request(line) }
         #expect(requestError?.code == code)
         #expect(requestError?.message.contains(words) == true, "\(requestError?.message ?? "")")
@@ -79,7 +79,7 @@ struct RequestTests {
         #expect(names(below: "Errors") == Set(RequestError.Code.allCases.map(\.rawValue)))
     }
 
-    @Test func `what is written can be read again`() throws {
+    @Test func `requests are read back as written`() throws {
         let value = JSON([
             "text": "a\"b\\c\n\u{1}é👓", "number": 0.25, "whole": 12, "yes": true, "none": JSON(.null),
             "list": [1, "b", JSON([:])],

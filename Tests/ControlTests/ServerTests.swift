@@ -8,13 +8,13 @@ import Testing
 @testable import Control
 @testable import SystemKit
 
-/// The socket as strangers use it: garbage, half lines, giant lines, floods, and those who never read.
+/// The control socket with untrusted clients: garbage, half lines, giant lines, floods, and clients that never read.
 @Suite(.ownThread) struct ServerTests {
-    /// Answers everything with what was asked for, and snapshots when somebody resumes.
+    /// A handler that replies at once, but to snapshots only at the next resume.
     private final class Echo: RequestResponder {
         private let held = Mutex<[@Sendable (Result<JSON, any Error>) -> Void]>([])
         let events = Atomic<Int>(0)
-        /// How many events there may be: a test that counts them gives out the next when it has read the last.
+        /// The number of events that may be sent: a test that counts them allows the next when it has read the last.
         let most = Atomic<Int>(.max)
 
         func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
@@ -36,7 +36,7 @@ import Testing
         func pendingEvents() -> [(topic: Topic, event: JSON)] {
             guard events.load(ordering: .relaxed) < most.load(ordering: .relaxed) else { return [] }
             let number = events.add(1, ordering: .relaxed).newValue
-            // So much that a client who does not read is over its share soon.
+            // So much that a client that does not read soon exceeds its limit.
             return [
                 (
                     .metrics,
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// A server in a folder of its own.
+    /// A server in a temporary folder.
     private final class Place {
         private let scratch: ScratchFolder
         var folder: URL { scratch.url }
@@ -60,12 +60,12 @@ import Testing
 
         init() throws {
             scratch = try ScratchFolder()
-            // News a thousand times a second.
+            // An event a thousand times per second.
             server = try ControlServer(
                 try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1)
         }
 
-        /// Asks again and again until the server has room: what others gave up is free when it has noticed.
+        /// Retries until the server has room: it takes a moment to notice closed connections.
         func askPatiently(_ request: JSON) -> JSON? {
             for _ in 0..<10_000 {
                 guard var client = try? client() else { return nil }
@@ -76,7 +76,7 @@ import Testing
 
         func client() throws -> ControlClient { try ControlClient(environment: environment) }
 
-        /// A bare connection.
+        /// A raw connection.
         func raw() throws -> Int32 {
             let descriptor = socketPair(socket)
             try #require(descriptor >= 0)
@@ -86,7 +86,7 @@ import Testing
         deinit { server.close() }
     }
 
-    @Test func `requests are answered in order, with their ids, and what takes long holds nothing up`() throws {
+    @Test func `requests are answered in order, with their ids, and slow ones block no others`() throws {
         let place = try Place()
         var client = try place.client()
         #expect(
@@ -101,7 +101,7 @@ import Testing
         #expect(answers[1]["error"]?["code"]?.string == "not-now")
     }
 
-    @Test func `who says no more gets what it asked for, then its connection ends`() throws {
+    @Test func `a client that shuts down its side still gets its replies, then the connection ends`() throws {
         let place = try Place()
         let descriptor = try place.raw()
         defer { close(descriptor) }
@@ -113,7 +113,7 @@ import Testing
         #expect(read(descriptor, lines: 1).map { $0.contains("late") } == [true])
         var byte: UInt8 = 0
         #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
-        // Who is gone altogether is forgotten, whatever it asked for.
+        // A closed client is forgotten, whatever it requested.
         for _ in 0..<200 {
             let other = try place.raw()
             write(other, #"{"request": "snapshot"}"# + "\n")
@@ -122,7 +122,7 @@ import Testing
         #expect(place.askPatiently(JSON(["request": "toggle", "mask": "a"]))?["mask"]?.string == "a")
     }
 
-    @Test func `the socket is this user's alone`() throws {
+    @Test func `only this user can access the socket`() throws {
         let place = try Place()
         func mode(_ path: String) throws -> Int {
             try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
@@ -132,7 +132,7 @@ import Testing
         #expect(throws: Problem.self) { try ControlSocket.path(environment: [:]) }
     }
 
-    @Test func `a living daemon's socket is not taken, a dead one's is`() throws {
+    @Test func `a running daemon's socket is not replaced, a stale one is`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         let environment = ["XDG_RUNTIME_DIR": folder.path]
@@ -142,7 +142,7 @@ import Testing
             let problem = #expect(throws: Problem.self) { _ = try Listener(environment: environment) }
             #expect(problem?.kind == .busy)
             #expect(problem?.message.contains("(\(getpid()))") == true, "\(problem?.message ?? "")")
-            // As if killed: its file stays behind.
+            // As if killed: its file remains.
             try FileManager.default.copyItem(atPath: "\(socket).lock", toPath: "\(socket).copy")
             unsafe rename(socket, "\(socket).kept")
             _ = consume listener
@@ -155,7 +155,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: socket))
     }
 
-    @Test func `garbage gets an answer, and the line after it counts`() throws {
+    @Test func `garbage is answered with an error, and the next line is parsed`() throws {
         let place = try Place()
         let descriptor = try place.raw()
         defer { close(descriptor) }
@@ -197,7 +197,7 @@ import Testing
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
         let place = try Place()
         var clients = try (0..<64).map { _ in try place.raw() }
-        // Each has been taken before the next one comes.
+        // Each is accepted before the next one connects.
         write(clients[63], "{\"request\": \"next\"}\n")
         _ = read(clients[63], lines: 1)
         let more = try place.raw()
@@ -208,7 +208,7 @@ import Testing
         for descriptor in clients { close(descriptor) }
     }
 
-    @Test func `clients that come, ask and go without an end leave nothing open`() throws {
+    @Test func `clients that connect, ask and leave in large numbers leave nothing open`() throws {
         let place = try Place()
         for round in 0..<150 {
             let descriptor = try place.raw()
@@ -216,7 +216,7 @@ import Testing
             if round % 2 == 0, round % 3 != 0 { _ = read(descriptor, lines: 1) }
             close(descriptor)
         }
-        // Each answer is a turn of the server, in which it notices who has gone.
+        // Each reply is one turn of the server, in which it notices closed connections.
         var client = try place.client()
         var open = 0
         for _ in 0..<1000 {
@@ -228,7 +228,7 @@ import Testing
     }
 }
 
-// MARK: - bare sockets
+// MARK: - Raw sockets
 
 private func socketPair(_ path: String) -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -254,7 +254,7 @@ private func write(_ descriptor: Int32, _ text: String) {
     }
 }
 
-/// Waits for so many lines, or the end of the connection.
+/// Waits for a number of lines, or the end of the connection.
 private func read(_ descriptor: Int32, lines wanted: Int) -> [String] {
     var bytes: [UInt8] = []
     while bytes.count(where: { $0 == UInt8(ascii: "\n") }) < wanted {
@@ -266,7 +266,7 @@ private func read(_ descriptor: Int32, lines wanted: Int) -> [String] {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
 }
 
-/// All that there is, up to the end of the connection.
+/// Reads up to the end of the connection.
 private func readAll(_ descriptor: Int32) -> String {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65536)
@@ -277,9 +277,9 @@ private func readAll(_ descriptor: Int32) -> String {
     }
 }
 
-/// The server's ends of connections to a socket that are open.
+/// The number of open connections at the server's end of a socket.
 private func connections(to path: String) throws -> Int {
-    // Other programs' names in it need not be UTF-8.
+    // Names in it may not be UTF-8.
     let table = String(decoding: try contents(of: "/proc/net/unix"), as: UTF8.self)
     // Num, RefCount, Protocol, Flags, Type, St, Inode, Path of proc_net_unix(5); a connection is in state 03.
     return table.split(separator: "\n").count { line in

@@ -5,13 +5,13 @@ import Testing
 @testable import Doctor
 @testable import SystemKit
 
-/// What was said and run as a user installed.
+/// Installation as a user: what was printed and run.
 private final class Session {
     var said: [String] = []
     var ran: [[String]] = []
     var questions = 0
 
-    /// - Parameter answer: to every question; nil: nobody can be asked.
+    /// - Parameter answer: the answer to every question; nil: there is no terminal.
     func installer(
         _ machine: Machine, answer: Bool? = nil, hasModule: Bool = false, isDry: Bool = false, hasEdited: Bool = false,
         program: String = "/home/ann/.local/bin/guise"
@@ -43,7 +43,7 @@ private final class Session {
 private let units = "/home/ann/.config/systemd/user"
 private let bash = "/home/ann/.local/share/bash-completion/completions/guise"
 
-/// A machine with a user manager, a shell, and a home that holds something already.
+/// A machine with a user manager, a shell, and a home with existing files.
 private func home() throws -> Machine {
     let machine = try Machine()
     try machine.put("/bin/bash")
@@ -55,7 +55,7 @@ private func home() throws -> Machine {
     return machine
 }
 
-@Test func `where users have no namespaces the service does without`() throws {
+@Test func `without user namespaces the service omits what needs them`() throws {
     let machine = try home()
     let session = Session()
     machine.programs["systemd-run --user --quiet --wait true"] = .text("")
@@ -70,7 +70,7 @@ private func home() throws -> Machine {
     #expect(!session.printed("namespaces"))
 }
 
-@Test func `what install puts into place, uninstall takes away, and nothing else`() throws {
+@Test func `uninstall removes what install wrote, and nothing else`() throws {
     let machine = try home()
     let before = machine.names
     let session = Session()
@@ -83,13 +83,13 @@ private func home() throws -> Machine {
     #expect(machine.text(bash)?.hasPrefix("complete guise\n") == true)
     #expect(!machine.names.contains("home/ann/.config/fish"), "no completions for a shell that is not there")
     #expect(session.printed("Guise now starts with the first command"))
-    // What the daemon and systemctl leave.
+    // Files that the daemon and systemctl leave.
     try machine.put("/home/ann/.cache/guise/landmarks-68.v1", "x")
     try machine.put("/run/user/1000/guise/video10.lock", "9")
     try machine.put("\(units)/default.target.wants/guise.service", "x")
     try session.installer(machine).uninstall()
     print(session.said.joined(separator: "\n"))
-    // The session's own folder, which this machine did not have.
+    // The session's folder, which this machine did not have.
     let left = machine.names.subtracting(["run", "run/user", "run/user/1000"])
     #expect(left == before, "\(left.symmetricDifference(before).sorted())")
 }
@@ -103,7 +103,7 @@ private func home() throws -> Machine {
     #expect(session.printed("already installed: \(units)/guise.service"))
     #expect(!session.printed("wrote"))
     #expect(machine.text("\(units)/guise.service") == service)
-    // The program has moved: what nobody has edited follows.
+    // The program has moved: files that nobody edited are updated.
     try session.installer(machine, program: "/opt/my guise/100%/guise").install()
     #expect(machine.text("\(units)/guise.service")?.contains("ExecStart=\"/opt/my guise/100%%/guise\" run\n") == true)
 }
@@ -129,7 +129,7 @@ private func home() throws -> Machine {
     #expect(machine.text("\(units)/guise.service") == nil)
 }
 
-@Test func `a stranger's file of the same name is kept`() throws {
+@Test func `an unrelated file of the same name is kept`() throws {
     let machine = try home()
     try machine.put(bash, "mine\n")
     let session = Session()
@@ -138,7 +138,7 @@ private func home() throws -> Machine {
     #expect(machine.text(bash) == "mine\n")
 }
 
-@Test func `root is refused, and so is a missing home`() throws {
+@Test func `root and a missing home are errors`() throws {
     let machine = try home()
     machine.system.user = 0
     #expect {
@@ -151,7 +151,7 @@ private func home() throws -> Machine {
     #expect(throws: Problem.self) { try Session().installer(machine) }
 }
 
-@Test func `without a user manager the commands are said`() throws {
+@Test func `without a user manager the commands are printed`() throws {
     let machine = try home()
     machine.programs = [:]
     let session = Session()
@@ -162,7 +162,7 @@ private func home() throws -> Machine {
             "in your session, run: systemctl --user daemon-reload && systemctl --user enable --now guise.socket"))
 }
 
-@Test func `a dry run changes nothing and says what it would`() throws {
+@Test func `a dry run changes nothing and prints what it would do`() throws {
     let machine = try home()
     machine.programs = [:]
     let before = machine.names
@@ -205,7 +205,7 @@ private func home() throws -> Machine {
     #expect(session.ran.isEmpty && !session.printed("/etc/"))
 }
 
-@Test func `module files that are there need no root, and go with a yes`() throws {
+@Test func `existing module files need no root, and are removed after a yes`() throws {
     let machine = try home()
     try machine.put("/bin/sudo")
     for name in ["modprobe.d/guise.conf", "modules-load.d/guise.conf"] {

@@ -8,7 +8,7 @@ private let reload =
     "sudo sh -c 'modprobe -r v4l2loopback && modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\" "
     + "video_nr=10'"
 
-@Test func `a module without a device is loaded anew`() throws {
+@Test func `a module without a device is reloaded`() throws {
     let machine = try Machine()
     try machine.load()
     try machine.expect(.device, .error, "no device", fix: reload)
@@ -21,7 +21,7 @@ private let reload =
 @Test(arguments: [
     ("Y,N", "10,-1", true), ("N,Y", "10,11", false), ("N,Y", "11,10", true), ("Y", "-1", true), ("N", "-1", false),
 ])
-func `exclusive_caps is read for the device itself`(flags: String, numbers: String, isExclusive: Bool) throws {
+func `exclusive_caps is read for the device`(flags: String, numbers: String, isExclusive: Bool) throws {
     let machine = try Machine()
     try machine.load(exclusive: flags, numbers: numbers)
     machine.addLoopback(capture: false, output: true)
@@ -36,7 +36,7 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     try machine.expect(.exclusiveCaps, .error, "without exclusive_caps", fix: reload)
 }
 
-@Test func `a device that is stuck is loaded anew`() throws {
+@Test func `a stuck device is reloaded`() throws {
     let machine = try Machine()
     try machine.load()
     machine.addLoopback(capture: false, output: false)
@@ -58,15 +58,14 @@ func `exclusive_caps is read for the device itself`(flags: String, numbers: Stri
     ("YUYV:1280x720@30", Finding.State.ok, "YUYV 1280x720"), ("YUYV:848x480@30", .warning, "Firefox does not list it"),
     ("YU12:640x480@15", .ok, "YU12 640x480"), ("RGB3:640x480@30", .error, "browsers do not support"),
 ])
-func `a size that is fixed is held against Firefox's list`(format: String, state: Finding.State, message: String) throws
-{
+func `a fixed size is compared with Firefox's list`(format: String, state: Finding.State, message: String) throws {
     let machine = try Machine()
     machine.addLoopback(capture: true, output: false)
     try machine.put("/sys/class/video4linux/video10/format", "\(format)\n")
     try machine.expect(.size, state, message, fix: state == .ok ? "" : reload)
 }
 
-@Test func `a size that would be asked for is held against it too`() throws {
+@Test func `the configured size is compared with it too`() throws {
     let machine = try Machine()
     machine.addLoopback(capture: false, output: true)
     try machine.put("/sys/class/video4linux/video10/format", "")
@@ -76,7 +75,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
         .size, .warning, "960x540", fix: "set \"output\" to 1280x720 in /home/ann/.config/guise/config.json")
 }
 
-@Test func `who writes is named, and how to end it`() throws {
+@Test func `the writer is named, with how to end it`() throws {
     let machine = try Machine()
     try machine.load("0.15.0")
     machine.addLoopback(capture: false, output: true)
@@ -94,7 +93,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.writer, .ok, "guise (57)")
 }
 
-@Test func `a stream that only sysfs shows is seen`() throws {
+@Test func `a stream that only sysfs shows is detected`() throws {
     let machine = try Machine()
     try machine.load("0.13.2")
     machine.addLoopback(capture: true, output: true)
@@ -120,12 +119,12 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.readers, .ok, "may be reading")
 }
 
-@Test func `who holds the camera is named`() throws {
+@Test func `the program that uses the camera is named`() throws {
     let machine = try Machine()
     try machine.expect(.camera, .warning, "no camera", fix: "plug a camera in")
     machine.addCamera()
     try machine.expect(.camera, .ok, "Webcam (/dev/video0) is free")
-    // Open is not yet taken.
+    // An open device is not necessarily in use.
     try machine.run("zoom", 70, on: "/dev/video0")
     try machine.expect(.camera, .ok, "is free")
     machine.system.isTaken = { $0 == "/dev/video0" }
@@ -139,7 +138,7 @@ func `a size that is fixed is held against Firefox's list`(format: String, state
     try machine.expect(.camera, .ok, "guise (71)")
 }
 
-@Test func `a camera that may not be opened is reported once`() throws {
+@Test func `a camera without permission is reported once`() throws {
     let machine = try Machine()
     machine.addForbidden("/dev/video0")
     #expect(Check.camera.probe(machine.system) == nil)

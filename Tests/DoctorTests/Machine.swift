@@ -7,16 +7,17 @@ import V4L2
 @testable import Doctor
 @testable import SystemKit
 
-/// A machine of folders, gone with its value: what /sys, /proc, /etc and the user's home hold, and what programs answer.
+/// A fake machine in a temporary folder: the contents of /sys, /proc, /etc and the user's home, and the output of
+/// programs.
 final class Machine {
-    /// The folder of the sources: `systemd` and `Cascades` are there.
+    /// The source folder, which has `systemd` and `Cascades`.
     static let package = Fixtures.package
     static let kernel = "6.1.0-31-amd64"
 
     private let scratch: ScratchFolder
     let root: String
     var system: System
-    /// By their words; what is not here is not installed.
+    /// Programs' outputs by their command lines; other programs are not installed.
     var programs: [String: System.Output] = [:] {
         didSet { system.run = { [programs] in programs[$0.joined(separator: " ")] ?? .absent } }
     }
@@ -41,10 +42,10 @@ final class Machine {
 
     func text(_ path: String) -> String? { try? String(contentsOfFile: root + path, encoding: .utf8) }
 
-    /// All files and folders, without the root.
+    /// All files and folders, relative to the root.
     var names: Set<String> { Set(FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []) }
 
-    /// The module as it is loaded: version and options. Before 0.13 it has no file for the version.
+    /// Sets the loaded module's version and options. Before 0.13 it has no file for the version.
     func load(_ version: String = "0.12.7", exclusive: String = "Y,N", numbers: String = "10,-1") throws {
         for file in ["/sys/module/v4l2loopback/version", "/usr/src"] {
             try? FileManager.default.removeItem(atPath: root + file)
@@ -55,7 +56,7 @@ final class Machine {
         try put("/sys/module/v4l2loopback/parameters/video_nr", "\(numbers)\n")
     }
 
-    /// Adds a loopback; `capture` and `output` are what it says of itself.
+    /// Adds a loopback; `capture` and `output` are its capabilities.
     func addLoopback(_ path: String = "/dev/video10", card: String = "Guise Camera", capture: Bool, output: Bool) {
         let capabilities = Capabilities(
             driver: "v4l2 loopback", card: card, bus: "platform:v4l2loopback-000", isCapture: capture, isOutput: output)
@@ -69,7 +70,7 @@ final class Machine {
         system.devices.append(DeviceListing(path: path, capabilities: capabilities, offers: [offer], name: "Webcam"))
     }
 
-    /// Adds a node that this user may not open.
+    /// Adds a node that this user has no permission to open.
     func addForbidden(_ path: String) {
         system.devices.append(DeviceListing(path: path, problem: Problem(.forbidden, "could not open \(path)")))
     }
@@ -82,12 +83,12 @@ final class Machine {
         try FileManager.default.createSymbolicLink(atPath: "\(folder)/3", withDestinationPath: node)
     }
 
-    /// What the user manager says of a unit.
+    /// Sets the user manager's properties of a unit.
     func unit(_ name: String, _ properties: String...) {
         programs["systemctl --user show \(name)"] = .text(properties.joined(separator: "\n") + "\n")
     }
 
-    /// What a check finds. Whatever is not well has a fix, and what is well has none.
+    /// The result of a check. Errors and warnings have a fix, and others have none.
     func look(_ check: Check, _ place: SourceLocation = #_sourceLocation) throws -> Finding {
         let finding = try #require(check.probe(system), "\(check.name) looks", sourceLocation: place)
         #expect((finding.state == .ok) == finding.fix.isEmpty, "\(finding)", sourceLocation: place)
@@ -95,7 +96,7 @@ final class Machine {
         return finding
     }
 
-    /// The same, held against what it should be.
+    /// Compares the result of a check with the expected one.
     func expect(
         _ check: Check, _ state: Finding.State, _ message: String, fix: String = "",
         _ place: SourceLocation = #_sourceLocation

@@ -6,7 +6,7 @@ import Testing
 private let load = "modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\" video_nr=10"
 private let folder = "/lib/modules/\(Machine.kernel)"
 
-@Test func `a module that is nowhere is installed with the headers that it needs`() throws {
+@Test func `a missing module is installed with the headers that it needs`() throws {
     let machine = try Machine()
     try machine.put("\(folder)/modules.dep")
     try machine.expect(
@@ -17,7 +17,7 @@ private let folder = "/lib/modules/\(Machine.kernel)"
     #expect(Check.kernel.probe(machine.system) == nil, "nothing is there to be built")
 }
 
-@Test func `a module that is there is loaded, with options unless they are installed`() throws {
+@Test func `an installed module is loaded, with options unless they are installed`() throws {
     let machine = try Machine()
     try machine.put("\(folder)/modules.dep", "updates/dkms/v4l2loopback.ko: kernel/videodev.ko\n")
     try machine.expect(.module, .error, "not loaded", fix: "sudo \(load)")
@@ -51,7 +51,8 @@ private let folder = "/lib/modules/\(Machine.kernel)"
     ("0.12.5", Finding.State.warning, "older"), ("0.12.7", .ok, "several programs"), ("0.13.2", .ok, "one program"),
     ("0.15.4", .ok, "one program"),
 ])
-func `a version says how many may watch`(version: String, state: Finding.State, message: String) throws {
+func `the module's version determines how many may read`(version: String, state: Finding.State, message: String) throws
+{
     let machine = try Machine()
     try machine.load(version)
     try machine.expect(
@@ -87,7 +88,7 @@ func `a version says how many may watch`(version: String, state: Finding.State, 
     try machine.expect(.secureBoot, .ok, "and v4l2loopback is loaded")
 }
 
-@Test func `who may not open devices joins the group, or logs in anew`() throws {
+@Test func `a user without permission joins the group, or logs in again`() throws {
     let machine = try Machine()
     machine.addCamera()
     try machine.expect(.permission, .ok, "all 1")

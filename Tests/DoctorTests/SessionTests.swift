@@ -64,7 +64,7 @@ private let socket = "/run/user/1000/guise/control.sock"
         fix: "systemctl --user reset-failed guise.service guise.socket && systemctl --user start guise.socket")
 }
 
-@Test func `the daemon is asked, and never started by asking`() throws {
+@Test func `the daemon is queried, and never started by the query`() throws {
     let machine = try Machine()
     try machine.expect(.socket, .warning, "no daemon is running", fix: "guise run")
     try machine.put(socket)
@@ -141,7 +141,7 @@ private let socket = "/run/user/1000/guise/control.sock"
     try machine.expect(.flatpak, .warning, "org.signal.Signal", fix: fix)
 }
 
-@Test func `the report counts, and its lines hold the fixes`() throws {
+@Test func `the report counts its results, and its lines contain the fixes`() throws {
     let machine = try Machine()
     try machine.load(exclusive: "N")
     machine.addLoopback(card: "OBS", capture: true, output: true)
@@ -168,11 +168,11 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(runProgram(["sleep", "30"], timeout: 0.3) == .failed)
 }
 
-@Test(.ownThread) func `a socket that answers, one that does not, and one that nobody holds`() throws {
+@Test(.ownThread) func `a socket that answers, one that does not, and a stale one`() throws {
     let scratch = try ScratchFolder()
     let path = scratch.path("socket")
     #expect(querySocket(path, "x") == .refused)
-    // Answers its first client line for line, and no other.
+    // Answers only its first client, line for line.
     let listener = try Running(
         [
             "-c",

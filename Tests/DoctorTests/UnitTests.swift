@@ -5,7 +5,7 @@ import Testing
 
 private let analyser = "/usr/bin/systemd-analyze"
 
-/// Both units in a folder of their own, with a program that is there.
+/// Both units in a temporary folder, with an existing program.
 private func units() throws -> Machine {
     let machine = try Machine()
     for name in ["guise.service", "guise.socket"] {
@@ -16,7 +16,7 @@ private func units() throws -> Machine {
     return machine
 }
 
-/// Runs systemd-analyze in a session of the machine's own; what it says in the end is all in its output.
+/// Runs systemd-analyze with a home and runtime folder of its own, and returns its output.
 private func analyse(_ machine: Machine, _ words: String) -> System.Output {
     let line =
         "XDG_RUNTIME_DIR=\(machine.root)/runtime HOME=\(machine.root) \(analyser) --user --no-pager \(words) 2>&1"
@@ -24,17 +24,17 @@ private func analyse(_ machine: Machine, _ words: String) -> System.Output {
 }
 
 @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyser)))
-func `systemd finds nothing wrong with the units, and little exposed`() throws {
+func `systemd reports no error in the units, and a low exposure`() throws {
     let machine = try units()
     #expect(analyse(machine, "verify ./guise.service ./guise.socket") == .text(""))
-    // 40 is 4.0 of 10, beyond which it fails.
+    // The limit of the exposure: 40 is 4.0 of 10.
     let security = analyse(machine, "security --offline=true --threshold=40 ./guise.service")
     let exposure = security.text?.split(separator: "\n").last { $0.contains("Overall exposure level") }
     print(exposure ?? "no exposure")
     #expect(exposure != nil, "\(security)")
 }
 
-@Test func `what the daemon is promised stands in the service`() throws {
+@Test func `the service grants what the daemon needs`() throws {
     let service = try String(contentsOfFile: "\(Machine.package)/systemd/guise.service", encoding: .utf8)
     let lines = Set(service.split(separator: "\n").map(String.init))
     for line in [

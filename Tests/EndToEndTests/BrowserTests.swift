@@ -4,15 +4,15 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// The local page as people meet it: a running guise, looked at and clicked on in a real browser.
+    /// The local page as users see it: a running Guise, used in a real browser.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild, .needsBrowser) struct BrowserTests {
-        /// The page of a running guise, open in the browser that all of these tests share.
+        /// The page of a running Guise, open in the browser that all of these tests share.
         private final class Stage {
             let guise: RunningGuise
             let browser: Browser
-            /// With the secret.
+            /// The link with the secret.
             let link: String
-            /// "http://127.0.0.1:PORT/"
+            /// The address: "http://127.0.0.1:PORT/".
             let place: String
 
             private static let browser = Result { try Browser(in: try ScratchFolder()) }
@@ -36,7 +36,7 @@ extension EndToEnd {
                     told.out.firstMatch(of: /(http:\/\/127\.0\.0\.1:\d+\/)#[0-9a-f]{64}/), "\(told)")
                 (link, place) = (String(match.0), String(match.1))
                 try browser.resize(width: width, height: 800)
-                // A link to the page that is open would not load it again.
+                // A link to the page that is already open would not reload it.
                 try browser.open("about:blank")
                 try browser.open(link)
                 try #require(browser.waits(for: "document.querySelector('#live').naturalWidth"), "the picture comes")
@@ -45,7 +45,8 @@ extension EndToEnd {
                 try browser.run(Self.eyes)
             }
 
-            /// `look()`: the picture on the page as 64 x 36 pixels of red, green, blue; no other site's script may see them.
+            /// Defines `look()`: the picture on the page as 64 x 36 pixels of red, green, blue. Scripts of other sites
+            /// can't read them.
             private static let eyes = """
                 window.lookAt = (what) => {
                     const canvas = document.createElement("canvas");
@@ -68,7 +69,7 @@ extension EndToEnd {
                 guise.scratch.names(in: folder).map { guise.scratch.path("\(folder)/\($0)") }
             }
 
-            /// Asks without a browser, and without its session.
+            /// Sends a request without the browser and its session.
             func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
                 code: Int, headers: [String: String], body: String
             ) {
@@ -79,7 +80,7 @@ extension EndToEnd {
             func comes(_ isMet: () throws -> Bool) -> Bool { guise.waits { _ in try isMet() } }
         }
 
-        /// Mean difference of two looks, of 255.
+        /// Mean difference of two pictures, of 255.
         private func difference(_ one: [Double], _ two: [Double]) -> Double {
             zip(one, two).reduce(0) { $0 + abs($1.0 - $1.1) } / Double(max(1, one.count))
         }
@@ -92,18 +93,18 @@ extension EndToEnd {
         }
 
         @Test func `a click on santa changes the picture, and so does a slider`() throws {
-            // A photo stands still: what changes is the mask.
+            // A photo is still: only the mask changes.
             let stage = try Stage(Stage.start(["--source", Fixtures.sample, "--realtime", "--loop"]))
             let bare = try stage.look()
             try stage.browser.click(".mask[data-mask=santa]")
             #expect(stage.browser.waits(for: "document.querySelector('.mask[data-mask=santa]').ariaPressed == 'true'"))
             #expect(try stage.worn == ["santa"])
             #expect(stage.comes { try difference(bare, stage.look()) > 2 })
-            // It fades in.
+            // The mask fades in.
             try stage.guise.waits(pictures: 40)
             let dressed = try difference(bare, stage.look())
 
-            // The list of worn masks may be drawn anew in between.
+            // The list of active masks may be redrawn in between.
             for _ in 0..<5 {
                 try stage.browser.run("document.querySelector('#worn input[type=range]').focus()")
                 try stage.browser.stroke(Key.pageDown)
@@ -117,14 +118,14 @@ extension EndToEnd {
             #expect(faint > dressed * 0.25)
         }
 
-        @Test func `a snapshot is a PNG of the very picture that is shown`() throws {
+        @Test func `a snapshot is a PNG of the picture that is shown`() throws {
             let stage = try Stage()
             try stage.browser.click(".mask[data-mask=polaroid]")
             #expect(stage.comes { try stage.worn == ["polaroid"] })
             try stage.browser.click("#freeze")
             #expect(stage.comes { try stage.guise.status()["frozen"]?.value == .bool(true) })
             try stage.guise.waits(pictures: 5)
-            // The page has the picture once two looks are alike.
+            // The page shows the picture once two reads are alike.
             var shown = try stage.look()
             #expect(
                 stage.comes {
@@ -140,22 +141,22 @@ extension EndToEnd {
             let taken = try stage.guise.scratch.picture(stage.guise.scratch.path("small.png"))
             let apart = difference(shown, taken.bytes.map { Double($0) })
             #expect(apart < 8)
-            // What was worn is written in it.
+            // The list of masks is stored in it.
             let data = try Data(contentsOf: URL(fileURLWithPath: path))
             #expect(data.firstRange(of: Data("tEXt".utf8)) != nil && data.firstRange(of: Data("polaroid".utf8)) != nil)
-            // The page gives it back as it lies there.
+            // The page serves the file unchanged.
             let bytes = try stage.browser.number(
                 "fetch(document.querySelector('#taken a').href).then((answer) => answer.blob()).then((blob) => blob.size)"
             )
             #expect(Int(bytes) == data.count)
         }
 
-        @Test func `a recording says its time, ends, and plays`() throws {
+        @Test func `a recording shows its time, ends, and plays`() throws {
             let stage = try Stage()
             try stage.browser.click("#record")
             #expect(stage.browser.waits(for: "/0:0[5-9]/.test(document.querySelector('#chip-recording').textContent)"))
             try stage.browser.click("#record")
-            // The browser plays it from its memory.
+            // The browser plays it from memory.
             #expect(stage.browser.waits(for: "document.querySelector('#taken video')?.duration > 1"))
             #expect(stage.browser.waits(for: "document.querySelector('#taken video').readyState >= 2"))
             let path = try #require(stage.files("Videos/Guise").first { $0.hasSuffix(".mp4") })
@@ -164,7 +165,7 @@ extension EndToEnd {
             #expect(try stage.guise.status()["recording"]?.value == .null)
         }
 
-        @Test func `strangers get no picture: no session, another origin`() throws {
+        @Test func `without a session, or from another origin, there is no picture`() throws {
             let stage = try Stage()
             let secret = stage.link.drop { $0 != "#" }.dropFirst()
             for path in [
@@ -181,7 +182,7 @@ extension EndToEnd {
             #expect(page.headers["set-cookie"] == nil)
             #expect(try stage.ask("face", "POST", ["Origin": "http://evil.example"]).code == 403)
 
-            // A page of another port is the same site to browsers, and another origin.
+            // For browsers a page on another port is the same site, but another origin.
             try stage.browser.open(stage.browser.foreignPage)
             let picture = """
                 return new Promise((resolve) => {
@@ -224,20 +225,20 @@ extension EndToEnd {
                 })();
                 """
             #expect(try stage.browser.run(stored).string == "secret|false|sealed||{}|{}")
-            // Neither the way back nor what was loaded names it.
+            // Neither the history nor the loaded resources contain it.
             let seen =
                 "JSON.stringify([history.state, document.referrer, performance.getEntries().map((one) => one.name)])"
             #expect(try !stage.browser.text(seen).contains(secret))
-            // The browser needs the link no more.
+            // The browser no longer needs the link.
             try stage.browser.open("about:blank")
             try stage.browser.open(stage.place)
             #expect(stage.browser.waits(for: "document.querySelector('#live').naturalWidth > 0"))
         }
 
-        @Test func `a server on another port is given nothing that opens the page`() throws {
+        @Test func `a server on another port receives nothing that opens the page`() throws {
             let stage = try Stage()
             let secret = String(stage.link.drop { $0 != "#" }.dropFirst())
-            // Says what it is sent.
+            // A server that records what it receives.
             let script = """
                 import http.server, sys
                 class Handler(http.server.BaseHTTPRequestHandler):
@@ -259,7 +260,7 @@ extension EndToEnd {
             let sent = String(decoding: try scratch.read("sent"), as: UTF8.self)
             #expect(sent.contains("GET / HTTP/1.1") && sent.contains("Host: 127.0.0.1:\(port)"), "\(sent)")
             #expect(!sent.contains("Cookie") && !sent.contains("Authorization") && !sent.contains(secret), "\(sent)")
-            // Its page finds no key either: databases belong to an origin, its port included.
+            // Its page has no key either: databases belong to an origin, which includes the port.
             #expect(
                 try stage.browser.run("return indexedDB.databases().then((all) => all.map((one) => one.name).join())")
                     .string
@@ -274,7 +275,7 @@ extension EndToEnd {
             #expect(
                 try stage.browser.text("document.querySelector('#notice').innerText").contains("not valid any more"))
             #expect(stage.browser.waits(for: "!document.querySelector('#live').hasAttribute('src')"))
-            // In the tab that is open: its address differs in nothing but the fragment.
+            // In the open tab: its address differs only in the fragment.
             try stage.browser.open(revoked.out.trimmingCharacters(in: .whitespacesAndNewlines))
             #expect(stage.browser.waits(for: "document.querySelector('#notice').hidden"))
             #expect(stage.browser.waits(for: "look().some((part) => part > 0)"))
@@ -286,7 +287,7 @@ extension EndToEnd {
             let guise = try Stage.start(["--source", "sample"])
             let stage = try Stage(guise)
             let port = try #require(stage.place.firstMatch(of: /:(\d+)/)?.1)
-            // Opens web socket handshakes without knowing the secret, and writes down what it is sent.
+            // A server that opens web socket handshakes without knowing the secret, and records what it receives.
             let script = """
                 import base64, hashlib, re, socket, struct, sys
                 def text(connection):
@@ -345,7 +346,7 @@ extension EndToEnd {
 
         @Test func `a browser without the key shows how to get it`() throws {
             let stage = try Stage()
-            // Another name is another origin, with a database of its own.
+            // Another host name is another origin, with its own database.
             try stage.browser.open(stage.place.replacing("127.0.0.1", with: "localhost"))
             #expect(stage.browser.waits(for: "document.querySelector('#notice-text').innerText.includes('guise page')"))
             #expect(try stage.browser.text("document.querySelector('#notice').innerText").contains("no key"))
@@ -354,7 +355,7 @@ extension EndToEnd {
                     == .bool(false))
         }
 
-        @Test func `guise may end and come back: the page waits, and goes on by itself`() throws {
+        @Test func `when Guise restarts the page reconnects by itself`() throws {
             let first = try Stage.start(["--source", "sample"])
             let old = try Stage(first)
             #expect(try first.end().code == 0)
@@ -367,13 +368,13 @@ extension EndToEnd {
             #expect(second.waits { _ in try difference(picture, old.look()) > 5 }, "the picture moves again")
             try old.browser.click(".mask[data-mask=crown]")
             #expect(second.waits { _ in try second.worn == ["crown"] })
-            // Where it stays away, that is said.
+            // If it doesn't come back, the page says so.
             #expect(try second.end().code == 0)
             #expect(old.browser.waits(for: "!document.querySelector('#notice').hidden"))
             #expect(try old.browser.text("document.querySelector('#notice').innerText").contains("isn't running"))
         }
 
-        @Test func `no width from 360 pixels on has to be scrolled sideways`() throws {
+        @Test func `no width from 360 pixels needs sideways scrolling`() throws {
             let stage = try Stage(width: 360)
             for mask in ["name-tag", "makeup-evening"] {
                 try stage.browser.run("document.querySelector('.mask[data-mask=\(mask)]').click()")
@@ -395,10 +396,10 @@ extension EndToEnd {
             }
         }
 
-        @Test func `by the keyboard alone a mask is found, put on, moved and taken off`() throws {
+        @Test func `a mask is found, put on, moved and taken off with the keyboard alone`() throws {
             let stage = try Stage()
             let browser = stage.browser
-            // The first stop leads past the controls.
+            // The first tab stop skips the controls.
             try browser.stroke(Key.tab)
             #expect(try browser.text("document.activeElement.className") == "skip")
             try browser.stroke(Key.enter)
@@ -406,7 +407,7 @@ extension EndToEnd {
             for letter in "crown" { try browser.stroke(String(letter)) }
             try browser.stroke(Key.down)
             #expect(try browser.text("document.activeElement.dataset.mask") == "crown")
-            // What has the focus is seen to have it.
+            // The focus is visible.
             #expect(
                 try browser.text("getComputedStyle(document.activeElement.querySelector('.face')).outlineStyle")
                     == "solid")
@@ -414,14 +415,14 @@ extension EndToEnd {
             #expect(stage.comes { try stage.worn == ["crown"] })
             try browser.stroke(Key.right, " ")
             #expect(stage.comes { try stage.worn == ["crown", "flower-crown"] })
-            // The stack shows the uppermost first.
+            // The list shows the top mask first.
             try browser.run("document.querySelector('#worn .grip').focus()")
             try browser.stroke(Key.down)
             #expect(stage.comes { try stage.worn == ["flower-crown", "crown"] })
             #expect(browser.waits(for: "document.querySelector('#announcer').textContent.includes('2 of 2')"))
             #expect(
                 try browser.text("document.activeElement.className") == "grip", "the focus stays with what was moved")
-            // Hot keys; they are letters where letters are written.
+            // Hot keys; in text fields they are letters.
             try browser.stroke("0")
             #expect(stage.comes { try stage.worn == [] })
             try browser.run("document.activeElement.blur()")
@@ -455,7 +456,7 @@ extension EndToEnd {
             #expect(stage.comes { try difference(bare, stage.look(at: "#photo")) > 2 })
             try stage.browser.click("#photo-close")
             #expect(stage.browser.waits(for: "document.querySelector('#live').naturalWidth > 0"))
-            // What is no picture is refused in guise's own words.
+            // A file that is no picture is reported with Guise's own message.
             try stage.browser.run(
                 """
                 const files = new DataTransfer();

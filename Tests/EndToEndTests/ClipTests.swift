@@ -26,7 +26,7 @@ extension EndToEnd {
             #expect(try scratch.measure(scratch.path("in.mp4")) == "800x600 50")
             #expect(try scratch.measure(scratch.path("out.mp4")) == "800x600 50")
             #expect(try streams("out.mp4").contains("aac,audio"))
-            // The hat is where the head has gone: 46 pixels left of and 105 above the eyes' middle, 225 from the left.
+            // The hat follows the head: 46 pixels left of and 105 above the eyes' midpoint, 225 from the left.
             for frame in [25, 49] {
                 for name in ["in", "out"] {
                     let pick = "-vf 'select=eq(n\\,\(frame))'"
@@ -49,14 +49,14 @@ extension EndToEnd {
             #expect(try streams("out.mp4").contains("aac,audio"))
         }
 
-        @Test func `the face of a clip is found in all its frames, under one number`() throws {
+        @Test func `a clip's face is tracked in all its frames, under one id`() throws {
             try makeClip("in.mp4", "-c:v libx264 -an")
             let outcome = try scratch.guise("track", "in.mp4", "--json")
             let lines = try Tracked.lines(outcome.out)
             try #require(outcome.code == 0 && lines.count == 50, "\(outcome)")
             #expect(lines.map(\.frame) == Array(0..<50))
             #expect(abs(lines[49].time - 49.0 / 25) < 0.001)
-            // The first sweep over the picture takes some frames.
+            // The first search of the picture takes some frames.
             let found = lines.filter { !$0.faces.isEmpty }
             #expect(found.count >= 40, "found in \(found.count) of 50 frames")
             #expect(Set(found.flatMap { $0.faces.map(\.id) }).count == 1)
@@ -67,7 +67,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the words of track name a face and where it is`() throws {
+        @Test func `the text output of track names a face and its position`() throws {
             let outcome = try scratch.guise("track", Fixtures.sample)
             #expect(outcome.code == 0 && outcome.out.contains("face 1 tracked at"), "\(outcome)")
         }
@@ -82,8 +82,8 @@ extension EndToEnd {
             #expect(parts.first == "800x600" && (5..<45).contains(Int(parts.last ?? "") ?? 0), "\(parts)")
         }
 
-        @Test func `a clip of which nothing can be read is refused, and leaves no file`() throws {
-            // It opens, and not one frame comes out of it.
+        @Test func `a clip without a readable frame is an error, and leaves no file`() throws {
+            // It opens, but no frame can be decoded.
             try makeClip("whole.mp4", "-c:v libx264 -an -movflags +faststart")
             try scratch.shell(
                 "head -c $(($(grep -abo mdat whole.mp4 | head -1 | cut -d: -f1) + 64)) whole.mp4 > cut.mp4")

@@ -10,8 +10,8 @@ extension EndToEnd {
         @Test(arguments: [
             ("{\n\"maskes\": []}", 2, "unknown key 'maskes'", "did you mean 'masks'?"),
             ("{\n\n\"camera\": {\"wdth\": 640}}", 3, "unknown key 'camera.wdth'", "did you mean 'width'?"),
-            ("{\"masks\": \"santa\"}", 1, "'masks' is a text", "allowed: a list of texts or objects"),
-            ("{\"masks\": [3]}", 1, "'masks' is a list with a number", "allowed: a list of texts or objects"),
+            ("{\"masks\": \"santa\"}", 1, "'masks' is a string", "allowed: a list of strings or objects"),
+            ("{\"masks\": [3]}", 1, "'masks' is a list with a number", "allowed: a list of strings or objects"),
             (
                 "{\"masks\": [\"cat\",\n{\"name\": \"dog\", \"opacty\": 1}]}", 2, "unknown key 'masks[1].opacty'",
                 "did you mean 'opacity'?"
@@ -19,21 +19,21 @@ extension EndToEnd {
             ("{\"masks\": [{\"name\": \"dog\", \"opacity\": 2}]}", 1, "'masks[0].opacity' is 2", "0 to 1"),
             (
                 "{\"masks\": [{\"name\": \"dog\", \"choices\": {\"fur\": 1}}]}", 1,
-                "'masks[0].choices.fur' is a number", "allowed: a text"
+                "'masks[0].choices.fur' is a number", "allowed: a string"
             ),
-            ("{\"page\":\n{\"port\": \"no\"}}", 2, "'page.port' is a text", "0 to 65535"),
+            ("{\"page\":\n{\"port\": \"no\"}}", 2, "'page.port' is a string", "0 to 65535"),
             ("{\"output\": {\n\"width\": 70000}}", 2, "'output.width' is 70000", "allowed: 64 to 4096"),
             ("{\"output\": {\"height\": 481}}", 1, "'output.height' is 481", "even numbers"),
             ("{\"faces\": {\"max\": 1.5}}", 1, "'faces.max' is 1.5", "whole numbers"),
             ("{\"sinks\": []}", 1, "'sinks' is an empty list", "at least one sink"),
             ("{\"camera\": 3}", 1, "'camera' is a number", "an object"),
             ("[]", 1, "the file is a list", "an object"),
-            ("{\"masks\": [\"cat\",]\n}", 1, "no JSON value begins with ']'", "correct the file"),
+            ("{\"masks\": [\"cat\",]\n}", 1, "expected a JSON value, found ']'", "correct the file"),
             (
-                "{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' stands here a second time",
+                "{\"source\": \"auto\", \"source\": \"auto\"}", 1, "'source' appears twice",
                 "correct the file"
             ),
-            ("", 1, "the file ends where a value should be", "correct the file"),
+            ("", 1, "the file ends where a value is expected", "correct the file"),
         ])
         func `a mistake in the configuration is an error with file, line, key and what is allowed`(
             text: String, line: Int, what: String, allowed: String
@@ -46,21 +46,21 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["ln -s nowhere config.json", "ln -s config.json config.json", "mkdir config.json"])
-        func `the user's file that cannot be read is an error, and no default`(making: String) throws {
+        func `an unreadable user configuration is an error, without a fallback`(making: String) throws {
             try scratch.shell("mkdir -p config/guise && cd config/guise && \(making)")
             let outcome = try scratch.guise("run", "--source", "sample", "--sink", "null")
             #expect(outcome.code == 1 && outcome.lines.count == 1, "\(outcome)")
             #expect(outcome.errors.contains("config/guise/config.json"), "\(outcome)")
         }
 
-        @Test func `a configuration that is named must be there`() throws {
+        @Test func `a configuration given by --config must exist`() throws {
             let outcome = try scratch.guise("run", "--config", "none.json")
             #expect(outcome.code == 1 && outcome.errors.contains("none.json does not exist"), "\(outcome)")
         }
 
         @Test(.needsSample)
         func `the user's own configuration is read before the installed one, and --config before both`() throws {
-            // Which file was read is told by the mask that it names, which does not exist.
+            // The error names the missing mask, which shows which file was read.
             try scratch.write("{\"masks\": [\"of-the-user\"]}", "config/guise/config.json")
             let named = try scratch.write("{\"masks\": [\"of-the-option\"]}", "named.json")
             let run = ["run", "--source", "sample", "--sink", "null"]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A running guise and those who tell it what to do: by commands, by the socket, by its configuration.
+    /// Control of a running Guise: by commands, by the socket, by its configuration.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class ControlTests {
         private let guise: RunningGuise
         private static let shared = Result { try RunningGuise(RunningGuise.sample + ["--sink", "null"]) }
@@ -16,7 +16,7 @@ extension EndToEnd {
 
         deinit { guise.rest() }
 
-        @Test func `masks come and go by commands`() throws {
+        @Test func `commands put masks on and take them off`() throws {
             #expect(try guise.guise("show", "santa-hat").out == "worn: santa-hat\n")
             #expect(try guise.guise("toggle", "santa-beard").out == "worn: santa-hat, santa-beard\n")
             #expect(try guise.guise("toggle", "santa-hat").out == "worn: santa-beard\n")
@@ -35,7 +35,7 @@ extension EndToEnd {
             #expect(answer.code == 0, "a number is a text, too: \(answer)")
         }
 
-        @Test func `a freeze holds the last picture, a pause shows none, and resume goes on`() throws {
+        @Test func `a freeze keeps the last picture, a pause shows none, and resume continues`() throws {
             try guise.ask("freeze")
             #expect(guise.waits { $0["state"]?.string == "frozen" })
             try guise.waits(pictures: 2)
@@ -54,7 +54,7 @@ extension EndToEnd {
             #expect(one.changes(from: try guise.snapshot()).count > 1000)
         }
 
-        @Test func `a recording holds the frames that it says it has`() throws {
+        @Test func `a recording has as many frames as it reports`() throws {
             let path = guise.scratch.path("clip.mp4")
             #expect(try guise.guise("record", "stop").errors.contains("no recording is running"))
             #expect(try guise.guise("record", "start", path).code == 0)
@@ -91,8 +91,8 @@ extension EndToEnd {
             #expect(names.allSatisfy { $0.hasSuffix(".png") && !$0.contains(".part") }, "\(names)")
         }
 
-        @Test func `requests from many clients, garbage among them, are each answered`() throws {
-            // Answers that are missing are counted by the script.
+        @Test func `requests from many clients, including garbage, are each answered`() throws {
+            // The script counts missing replies.
             let missing = try guise.scratch.shell(
                 "python3 '\(Fixtures.path("flood.py"))' '\(guise.scratch.path("run/guise/control.sock"))' 10 'status masks next'"
             )
@@ -101,7 +101,7 @@ extension EndToEnd {
             #expect(guise.waits { $0["frames"]?.number ?? 0 > frames + 3 }, "it still publishes")
         }
 
-        @Test func `a second guise says who is there, and SIGKILL leaves nothing in the way`() throws {
+        @Test func `a second daemon names the first, and one killed by SIGKILL blocks nothing`() throws {
             let first = try RunningGuise(RunningGuise.sample + ["--sink", "null"])
             let second = try first.guise("run", "--source", "sample", "--sink", "null")
             #expect(
@@ -119,7 +119,7 @@ extension EndToEnd {
 
     @Suite(.needsSample, .needsReleaseBuild) struct ControlWithoutSharing {
         @Test func `a mask that is put on is seen, faintly if so set, and gone when it is taken off`() throws {
-            // A photo holds still: what changes is the mask.
+            // A photo is still: only the mask changes.
             let guise = try RunningGuise(
                 ["--source", Fixtures.sample, "--realtime", "--loop", "--sink", "null", "--mask", "crown"])
             try guise.reset()
@@ -148,8 +148,8 @@ extension EndToEnd {
             return sum / 100
         }
 
-        @Test func `what stands for a camera may be damaged, and others be used instead`() throws {
-            // Named without a folder, the configuration is watched like any other.
+        @Test func `a damaged clip in place of a camera can be replaced by another`() throws {
+            // A configuration given without a folder is watched like any other.
             let scratch = try ScratchFolder()
             func configure(_ more: String = "") throws {
                 try scratch.write(
@@ -161,18 +161,18 @@ extension EndToEnd {
                 ["--config", "here.json", "--source", "camera", "--sink", "page"], in: scratch, isPublishing: false)
             try guise.ask("use", ["device": "sample"])
             #expect(guise.waits { $0["camera"]?.string == "open" && $0["frames"]?.number ?? 0 > 10 })
-            // Cut off in the middle of a frame.
+            // Truncated in the middle of a frame.
             try scratch.shell(
                 """
                 ffmpeg -v error -f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg -f avi whole.avi
                 head -c 9000 whole.avi > cut.avi
                 """)
-            // A file that is neither a picture nor a clip is refused at once, and what was used stays.
+            // A file that is neither a picture nor a clip is rejected at once, and the current source stays.
             let refused = try guise.guise("use", scratch.path("here.json"))
             #expect(refused.code == 1 && refused.errors.contains("here.json"), "\(refused)")
             try guise.ask("use", ["device": JSON(scratch.path("cut.avi"))])
             #expect(guise.waits { $0["source"]?.string?.contains("cut.avi") == true })
-            // It came to the damage more than once, for the clip has fewer frames.
+            // The damage was reached more than once, because the clip has fewer frames.
             let frames = try #require(try guise.status()["frames"]?.number)
             #expect(guise.waits { $0["frames"]?.number ?? 0 > frames + 30 })
             try guise.ask("use", ["device": "sample"])
@@ -182,30 +182,30 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `where nothing can be said, nothing ends for it`() throws {
+        @Test func `a closed standard error ends nothing`() throws {
             let scratch = try ScratchFolder()
             try scratch.makeRuntimeFolder()
             try scratch.shell("'\(Program.path)' status 2>/dev/full; [ $? = 3 ]")
-            // Standard error is a pipe that nobody reads any more.
+            // Standard error is a pipe without a reader.
             try scratch.shell(
                 "mkfifo pipe; (exec 3<pipe) & exec 4>pipe; wait $!; '\(Program.path)' status 2>&4; [ $? = 3 ]")
         }
 
-        @Test func `a face that a mask is to hide is not seen while it is lost, nor before it is found`() throws {
+        @Test func `a face to hide is not visible while it is lost, nor before it is detected`() throws {
             let scratch = try ScratchFolder()
-            // The face comes after a second, is hidden from three to five, and comes back.
+            // The face appears after one second, is hidden from three to five, and comes back.
             try scratch.shell(
                 """
                 ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 6 -r 10 -vf "scale=-2:360,crop=iw:360,\
                 drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,3,5)'" -c:v ffv1 gone.mkv
                 """)
-            // Without the mask, the same pictures show a face that this test would find.
+            // Without the mask, this test detects a face in the same pictures.
             #expect(try facesSeen(wearing: "polaroid", scratch) > 12)
             #expect(try facesSeen(wearing: "pixelate", scratch) == 0)
             #expect(try facesSeen(wearing: "pixelate", scratch, byApply: true) == 0)
         }
 
-        /// The frames of what is published in which a bare face is found.
+        /// The published frames in which an uncovered face is detected.
         private func facesSeen(wearing mask: String, _ scratch: ScratchFolder, byApply: Bool = false) throws -> Int {
             let words = byApply ? ["apply", "gone.mkv", "-o"] : ["run", "--source", "gone.mkv", "--sink"]
             let outcome = try Program.run(words + ["out.mkv", "--overwrite", "--mask", mask], in: scratch)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Masks that are edited while they are worn.
+    /// Edits of masks while they are active.
     @Suite(.needsSample, .needsReleaseBuild) struct Edits {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
@@ -61,12 +61,12 @@ extension EndToEnd {
             #expect(shows("blue"))
             try scratch.write(svg("red"), "config/guise/Masks/mine/art.svg")
             #expect(shows("red"))
-            // Broken in the same way twice: reported once.
+            // The same error twice is reported once.
             try scratch.write("<svg", "config/guise/Masks/mine/art.svg")
             #expect(guise.running.waits(for: "its last valid version stays on"))
             try scratch.write("<svg", "config/guise/Masks/mine/art.svg")
             #expect(shows("red"))
-            // As most editors do.
+            // Replaced by renaming, as most editors do.
             try scratch.write(svg("lime"), "config/guise/Masks/mine/.art.svg.part")
             try scratch.shell("mv config/guise/Masks/mine/.art.svg.part config/guise/Masks/mine/art.svg")
             #expect(shows("green"))
@@ -80,7 +80,7 @@ extension EndToEnd {
             try scratch.write(svg("white"), "config/guise/Masks/later/art.svg")
             try guise.ask("show", ["mask": "later"])
             #expect(shows("white"))
-            // Another that nobody wears: nothing happens.
+            // A mask that is not active: nothing happens.
             try describe("unworn")
             let outcome = try guise.end()
             try #require(outcome.code == 0, "\(outcome)")

@@ -1,6 +1,6 @@
 import TestSupport
 import Testing
 
-/// They drive the built program as its users do. Suites run beside each other; tests of one suite share its running
-/// guise, one after the other.
+/// Tests that run the built program as its users do. Suites run in parallel; the tests of one suite share a running
+/// Guise, one after the other.
 @Suite(.ownThread) struct EndToEnd {}

@@ -14,7 +14,7 @@ extension EndToEnd {
             "cat", "handlebar-moustache", "round-glasses", "santa", "santa-beard", "santa-hat",
         ]
 
-        /// A mask of the user's own.
+        /// Makes a mask in the user's folder.
         private func wear(_ name: String, art: String = "art.svg", svg: String? = square, more: String = "") throws {
             try scratch.write(
                 """
@@ -33,7 +33,7 @@ extension EndToEnd {
             <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><rect width="100" height="100"/></svg>
             """
 
-        @Test func `the masks that come along are all listed, without complaint`() throws {
+        @Test func `all shipped masks are listed, without errors`() throws {
             let outcome = try scratch.guise("masks")
             #expect(outcome.code == 0 && outcome.errors == "", "\(outcome)")
             let names = outcome.out.split(separator: "\n").compactMap {
@@ -102,11 +102,11 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `a user's own mask replaces the one that comes along`() throws {
+        func `a user's mask replaces the shipped one of the same name`() throws {
             try wear("santa-hat")
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
-            // A black square as wide as the eyes are apart, its middle on the nose.
+            // A black square as wide as the eye distance, centred on the nose.
             let changed = try scratch.picture(scratch.path("out.png")).changes(from: scratch.picture(Fixtures.sample))
             #expect(
                 abs(changed.right - changed.left - 44) < 8 && abs(changed.bottom - changed.top - 44) < 8, "\(changed)")
@@ -115,7 +115,7 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `the contact sheet is a picture with a place for every mask`() throws {
+        func `the contact sheet has a cell for every mask`() throws {
             func sheet(_ masks: String..., poses: Int = 5) throws -> Picture {
                 let outcome = try Program.run(
                     ["masks", "--sheet", "sheet.png", "--poses", "\(poses)"] + masks, in: scratch)

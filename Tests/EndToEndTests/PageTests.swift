@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// The page of the built program: who may use it, what it shows, and that it is another client of the same requests.
+    /// The page of the built program: who may use it, what it shows, and its requests.
     @Suite(.serialized, .goesFirst, .needsSample, .needsReleaseBuild) final class PageTests {
-        /// A guise with a page, and a visitor with a session.
+        /// A running Guise with its page, and a visitor with a session.
         private final class Stage: @unchecked Sendable {
             let guise: RunningGuise
             let link: String
             let token: String
-            /// Holds the session.
+            /// The connection that keeps the session open.
             private let visitor: Visitor
 
             var scratch: ScratchFolder { guise.scratch }
@@ -33,8 +33,8 @@ extension EndToEnd {
                     port: try #require(Int(match.1)), secret: String(match.2))
             }
 
-            /// Asks as the page does.
-            /// - Returns: the status; what came is in the file.
+            /// Sends a request like the page.
+            /// - Returns: the status; the body is in the file.
             @discardableResult
             func curl(_ path: String, _ more: String = "", to file: String) throws -> Int {
                 let status = try scratch.shell(
@@ -56,7 +56,7 @@ extension EndToEnd {
 
         deinit { stage.guise.rest() }
 
-        @Test func `the page is found, and shows faces with and without masks`() throws {
+        @Test func `the page is served, and shows faces with and without masks`() throws {
             let second = try stage.scratch.guise("page", "--no-open")
             #expect(second.out == "\(stage.link)\n", "\(second)")
             #expect(
@@ -74,7 +74,7 @@ extension EndToEnd {
             #expect(try stage.scratch.guise("wear", "crown", "santa-beard").out == "worn: crown, santa-beard\n")
             let after = try picture("picture=after")
             #expect((after.width, after.height) == (640, 360))
-            /// Pixels as green as marks are, and nothing in the sample.
+            /// Pixels as green as the tracking overlay, which the sample does not have.
             func greens(_ picture: Picture) -> Int {
                 (0..<picture.width * picture.height).count { i in
                     let (red, green, blue) = (picture.bytes[3 * i], picture.bytes[3 * i + 1], picture.bytes[3 * i + 2])
@@ -84,7 +84,7 @@ extension EndToEnd {
             let marked = try picture("picture=after&overlay=1")
             print("\(greens(after)) green pixels without marks, \(greens(marked)) with them")
             #expect(greens(marked) > greens(after) + 100)
-            /// The part of the lower edge that is white: all of it in a polaroid, and never all of it without one.
+            /// The white part of the lower edge: all of it in a polaroid, and never all of it without one.
             func white(_ picture: Picture) -> Double {
                 let row = (picture.height - 6) * picture.width
                 let count = (0..<picture.width).count { picture.bytes[(row + $0) * 3 + 1] > 190 }
@@ -97,11 +97,11 @@ extension EndToEnd {
             #expect(white(bare) < 0.9)
         }
 
-        @Test func `the secret outlives a restart, is in no log and no file of others, and can be revoked`() throws {
+        @Test func `the secret survives a restart, is in no log and no other file, and can be revoked`() throws {
             let first = try Stage()
             #expect(!first.guise.running.said.contains(first.secret))
             #expect(try first.scratch.shell("stat -c %a state/guise/page-secret") == "600\n")
-            // On anything but a terminal it is printed only where that is asked for.
+            // If the output is not a terminal, the link is printed only on request.
             #expect(try first.scratch.guise("page").out == "")
             #expect(try first.guise.end().code == 0)
             let second = try Stage(in: first.scratch)
@@ -109,13 +109,13 @@ extension EndToEnd {
             let revoked = try second.scratch.guise("page", "--revoke", "--no-open")
             #expect(revoked.code == 0 && revoked.out.hasPrefix("\(second.origin)/#"), "\(revoked)")
             #expect(!revoked.out.contains(second.secret))
-            // While the session ends, its connections do too.
+            // When the session ends, its connections end too.
             let asking =
                 "curl -s -H 'Authorization: Guise \(second.token)' -o no -w '%{http_code}' '\(second.origin)/stream' "
                 + "--max-filesize 1 || true"
             #expect(second.guise.waits { _ in try second.scratch.shell(asking) == "401" })
             #expect(try second.guise.end().code == 0)
-            // Without a guise there is a new secret too, and none is started.
+            // Without a running Guise the secret is replaced too, and none is started.
             let alone = try second.scratch.guise("page", "--revoke", "--no-open")
             #expect(alone.code == 0 && alone.out == "")
             let third = try Stage(in: first.scratch)
@@ -123,14 +123,14 @@ extension EndToEnd {
             #expect(try third.guise.end().code == 0)
         }
 
-        @Test func `without descriptors the page's server pauses, and goes on when there are some`() throws {
+        @Test func `without free descriptors the page's server pauses, and continues once there are some`() throws {
             let own = try Stage()
             let (scratch, pid) = (own.scratch, own.guise.running.pid)
             let port = try #require(own.origin.split(separator: ":").last.flatMap { Int($0) })
             let most = try scratch.shell("ls /proc/\(pid)/fd | sort -n | tail -1")
             let last = try #require(Int(most.trimmingCharacters(in: .whitespacesAndNewlines)))
             try scratch.shell("prlimit --pid \(pid) --nofile=\(last + 1):")
-            // More than there are gaps below the last one: some of them are not accepted.
+            // More than there are free descriptors: some of them are not accepted.
             let visitors = try (0..<32).map { _ in try Visitor(port: port) }
             try own.guise.waits(pictures: 10)
             try scratch.shell("prlimit --pid \(pid) --nofile=1024:")
@@ -139,7 +139,7 @@ extension EndToEnd {
             #expect(try own.guise.end().code == 0)
         }
 
-        @Test func `the browser is opened by a file of this user's, and no argument has the secret`() throws {
+        @Test func `the browser is opened with a file of this user, and no argument contains the secret`() throws {
             let scratch = stage.scratch
             try scratch.write(
                 "#!/bin/sh\nstat -c %a \"$1\" >mode\ncp \"$1\" page\necho \"$0 $*\" >arguments.part\nmv arguments.part arguments\n",
@@ -154,7 +154,7 @@ extension EndToEnd {
             #expect(
                 String(decoding: try scratch.read("page"), as: UTF8.self).contains(
                     "location.replace(\"\(stage.link)\")"))
-            // It does not stay.
+            // The file is removed.
             waits { !scratch.names(in: "run/guise").contains { $0.hasPrefix("open-") } }
         }
 
@@ -165,7 +165,7 @@ extension EndToEnd {
                 ffmpeg -v error -i '\(Fixtures.sample)' -vf 'split[a][b];[a][b]hstack,scale=iw/2:-1' two.png
                 ffmpeg -v error -i two.png two.webp; ffmpeg -v error -i two.png -q:v 2 two.jpg; head -c 3000 two.png > half.png
                 """)
-            // As it comes back without masks, so that nothing but the mask differs.
+            // The photo processed without masks, so that only the mask differs.
             _ = try stage.scratch.guise("clear")
             #expect(try stage.curl("/photo", "--data-binary @two.png", to: "bare.jpg") == 200)
             let bare = try stage.scratch.picture(stage.scratch.path("bare.jpg"))
@@ -186,7 +186,7 @@ extension EndToEnd {
                 #expect(try stage.curl("/photo", "--data-binary @\(file)", to: "refusal") == code, "\(file)")
                 #expect(try stage.json("refusal")["error"]?["message"]?.string?.contains("/proc/") == false)
             }
-            // Of 20000x20000 pixels, and of the most that a header can say; nobody looks further.
+            // 20000x20000 pixels, and the largest size that a header can state; only the header is read.
             for side: [UInt8] in [[0, 0, 0x4E, 0x20], [0xFF, 0xFF, 0xFF, 0xFF]] {
                 let bomb: [UInt8] =
                     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + side + side
@@ -212,7 +212,7 @@ extension EndToEnd {
             #expect(santa.changes(from: try stage.scratch.picture(stage.scratch.path("mine.jpg"))).count > 500)
         }
 
-        @Test func `a snapshot says what was worn, and a note does so for people`() throws {
+        @Test func `a snapshot contains its list of masks, and a note lists them as text`() throws {
             _ = try stage.scratch.guise("wear", "name-tag")
             _ = try stage.scratch.guise("set", "name-tag", "text", "Ada Łovelace")
             let path = stage.scratch.path("me.png")
@@ -229,7 +229,7 @@ extension EndToEnd {
             #expect(try stage.curl("/album/me.png", to: "again.png") == 200)
             #expect(try stage.scratch.measure(stage.scratch.path("again.png")) == "640x360 1")
             #expect(try stage.curl("/album/me.txt", to: "again.txt") == 404)
-            // What is there already stays, and so does its note.
+            // Existing files stay, and so do their notes.
             let before = try stage.scratch.read("me.png")
             let again = try stage.scratch.guise("snapshot", path, "--note")
             #expect(again.code == 0 && again.out.contains("me 2.png"), "\(again)")
@@ -243,7 +243,7 @@ extension EndToEnd {
         {
             let path = stage.scratch.path("clip.mp4")
             #expect(try stage.scratch.guise("record", "start", path).code == 0)
-            // Two pieces of a second each are written, which takes a slow encoder its time.
+            // Waits until two fragments of a second each are written, which takes a slow encoder some time.
             #expect(
                 stage.guise.waits { _ in
                     let parts = stage.scratch.names().filter { $0.hasPrefix("clip.") && $0.hasSuffix(".part.mp4") }
@@ -278,7 +278,7 @@ extension EndToEnd {
             let json = try stage.json("config/guise/config.json")
             #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
             #expect(json["faces"]?["max"]?.number == 3 && json["page"]?["port"]?.number == 0)
-            // With how they are worn.
+            // With the masks' settings.
             #expect(try stage.scratch.guise("wear", "heart-glasses", "crown").code == 0)
             #expect(try stage.scratch.guise("set", "crown", "opacity", "0.5").code == 0)
             #expect(try stage.scratch.guise("set", "heart-glasses", "frame", "#2040c0").code == 0)
@@ -289,9 +289,9 @@ extension EndToEnd {
             let surprise = try stage.scratch.guise("surprise")
             #expect(surprise.code == 0 && surprise.out.split(separator: ",").count == 4, "\(surprise)")
             #expect(try stage.scratch.guise("random").out.contains(",") == false)
-            // By now it would have noticed its own writing.
+            // By now it would have noticed its own change of the file.
             try stage.guise.waits(pictures: 10)
-            #expect(!stage.guise.running.said.contains("read again"))
+            #expect(!stage.guise.running.said.contains("reloaded"))
         }
     }
 }

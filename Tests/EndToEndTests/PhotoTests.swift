@@ -10,7 +10,7 @@ extension EndToEnd {
             try scratch.lookForLargeFaces()
         }
 
-        /// A cut of the sample, "width:height:x:y".
+        /// A crop of the sample, "width:height:x:y".
         private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf crop=\(crop) \(name)")
             return scratch.path(name)
@@ -23,11 +23,11 @@ extension EndToEnd {
             return lines[0].faces
         }
 
-        @Test func `the one face of the sample is found where it is, upright and looking ahead`() throws {
+        @Test func `the sample's face is detected in place, upright and frontal`() throws {
             let faces = try faces(Fixtures.sample, "--landmarks")
             try #require(faces.count == 1)
             let face = faces[0]
-            // Marked by hand on the picture; the eyes are 43 pixels apart.
+            // Labelled by hand; the eyes are 43 pixels apart.
             let places: [String: [Double]] = [
                 "right_eye": [204, 101], "left_eye": [247, 104], "nose": [226, 127], "mouth": [223, 142],
                 "chin": [221, 178],
@@ -46,7 +46,7 @@ extension EndToEnd {
 
         @Test(
             arguments: [
-                // Where it is worn: the box that holds all of it, and one that it must cover in part.
+                // The mask's place: the box that contains it, and one that it must cover in part.
                 ("santa-hat", 300...40_000, (120, 0, 340, 112), (200, 20, 260, 60)),
                 ("santa-beard", 300...40_000, (140, 80, 310, 260), (200, 160, 250, 200)),
                 ("handlebar-moustache", 300...5000, (170, 118, 280, 156), (200, 128, 250, 145)),
@@ -54,7 +54,7 @@ extension EndToEnd {
                 ("cat", 800...10_000, (140, 0, 310, 170), (200, 110, 250, 150)),
                 ("santa", 5000...60_000, (120, 0, 340, 260), (200, 128, 250, 150)),
             ] as [(String, ClosedRange<Int>, (Int, Int, Int, Int), (Int, Int, Int, Int))])
-        func `each mask changes the picture where it is worn and nowhere else`(
+        func `each mask changes the picture only where it is worn`(
             mask: String, count: ClosedRange<Int>, all: (Int, Int, Int, Int), part: (Int, Int, Int, Int)
         ) throws {
             let outcome = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", mask)
@@ -82,16 +82,16 @@ extension EndToEnd {
             }
             let (glasses, hat) = (try count("round-glasses"), try count("santa-hat"))
             let both = try count("round-glasses", "santa-hat")
-            // Where one's soft edge lies on the other's, a pixel may change that neither changes alone.
+            // Where the soft edges overlap, a pixel may change that neither changes alone.
             #expect(both > max(glasses, hat) && both <= glasses + hat + 20, "\(glasses), \(hat), \(both)")
         }
 
-        @Test func `a face that the picture's edge cuts is found while most of it is there, and never harms`() throws {
+        @Test func `a face cut by the picture's edge is detected while most of it is visible`() throws {
             let bottom = try cut("512:150:0:0")
             #expect(try faces(bottom).count == 1)
             let top = try cut("512:440:0:68", "top.png")
             #expect(try faces(top).count == 1)
-            // Half of the face, from all four sides: found or not, the picture stays a picture.
+            // Half of the face, from all four sides: whether detected or not, the output is valid.
             for (number, crop) in ["290:512:222:0", "222:512:0:0", "512:390:0:122", "512:122:0:0"].enumerated() {
                 let path = try cut(crop, "half\(number).png")
                 let outcome = try scratch.guise("apply", path, "-o", "out\(number).png")
@@ -101,7 +101,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a photo in which no face can be hidden is not written, unless that is wanted`() throws {
+        @Test func `a photo without a face to hide is not written, unless that is allowed`() throws {
             let corner = try cut("120:120:392:392")
             let outcome = try scratch.guise("apply", corner, "-o", "out.png", "--mask", "pixelate")
             #expect(outcome.code == 1 && outcome.errors.contains("--allow-uncovered"), "\(outcome)")
@@ -129,7 +129,7 @@ extension EndToEnd {
             #expect(hypot(eye[0] - 204 * scale, eye[1] - 101 * scale) < 60, "\(eye)")
         }
 
-        @Test func `a photo of one pixel comes out as it was, and that is said`() throws {
+        @Test func `a photo of one pixel is written unchanged, with a warning`() throws {
             try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf scale=1:1 one.png")
             let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")
             try #require(outcome.code == 0, "\(outcome)")
@@ -144,17 +144,17 @@ extension EndToEnd {
         init() throws { scratch = try ScratchFolder() }
 
         @Test(arguments: [
-            ("text.jpg", "no picture at all\n", "text.jpg: it is no picture and no clip"),
+            ("text.jpg", "no picture at all\n", "text.jpg: it is not a picture or clip"),
             ("empty.mp4", "", "empty.mp4: the file is empty"),
         ])
-        func `a file that is no picture is refused in one line, and nothing is written`(
+        func `a file that is no picture is an error of one line, and nothing is written`(
             name: String, text: String, words: String
         ) throws {
             try scratch.write(text, name)
             for arguments in [["apply", name, "-o", "out.png"], ["track", name], ["run", "--source", name]] {
                 let outcome = try Program.run(arguments, in: scratch)
                 #expect(outcome.code == 1 && outcome.out == "", "\(outcome)")
-                // `run` says first where it would have shown it.
+                // `run` first prints where it would show the picture.
                 #expect(outcome.lines.last?.contains(words) == true, "\(outcome)")
                 #expect(arguments[0] == "run" || outcome.lines.count == 1, "\(outcome)")
             }
@@ -170,8 +170,8 @@ extension EndToEnd {
         }
 
         @Test(.needsSample)
-        func `an output whose ending says nothing, or whose folder is not there, is refused`() throws {
-            for (name, words) in [("out.pgn", ".png"), ("none/out.png", "there is no such folder")] {
+        func `an output with an unknown extension or a missing folder is an error`() throws {
+            for (name, words) in [("out.pgn", ".png"), ("none/out.png", "the folder does not exist")] {
                 let outcome = try scratch.guise("apply", Fixtures.sample, "-o", name)
                 #expect(outcome.code == 1 && outcome.lines.count == 1 && outcome.errors.contains(words), "\(outcome)")
             }

@@ -12,7 +12,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [SIGINT, SIGTERM])
-        func `an interrupt ends it well`(signal: Int32) throws {
+        func `an interrupt ends it cleanly`(signal: Int32) throws {
             let guise = try RunningGuise(["--source", "sample", "--sink", "null"], in: scratch)
             guise.running.send(signal: signal)
             let outcome = guise.running.wait()
@@ -31,19 +31,19 @@ extension EndToEnd {
         }
 
         @Test(arguments: [["--sink", "null"], ["--sink", "null", "--sink", "side.mkv"]])
-        func `it ends though an encoder hangs, and what was recorded stays`(sinks: [String]) throws {
+        func `it ends although an encoder hangs, and the recording is kept`(sinks: [String]) throws {
             let guise = try RunningGuise(["--source", "sample"] + sinks, in: scratch)
             #expect(try guise.guise("record", "start", scratch.path("clip.mkv")).code == 0)
             #expect(guise.waits { $0["recording"]?["frames"]?.number ?? 0 > 5 })
             try scratch.shell("kill -STOP $(pgrep -P \(guise.running.pid) -x ffmpeg)")
-            // Without a limit it waits for ever.
+            // Without a limit it waits forever.
             guise.running.send(signal: SIGTERM)
             _ = guise.running.wait()
             #expect(!scratch.names().contains { $0.contains(".part.") }, "\(scratch.names())")
             #expect(scratch.names().contains("clip.mkv"))
         }
 
-        @Test func `an encoder that is slow to end gets its time when the source has ended`() throws {
+        @Test func `a slow encoder gets its time when the source has ended`() throws {
             try scratch.shell(
                 """
                 mkdir bin; printf '#!/bin/sh\\n/usr/bin/ffmpeg "$@"; code=$?; case "$*" in *.part.*) sleep 2.5;; esac; exit $code' > bin/ffmpeg
@@ -61,7 +61,7 @@ extension EndToEnd {
             try #require(running.waits(for: "http://127.0.0.1:"), "\(running.said)")
             #expect(running.said.contains("--source FILE") && running.said.contains("sudo modprobe v4l2loopback"))
             let port = try #require(servedPort(running.said))
-            // What it says may go to a file; the way in is for those who ask.
+            // Its output may go to a file, so the link with the secret is only printed by `guise page`.
             #expect(!running.said.contains("#"), "\(running.said)")
             let told = try scratch.guise("page", "--no-open")
             let secret = String(try #require(told.out.firstMatch(of: /#([0-9a-f]{64})/)?.1))
@@ -90,7 +90,7 @@ extension EndToEnd {
         }
 
         @Test(.needsNoVideoDevices)
-        func `no camera, no such device and no loopback are each one line with the fix`() throws {
+        func `a missing camera, device or loopback is an error of one line with the fix`() throws {
             for (arguments, words) in [
                 (["--source", "camera", "--sink", "null"], "no camera was found; plug one in"),
                 (["--source", "/dev/video77", "--sink", "null"], "/dev/video77"),
@@ -105,7 +105,7 @@ extension EndToEnd {
             #expect(devices.code == 0 && devices.errors.contains("no video devices"), "\(devices)")
         }
 
-        @Test func `an option that does not exist is refused as the command line's mistake`() throws {
+        @Test func `an unknown option is a usage error`() throws {
             let outcome = try scratch.guise("run", "--sorce", "sample")
             #expect(outcome.code == 64 && outcome.errors.contains("--source"), "\(outcome)")
         }

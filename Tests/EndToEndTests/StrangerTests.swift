@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Packs from strangers: whatever is in them, it is told in a line, and the others work.
+    /// Untrusted mask packs: whatever they contain, errors are one line, and other masks work.
     @Suite struct Strangers {
         let scratch: ScratchFolder
         init() throws {
@@ -20,7 +20,7 @@ extension EndToEnd {
         private static let sprite =
             "{\"kind\": \"sprite\", \"art\": \"art.svg\", \"eyeDistance\": 100, \"pins\": [{\"art\": [50, 50], \"face\": \"nose\"}]}"
 
-        /// A sound description with that art.
+        /// A valid description with that art.
         private func draw(_ name: String, _ svg: String) throws {
             try describe(name, "{\"version\": 1, \"layers\": [\(Self.sprite)]}")
             try scratch.write(svg, "\(folder(name))/art.svg")
@@ -31,7 +31,7 @@ extension EndToEnd {
                 + body + "</svg>"
         }
 
-        /// Each is listed once on standard error with these words, and the sound one is listed as a mask.
+        /// Each is reported once on standard error with these words, and the valid one is listed as a mask.
         @discardableResult
         private func expect(_ told: [String: String]) throws -> Program.Outcome {
             try draw("sound", svg("<rect width='100' height='100'/>"))
@@ -46,7 +46,7 @@ extension EndToEnd {
             return outcome
         }
 
-        @Test func `meshes that lie nowhere and texts without end are errors or drawn, and take nothing down`() throws {
+        @Test func `infinite meshes and endless texts are errors or drawn, and crash nothing`() throws {
             func solid(_ part: String) -> String {
                 "{\"version\": 1, \"layers\": [{\"kind\": \"solid\", \"materials\": [{\"name\": \"m\", \"color\": \"#fff\"}], "
                     + "\"parts\": [{\"material\": \"m\", \(part)}]}]}"
@@ -77,7 +77,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `descriptions are bounded in bytes, nesting, keys, layers and includes`() throws {
+        @Test func `descriptions are limited in bytes, nesting, keys, layers and includes`() throws {
             let art = "{\"version\": 1, \"layers\": ["
             try describe("bytes", "{\"version\": 1, \"layers\": []" + String(repeating: " ", count: 300_000) + "}")
             try describe("nesting", "{\"version\": \(String(repeating: "[", count: 200_000))")
@@ -94,14 +94,14 @@ extension EndToEnd {
             let outcome = try expect(
                 [
                     "bytes": "more than 256 KiB", "nesting": "nested more than 32 deep", "keys": "more than 1000 keys",
-                    "layers": "allowed: 64 layers", "circle": "perhaps in a circle",
+                    "layers": "allowed: 64 layers", "circle": "perhaps in a cycle",
                     "includes": "allowed: 32 includes", "long": "unknown key 'kkk",
                     "escape": "unknown key '?[2Jkey'", "kind": "did you mean 'sprite'?",
                 ])
             #expect(!outcome.errors.contains("\u{1b}") && !outcome.out.contains("\u{1b}"))
         }
 
-        @Test func `no file is reached outside the folder, and nothing is waited for that is no file`() throws {
+        @Test func `no file outside the folder is read, and nothing but regular files is opened`() throws {
             try draw("sound", svg(""))
             for (name, art) in [
                 ("up", "../sound/art.svg"), ("root", "/etc/hostname"), ("nul", "art.svg\\u0000.png"), ("here", "."),
@@ -125,12 +125,12 @@ extension EndToEnd {
                     "up": "outside the mask's folder", "root": "outside the mask's folder",
                     "nul": "outside the mask's folder", "here": "outside the mask's folder",
                     "link": "outside the mask's folder", "chain": "outside the mask's folder",
-                    "pipe": "not a plain file", "device": "outside the mask's folder",
-                    "own": "outside the mask's folder", "own-pipe": "no plain file", "own-folder": "is a folder",
+                    "pipe": "not a regular file", "device": "outside the mask's folder",
+                    "own": "outside the mask's folder", "own-pipe": "not a regular file", "own-folder": "is a folder",
                 ])
         }
 
-        @Test func `a drawing that never ends, or is too deep or too large, is given up`() throws {
+        @Test func `a drawing that never ends, or is too deep or too large, is aborted`() throws {
             let morphology = String(repeating: "<feMorphology operator='dilate' radius='40'/>", count: 8)
             try draw(
                 "endless",
@@ -146,7 +146,7 @@ extension EndToEnd {
                 "deep", svg(String(repeating: "<g>", count: 5000) + String(repeating: "</g>", count: 5000)))
             try draw("large", svg(String(repeating: " ", count: 5 << 20)))
             func renderers() throws -> Set<Substring> {
-                // Other tests have theirs, in homes of their own.
+                // Other tests have their own renderers, in other homes.
                 Set(
                     try scratch.shell(
                         "for pid in $(pgrep -x guise-svg); do "
@@ -157,11 +157,11 @@ extension EndToEnd {
                 [
                     "endless": "drawing it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
                 ])
-            // No drawing goes on behind our back.
+            // No renderer is left running.
             #expect(try renderers() == [])
         }
 
-        @Test func `pictures are bounded before they are decoded`() throws {
+        @Test func `pictures are limited before they are decoded`() throws {
             let head: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13]
             let size: [UInt8] = [0, 1, 0, 0, 0, 1, 0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0]
             for (name, bytes) in [

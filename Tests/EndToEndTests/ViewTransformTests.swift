@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `view` in the configuration, seen in what comes out.
+    /// The effect of `view` in the configuration on the output.
     @Suite(.needsSample, .needsReleaseBuild)
     struct ViewTransformTests {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        /// A second of a portrait that holds still, and the picture of it after a filter of ffmpeg's.
+        /// A second of a still portrait, and the picture after an ffmpeg filter.
         private func clip() throws -> String {
             let path = scratch.path("clip.mkv")
             if !Fixtures.exists(path) {
@@ -25,7 +25,7 @@ extension EndToEnd {
             try scratch.picture(path, "-vf '\(filter)'", isLast: true)
         }
 
-        /// What comes out of a clip with this view, and what a mask changes in it.
+        /// The output for a clip with this view, and the pixels that a mask changes in it.
         private func dressed(
             _ clip: String, _ view: String, _ mask: String
         ) throws -> (bare: Picture, mask: (count: Int, left: Int, top: Int, right: Int, bottom: Int)) {
@@ -40,7 +40,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["round-glasses", "santa-hat"])
-        func `a mirrored picture's masks sit as if the mirrored person wore them`(mask: String) throws {
+        func `masks on a mirrored picture are mirrored with the person`(mask: String) throws {
             let plain = try dressed(clip(), "{}", mask).mask
             let (bare, mirrored) = try dressed(clip(), "{\"mirror\": true}", mask)
             let want = try last(clip(), "hflip")
@@ -49,7 +49,7 @@ extension EndToEnd {
             print(
                 "\(mask): \(plain); mirrored \(mirrored), which is \(wide - mirrored.right) to \(wide - mirrored.left)")
             try #require(plain.count > 500)
-            // A hat's tip hangs to the same side of the picture; its rim goes with the head.
+            // A hat's tip hangs to the same side of the picture; its rim follows the head.
             let most = mask == "santa-hat" ? (plain.right - plain.left) / 4 : 4
             #expect(abs(wide - mirrored.right - plain.left) <= most && abs(wide - mirrored.left - plain.right) <= most)
             #expect(abs(mirrored.top - plain.top) <= 8 && abs(mirrored.bottom - plain.bottom) <= 8)
@@ -57,7 +57,7 @@ extension EndToEnd {
 
         @Test func `a camera on its side is rotated upright, and its faces get masks`() throws {
             let side = scratch.path("side.mkv")
-            // A window of it, so that turning a square picture cannot be mistaken for leaving it.
+            // A part of it that is not square, so that a missing rotation is noticed.
             try scratch.shell(
                 "ffmpeg -v error -i '\(clip())' -vf 'crop=384:512:32:0,transpose=2' -c:v ffv1 '\(side)'")
             let (picture, changed) = try dressed(side, "{\"rotate\": 90}", "round-glasses")
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(abs(changed.top - whole.top * 3 / 4) <= 4, "\(whole)")
         }
 
-        @Test func `a mirror and a crop that are set hold with the next frames`() throws {
+        @Test func `a mirror and a crop take effect with the next frames`() throws {
             let guise = try RunningGuise(
                 ["--source", try clip(), "--loop", "--realtime", "--sink", "null", "--mask", "polaroid"],
                 config: "{\"output\": {\"width\": 512, \"height\": 512}}", in: scratch)
@@ -100,10 +100,10 @@ extension EndToEnd {
             #expect(try guise.end().code == 0)
         }
 
-        @Test func `a mirror and a zoom show no face that a mask is to hide`() throws {
+        @Test func `with a mirror and a zoom no face to hide is visible`() throws {
             let clip = scratch.path("gone.mkv")
-            // The face comes after a second, the picture moves past it, and it is hidden from four to six. The head alone:
-            // with none to be seen, what is on a suit is taken for one.
+            // The face appears after a second, the picture moves past it, and it is hidden from four to six. The head
+            // alone, because patterns on a suit may be detected as a face.
             try scratch.shell(
                 """
                 ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 8 -r 10 -vf "crop=512:210:0:0,scale=200:82,pad=640:360:150:100:gray,\

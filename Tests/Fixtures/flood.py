@@ -1,5 +1,5 @@
-"""flood.py SOCKET CLIENTS REQUESTS: so many clients ask, send garbage, half lines and giant lines, and subscribe without
-reading. Prints how many lines were not answered."""
+"""flood.py SOCKET CLIENTS REQUESTS: clients send requests, garbage, half lines and giant lines, and subscribe without
+reading. Prints the number of lines without a reply."""
 import json, random, socket, sys, threading
 
 path, count, requests = sys.argv[1], int(sys.argv[2]), sys.argv[3].split()

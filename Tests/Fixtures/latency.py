@@ -1,5 +1,5 @@
-"""latency.py GUISE ADDRESS: toggles a mask by the command line and watches the page's stream. Prints the milliseconds from
-the command's start to the changed picture, median and 95th percentile, and those that it takes to start the program."""
+"""latency.py GUISE ADDRESS: toggles a mask with the command line and watches the page's stream. Prints the milliseconds from
+the command's start to the changed picture, median and 95th percentile, and the time to start the program."""
 import http.client, subprocess, sys, threading, time
 
 sys.dont_write_bytecode = True
@@ -31,7 +31,7 @@ for i in range(42):
     while not any(other != before for _, other in pictures[known:]):
         time.sleep(0.001)
     delays.append(next(at for at, other in pictures[known:] if other != before) - began)
-delays = sorted(delays[2:])  # the first time its art is loaded
+delays = sorted(delays[2:])  # the first two load the mask's art
 starts = []
 for i in range(21):
     began = time.monotonic()

@@ -1,9 +1,9 @@
-"""Signs in to the page as docs/page.md says, for the scripts beside this one."""
+"""Signs in to the page as described in docs/page.md, for the other scripts here."""
 import hashlib, hmac, json, re, socket, struct
 
 
 def sign_in(link):
-    """Gives the page's host, the headers that open requests, and the web socket, which has to stay open."""
+    """Returns the page's host, the headers that authorize requests, and the web socket, which must stay open."""
     host, secret = re.match(r"http://([^/]+)/#([0-9a-f]{64})$", link).groups()
     name, port = host.split(":")
     stream = socket.create_connection((name, int(port)))

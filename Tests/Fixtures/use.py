@@ -1,4 +1,4 @@
-"""use.py SOCKET ADDRESS SECONDS: uses a running guise for so long: masks, whole configurations, those who look."""
+"""use.py SOCKET ADDRESS SECONDS: uses a running Guise for a time: masks, whole configurations, viewers."""
 import http.client, json, random, socket, sys, time
 
 sys.dont_write_bytecode = True
@@ -29,12 +29,12 @@ def look(pictures):
     connection.close()
 
 
-# All masks that are used are worn once before it counts.
+# Each mask is put on once before measuring.
 masks = ["santa", "crown", "tiger", "round-glasses", "makeup-evening", "snow", "name-tag", "bowler"]
 for mask in masks:
     ask({"request": "only", "mask": mask})
     time.sleep(0.3)
-# And all at once: whenever that came first, it would be the most.
+# And all at once, because the first time would set the maximum.
 for part in range(3):
     ask({"request": "wear", "masks": masks})
     time.sleep(1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// A square patch of waves and soft spots, which is not the same at any two places, as seen through a map.
+/// A square patch of waves and soft spots, without repetition, seen through a map.
 private struct Patch {
     static let side = 68
     private static let middle = Float(side - 1) / 2
@@ -12,9 +12,9 @@ private struct Patch {
 
     /// - Parameters:
     ///   - map: from the plain patch's pixels to this one's.
-    ///   - gain: of the brightness.
-    ///   - offset: of the brightness, steps.
-    ///   - detail: how many times as fine the waves are; another picture where it is not 1.
+    ///   - gain: factor for the brightness.
+    ///   - offset: added to the brightness, levels.
+    ///   - detail: factor for the frequency of the waves; if not 1, it is another picture.
     init(through map: Affine = .identity, gain: Float = 1, offset: Float = 0, detail: Float = 1) throws {
         let back = try #require(map.inverse)
         samples = (0..<Self.side * Self.side).map { i in
@@ -29,7 +29,7 @@ private struct Patch {
 
     init(filledBy sample: (Int) -> UInt8) { samples = (0..<Self.side * Self.side).map(sample) }
 
-    /// Turned and grown about its middle, then shifted.
+    /// Rotated and scaled about its middle, then shifted.
     static func map(scale: Float, degrees: Float, shift: Point) -> Affine {
         let turn = Affine(scale: scale, angle: degrees * .pi / 180, origin: .zero)
         let corner = turn.linear(Point(middle, middle))
@@ -69,19 +69,19 @@ struct AlignTests {
         print("\(off) pixels off, correlation \(found.correlation); untouched \(Patch.distance(.identity, map))")
         #expect(off < 0.05)
         #expect(found.correlation > 0.995)
-        // What three rounds, as a tracker has, leave of a frame's motion.
+        // The error that the tracker's three rounds leave of a frame's motion.
         let small = Patch.map(scale: 1.01, degrees: 1, shift: Point(0.8, -0.6))
         let soon = try #require(align(try Patch(through: small), to: plain, rounds: 3))
         #expect(Patch.distance(soon.map, small) < 0.05)
     }
 
-    @Test func `a start that is right stays, whatever it is`() throws {
+    @Test func `a correct start stays, whatever the picture`() throws {
         let map = Patch.map(scale: 0.9, degrees: -12, shift: Point(-5, 4))
         let found = try #require(align(try Patch(through: map), to: try Patch(), from: map, rounds: 3))
         #expect(Patch.distance(found.map, map) < 0.05)
     }
 
-    @Test func `lids that close and lips that part drag the rest along by no more than half a pixel`() throws {
+    @Test func `closing eyelids and opening lips move the rest by at most half a pixel`() throws {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(1.2, 0.7))
         var picture = try Patch(through: map)
         for (xs, ys, change) in [(20..<28, 26..<29, 60), (40..<48, 26..<29, 60), (28..<41, 47..<50, -60)] {
@@ -97,17 +97,17 @@ struct AlignTests {
         #expect(Patch.distance(found.map, map) < 0.5)
     }
 
-    @Test func `what is known to show no face does no harm`() throws {
+    @Test func `pixels masked as no part of the face do no harm`() throws {
         let map = Patch.map(scale: 1, degrees: 0, shift: Point(1.2, 0.7))
         var picture = try Patch(through: map)
-        // What lies beside the frame's edge: a fifth of the face.
+        // The part outside the frame's edge: a fifth of the face.
         for y in 40..<Patch.side { for x in 34..<Patch.side { picture.samples[y * Patch.side + x] = 250 } }
         let found = try #require(align(picture, to: try Patch()) { $0.x < 30 || $0.y < 36 })
         #expect(Patch.distance(found.map, map) < 0.1)
         #expect(found.correlation > 0.99)
     }
 
-    @Test func `what shows nothing, or something else, is not found`() throws {
+    @Test func `a flat or different patch is not aligned`() throws {
         let plain = try Patch()
         let flat = Patch { _ in 90 }
         #expect(align(plain, to: flat) == nil, "nothing to go by")
@@ -129,7 +129,7 @@ struct AlignTests {
         Affine(scale: 0, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(1e30, -1e30)),
         Affine(scale: 1, angle: 0, origin: Point(67, 0)),
     ])
-    func `a start that is no place in the picture is refused`(start: Affine) throws {
+    func `a start outside the picture is rejected`(start: Affine) throws {
         let plain = try Patch()
         #expect(align(plain, to: plain, from: start) == nil)
         var imageAligner = ImageAligner(capacity: 800)
@@ -171,7 +171,7 @@ struct AlignTests {
         #expect(callocations_count() == before)
     }
 
-    @Test func `half a picture is the mean of each four samples`() {
+    @Test func `a halved picture is the mean of each four samples`() {
         let source: [UInt8] = [0, 1, 255, 255, 2, 3, 255, 255, 10, 20, 0, 0, 30, 41, 0, 1]
         var target = [UInt8](repeating: 7, count: 5)
         var span = target.mutableSpan

@@ -10,10 +10,10 @@ extension Trait where Self == ConditionTrait {
     }
 }
 
-/// Kept from the optimiser, which takes a pair of malloc and free away.
+/// Prevents the optimiser from removing a pair of malloc and free.
 nonisolated(unsafe) private var kept: UnsafeMutableRawPointer?
 
-@Test(.countsAllocations) func `each way of asking for memory counts once, and giving it back does not`() {
+@Test(.countsAllocations) func `each way of allocating counts once, and freeing does not`() {
     func asked(_ body: () -> UnsafeMutableRawPointer?) -> UInt64 {
         let before = callocations_count()
         unsafe kept = unsafe body()
@@ -33,7 +33,7 @@ nonisolated(unsafe) private var kept: UnsafeMutableRawPointer?
     #expect(unsafe asked { nil } == 0)
 }
 
-@Test(.countsAllocations) func `what Swift asks for counts too`() {
+@Test(.countsAllocations) func `Swift's allocations count too`() {
     let before = callocations_count()
     let frame = Frame(FrameLayout(width: 64, height: 64, format: .gray))
     let array = [UInt8](repeating: 1, count: 1000 + frame.bytes.count)

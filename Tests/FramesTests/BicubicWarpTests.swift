@@ -3,9 +3,9 @@ import Testing
 
 @testable import Frames
 
-/// Tiles that are laid a little beside their place.
+/// Layer buffers composited slightly away from their place.
 struct MovedTests {
-    /// A stamp's art within a border, as a tile of a piece of the frame.
+    /// A sprite's art within a border, as a layer buffer of a region of the frame.
     private static func layer(_ art: Sprite, at corner: (x: Int, y: Int), in layout: FrameLayout) -> LayerBuffer {
         var layer = LayerBuffer()
         let region = PixelRect(
@@ -18,7 +18,7 @@ struct MovedTests {
         return layer
     }
 
-    /// The definition, in floating point: Catmull and Rom's cubic, cut off at nothing and at the alpha.
+    /// The definition, in floating point: the Catmull-Rom cubic, clamped to 0 and the alpha.
     private static func art(of layer: borrowing LayerBuffer, _ map: Affine, _ layout: FrameLayout) throws -> [SIMD4<
         Double
     >] {
@@ -56,9 +56,9 @@ struct MovedTests {
     }
 
     @Test(arguments: PixelFormat.allCases)
-    func `a warped layer buffer lies as the definition says`(format: PixelFormat) throws {
+    func `a warped layer buffer matches the definition`(format: PixelFormat) throws {
         let layout = FrameLayout(width: 141, height: 95, format: format)
-        // Soft art, so that a sixteenth of a pixel is some levels.
+        // Soft art, in which a sixteenth of a pixel is some levels.
         var pixels: [UInt32] = []
         for y in 0..<59 {
             for x in 0..<83 {
@@ -93,7 +93,7 @@ struct MovedTests {
         }
     }
 
-    @Test func `an unmoved layer buffer is composited as it is, hard edges and all`() {
+    @Test func `an unmoved layer buffer is composited unchanged, including hard edges`() {
         let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
         var moved = Reference(layout).frame()
         var wanted = Reference(layout).frame()
@@ -105,7 +105,7 @@ struct MovedTests {
         #expect(worst == 0, "off by \(worst) levels")
     }
 
-    @Test func `a map that turns or sizes by more lays nothing`() {
+    @Test func `a map that rotates or scales by more composites nothing`() {
         let layout = FrameLayout(width: 160, height: 120, format: .yuyv)
         let layer = Self.layer(makeStamp(width: 90, height: 60), at: (22, 18), in: layout)
         let wanted = Reference(layout)
@@ -118,9 +118,9 @@ struct MovedTests {
         #expect(wanted.error(of: frame) == 0)
     }
 
-    @Test func `what moves fast may be turned and sized by more, and lies next to its place`() throws {
+    @Test func `with a larger error allowed, larger rotations and scales are composited nearly in place`() throws {
         let layout = FrameLayout(width: 160, height: 120, format: .i444)
-        // A slow ramp, of which a pixel is 4 levels wide.
+        // A slow ramp of 4 levels per pixel.
         let sprite = Sprite(
             width: 60, height: 40, pixels: (0..<2400).map { 0xff80_8000 | UInt32(10 + 4 * ($0 % 60)) })
         let layer = Self.layer(sprite, at: (50, 40), in: layout)
@@ -141,12 +141,12 @@ struct MovedTests {
                     worst = max(worst, abs(Float(frame.bytes[y * 160 + x]) - wanted) / 4)
                 }
             }
-            // Weights of 64 steps and whole levels come to a sixth of a pixel of this ramp.
+            // 64 weights and whole levels give an error of a sixth of a pixel on this ramp.
             #expect(worst <= 0.2 + 0.17, "\(map): off by \(worst) pixels")
         }
     }
 
-    @Test func `a sprite drawn into a layer buffer is what the definition says`() throws {
+    @Test func `a sprite drawn into a layer buffer matches the definition`() throws {
         let layout = FrameLayout(width: 96, height: 64, format: .i444, range: .full)
         let sprite = makeStamp(width: 70, height: 50)
         for (scale, angle, origin) in [
@@ -156,7 +156,7 @@ struct MovedTests {
             var wanted = Reference(layout)
             let before = wanted.frame()
             try wanted.blend(sprite, by: map, Paint())
-            // Begun beside the frame's corner, too.
+            // Also starting outside the frame's corner.
             for corner in [0, 22, -20] {
                 var layer = LayerBuffer()
                 let region = PixelRect(x: corner, y: corner, width: 96, height: 64)

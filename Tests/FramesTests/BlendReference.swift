@@ -2,11 +2,11 @@ import Testing
 
 @testable import Frames
 
-/// A frame of every format, painted with a pattern, beside the same samples as numbers.
+/// A frame of any format, painted with a pattern, and the same samples as numbers.
 struct Reference {
     let layout: FrameLayout
     var luma: [Double]
-    /// U and V, by chroma sample.
+    /// U and V of each chroma sample.
     var chroma: [SIMD2<Double>]
 
     var chromaWidth: Int { (layout.width + layout.format.chromaShift.x) >> layout.format.chromaShift.x }
@@ -56,7 +56,7 @@ struct Reference {
         return frame
     }
 
-    /// The definition, in floating point: each pixel's art is taken bilinearly, chroma from the mean of the pixels
+    /// The definition, in floating point: art is sampled bilinearly per pixel, and chroma is the mean of the pixels
     /// that share it.
     mutating func blend(_ sprite: Sprite, by map: Affine, _ paint: Paint) throws {
         let back = try #require(map.inverse)
@@ -80,7 +80,7 @@ struct Reference {
         compositeLayer(art, paint)
     }
 
-    /// Premultiplied art for each pixel, as a paint has it laid.
+    /// Composites premultiplied art for each pixel with a paint.
     mutating func compositeLayer(_ art: [SIMD4<Double>], _ paint: Paint) {
         let colors = Colors(layout.range)
         let shift = layout.format.chromaShift
@@ -107,7 +107,7 @@ struct Reference {
         }
     }
 
-    /// The largest distance of a frame's samples to these.
+    /// The largest difference between a frame's samples and these.
     func error(of frame: borrowing Frame) -> Double {
         let bytes = frame.bytes
         var worst = 0.0
@@ -127,7 +127,7 @@ struct Reference {
     }
 }
 
-/// Soft blobs and hard edges of all opacities inside a transparent border, with much nothing between.
+/// Soft blobs and hard edges of all opacities inside a transparent border, with large gaps.
 func makeStamp(width: Int, height: Int) -> Sprite {
     var pixels: [UInt32] = []
     for y in 0..<height {
@@ -143,13 +143,13 @@ func makeStamp(width: Int, height: Int) -> Sprite {
     return Sprite(width: width, height: height, pixels: pixels)
 }
 
-/// The definition of what art changes, in floating point and one pixel at a time.
+/// The definition of painting, in floating point and one pixel at a time.
 struct Colors {
     let (black, span, chromaSpan): (Double, Double, Double)
 
     init(_ range: ColorRange) { (black, span, chromaSpan) = range == .full ? (0, 255, 255) : (16, 219, 224) }
 
-    /// 0...1 for each colour, from luma above black and chroma about the middle, as levels.
+    /// 0...1 for each colour, from levels of luma above black and chroma relative to neutral.
     private func rgb(_ yuv: SIMD3<Double>) -> SIMD3<Double> {
         let (y, u, v) = (yuv.x / span, yuv.y / chromaSpan, yuv.z / chromaSpan)
         return SIMD3(y + 1.402 * v, y - 0.344136 * u - 0.714136 * v, y + 1.772 * u)
@@ -178,7 +178,7 @@ struct Colors {
         var d = SIMD3<Double>.zero
         for i in 0..<3 {
             let (u, s) = (u[i], s[i])
-            // As they are mostly written: for colours, not for differences.
+            // As usually written: for colours, not for differences.
             switch paint.mode {
             case .normal: break
             case .multiply: d[i] = u * (1 - alpha) + u * s - u

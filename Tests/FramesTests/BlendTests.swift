@@ -9,13 +9,14 @@ struct BlendTests {
     struct Size: Sendable { let width, height: Int }
 
     @Test(arguments: PixelFormat.allCases, sizes)
-    func `art lands as the definition says, in every format and odd sizes too`(format: PixelFormat, size: Size) throws {
+    func `blended art matches the definition, in every format and odd sizes too`(format: PixelFormat, size: Size) throws
+    {
         let sprite = makeStamp(width: 61, height: 47)
         let layouts = [
             FrameLayout(width: size.width, height: size.height, format: format),
             FrameLayout(width: size.width, height: size.height, format: format, lumaStride: 400),
         ]
-        // Inside, beyond each edge, enlarged, made smaller, turned about, mirrored, sheared.
+        // Inside, beyond each edge, enlarged, reduced, rotated, mirrored, sheared.
         let maps = [
             Affine(scale: 1, angle: 0, origin: Point(3.3, 4.7)), Affine(scale: 1.4, angle: 0.3, origin: Point(-20, -9)),
             Affine(scale: 0.7, angle: -0.5, origin: Point(70, 40)),
@@ -48,7 +49,7 @@ struct BlendTests {
     }
 
     @Test(
-        "A stamp far away, folded, without size, or not finite leaves the frame as it is",
+        "A sprite far away, degenerate, without size, or not finite leaves the frame unchanged",
         arguments: [
             Affine(scale: 1, angle: 0, origin: Point(500, 0)), Affine(scale: 1, angle: 0, origin: Point(0, -900)),
             Affine(scale: 1, angle: 0, origin: Point(1e30, 0)), Affine(scale: 1e-9, angle: 0, origin: Point(9, 9)),
@@ -63,7 +64,7 @@ struct BlendTests {
         #expect(wanted.error(of: frame) == 0)
     }
 
-    @Test func `opacity zero or less leaves the frame as it is, and more than one is one`() throws {
+    @Test func `opacity of zero or less leaves the frame unchanged, and more than one is one`() throws {
         let sprite = makeStamp(width: 61, height: 47)
         var wanted = Reference(FrameLayout(width: 64, height: 48, format: .nv12))
         var frame = wanted.frame()

@@ -4,7 +4,7 @@ import TestSupport
 @testable import Frames
 
 @Suite struct ConvertTests {
-    /// One pixel of a frame, as the format's definition says, without the kernel's ways.
+    /// One pixel of a frame, read by the format's definition, independent of the kernels.
     private func pixel(_ layout: FrameLayout, _ bytes: [UInt8], _ x: Int, _ y: Int) -> [UInt8] {
         func sample(_ plane: Int, _ x: Int, _ y: Int) -> UInt8 {
             bytes[layout.planes[plane].offset + y * layout.planes[plane].stride + x]
@@ -68,7 +68,7 @@ import TestSupport
     }
 
     @Test(arguments: PixelFormat.allCases, PixelFormat.allCases)
-    func `every format becomes every other in both ranges and odd sizes`(from: PixelFormat, to: PixelFormat) {
+    func `every format is converted to every other in both ranges and odd sizes`(from: PixelFormat, to: PixelFormat) {
         for (width, height) in [(1, 1), (6, 4), (7, 5)] {
             for (a, b) in [(ColorRange.full, ColorRange.limited), (.limited, .full), (.full, .full)] {
                 check(
@@ -84,7 +84,7 @@ import TestSupport
         check(1031, 3, input, FrameLayout(width: 1031, height: 3, format: to, lumaStride: 4200))
     }
 
-    @Test func `black, white and colourless stay so in every range`() {
+    @Test func `black, white and grey stay so in every range`() {
         for (from, to) in [(ColorRange.full, ColorRange.limited), (.limited, .full)] {
             for value in [from == .full ? 0 : 16, from == .full ? 255 : 235] as [UInt8] {
                 var frame = Frame(FrameLayout(width: 8, height: 4, format: .i420, range: from))
@@ -112,7 +112,7 @@ import TestSupport
     }
 }
 
-/// Numbers that look random and are the same in every run (Marsaglia's xorshift64).
+/// Pseudorandom numbers, the same in every run (Marsaglia's xorshift64).
 struct Numbers: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {

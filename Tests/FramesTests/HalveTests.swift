@@ -3,9 +3,9 @@ import Testing
 @testable import Frames
 @testable import SystemKit
 
-/// Pictures made half as large.
+/// Halving of pictures.
 struct HalveTests {
-    /// A smooth picture: every way agrees on it.
+    /// A smooth picture, for which all methods agree.
     private func fill(_ frame: inout Frame, luma: (Int, Int) -> Int, u: (Int, Int) -> Int, v: (Int, Int) -> Int) {
         let (layout, plane) = (frame.layout, frame.layout.planes[0])
         var bytes = frame.mutableBytes
@@ -22,7 +22,7 @@ struct HalveTests {
     }
 
     @Test(arguments: [PixelFormat.yuyv, .uyvy], [(64, 48), (63, 47), (66, 50), (2, 2), (1, 1), (5, 3)])
-    func `a packed picture is halved as by way of planes`(format: PixelFormat, size: (Int, Int)) {
+    func `a packed picture is halved like a planar one`(format: PixelFormat, size: (Int, Int)) {
         let layout = FrameLayout(width: size.0, height: size.1, format: format, lumaStride: (size.0 + 1) / 2 * 4 + 12)
         var frame = Frame(layout)
         fill(&frame) {
@@ -50,7 +50,7 @@ struct HalveTests {
                 }
             }
         }
-        // Luma is the same sum; chroma is rounded twice on the way by planes, and odd edges are taken otherwise.
+        // Luma is the same sum; for planar frames chroma is rounded twice, and odd edges are handled differently.
         #expect(worst.luma <= (size.0 & 1 == 0 ? 0 : 1), "\(worst)")
         #expect(worst.chroma <= 2, "\(worst)")
     }

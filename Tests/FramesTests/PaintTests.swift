@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// Valid premultiplied art: a colour of the range times an alpha, in soft and hard patches.
+/// Valid premultiplied art: a colour within the range times an alpha, in soft and hard patches.
 private func makeColors(width: Int, height: Int, range: ColorRange) -> [UInt32] {
     let (black, white, middle) = range == .full ? (0, 255, 255) : (16, 235, 224)
     return (0..<width * height).map { i in
@@ -28,7 +28,7 @@ private let paints: [Paint] =
 
 struct PaintTests {
     @Test(arguments: PixelFormat.allCases, [ColorRange.limited, .full])
-    func `every mode, light and relief does as its formula says`(format: PixelFormat, range: ColorRange) throws {
+    func `every blend mode, light and relief follows its formula`(format: PixelFormat, range: ColorRange) throws {
         let sprite = Sprite(width: 61, height: 47, pixels: makeColors(width: 61, height: 47, range: range))
         var worst = 0.0
         for (width, height) in [(48, 32), (49, 31), (33, 21), (5, 3)] {
@@ -79,9 +79,9 @@ struct PaintTests {
     }
 
     @Test(arguments: BlendMode.allCases)
-    func `where there is no art, nothing changes by one level`(mode: BlendMode) {
+    func `without art nothing changes, not by one level`(mode: BlendMode) {
         let layout = FrameLayout(width: 64, height: 48, format: .yuyv)
-        // Transparent, but for one pixel, so that runs are not skipped.
+        // Transparent except for one pixel, so that runs are not skipped.
         var pixels = [UInt32](repeating: 0, count: 60 * 40)
         for y in 4..<36 { pixels[y * 60 + 30] = 0xff80_80eb }
         let untouched = Reference(layout)
@@ -101,7 +101,7 @@ struct PaintTests {
         #expect(changed > 20)
     }
 
-    @Test func `wild light is held within bounds`() {
+    @Test func `extreme light is clamped`() {
         var frame = Frame(FrameLayout(width: 64, height: 32, format: .nv12))
         let sprite = Sprite(width: 40, height: 20, pixels: makeColors(width: 40, height: 20, range: .limited))
         for value in [Float.nan, .infinity, -.infinity, -5, 1e9] {

@@ -1,15 +1,15 @@
 @testable import Frames
 @testable import SystemKit
 
-/// The rasteriser as its definition says, and no faster: each triangle asks each sample of the picture, in doubles.
+/// A reference rasterizer, slow and by definition: each triangle is tested at each sample of the picture, in doubles.
 ///
-/// Corners lie on a grid of 1/16 pixel. A sample is inside where it is on the right of all three edges, or on one of them
-/// that is a top or a left edge. Where rounding may decide otherwise, the sample is in doubt and says nothing.
+/// Vertices are on a grid of 1/16 pixel. A sample is inside if it is on the right of all three edges, or on a top or
+/// left edge. If rounding may decide otherwise, the sample is in doubt and not compared.
 struct SlowRaster {
     enum FragmentShader {
         case plain
         case glass(Double)
-        /// Samples of a square, its side, and samples for each unit of texture.
+        /// Samples of a square, its side, and samples per unit of the texture coordinates.
         case grain([UInt8], side: Int, scale: Double)
         case picture(Sprite, shrink: Double, shift: SIMD2<Double>)
 
@@ -23,23 +23,23 @@ struct SlowRaster {
         var depth = Double.infinity
         /// Premultiplied YUVA.
         var color = SIMD4<Double>.zero
-        /// Levels by which the colour may be off.
+        /// The allowed error of the colour in levels.
         var slack = 0.0
         var isInDoubt = false
-        /// Triangles that cover it.
+        /// The number of triangles that cover it.
         var hits = 0
     }
 
     let region: PixelRect
     let black: SIMD4<Double>
-    /// Four a pixel.
+    /// Four samples per pixel.
     var samples: [Sample]
-    /// One a pixel, with a row and a column more at each side.
+    /// One per pixel, with one more row and column at each side.
     var occluders: [(depth: Double, isInDoubt: Bool)]
 
-    /// Of a pixel's four samples, from its centre.
+    /// Offsets of a pixel's four samples from its centre.
     static let places: [SIMD2<Double>] = [[-0.125, -0.375], [0.375, -0.125], [-0.375, 0.125], [0.125, 0.375]]
-    /// The neighbour whose occluder each of them looks at.
+    /// The neighbour whose occluder each of them tests.
     private static let neighbours = [(0, -1), (1, 0), (-1, 0), (0, 1)]
 
     init(_ region: PixelRect, range: ColorRange) {
@@ -49,13 +49,13 @@ struct SlowRaster {
         occluders = Array(repeating: (.infinity, false), count: (region.width + 2) * (region.height + 2))
     }
 
-    /// A corner where it is drawn, pixels.
+    /// A vertex's snapped position, pixels.
     static func snapped(_ position: SIMD4<Float>) -> SIMD2<Double> {
         let place = SIMD2(Double(position.x), Double(position.y)) * 16
         return place.rounded(.toNearestOrEven) / 16
     }
 
-    /// On the right of the way from a to b: twice the triangle's area.
+    /// The edge function: positive on the right of the edge from a to b; twice the triangle's area.
     private static func side(_ a: SIMD2<Double>, _ b: SIMD2<Double>, _ p: SIMD2<Double>) -> Double {
         (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x)
     }
@@ -63,12 +63,12 @@ struct SlowRaster {
     /// Whether a sample exactly on this edge belongs to the triangle (y is downward, corners go clockwise).
     private static func owns(_ a: SIMD2<Double>, _ b: SIMD2<Double>) -> Bool { b.y < a.y || (b.y == a.y && b.x > a.x) }
 
-    /// Parts of the three corners in a value at a place.
+    /// The barycentric coordinates of a place.
     private static func parts(_ t: [SIMD2<Double>], _ p: SIMD2<Double>) -> SIMD3<Double> {
         SIMD3(side(t[1], t[2], p), side(t[2], t[0], p), side(t[0], t[1], p)) / side(t[0], t[1], t[2])
     }
 
-    /// What faces the viewer comes first, then what faces away, turned about.
+    /// Front faces come first, then back faces, reversed.
     mutating func draw(_ corners: [RasterVertex], _ triangles: [UInt16], faces: RasterFaces, _ ink: FragmentShader) {
         for isTurned in faces == .both ? [false, true] : [false] {
             for i in stride(from: 0, to: triangles.count, by: 3) {
@@ -124,7 +124,7 @@ struct SlowRaster {
             slack += samples[at].slack
             color += samples[at].color * (1 - color.w / 255)
         case .picture where color.w < 254.5:
-            // As many samples as the alpha says; those with none are left out.
+            // The alpha selects the number of samples; those with none are skipped.
             let needed = [32.0, 224, 96, 160][k]
             if abs(color.w - needed) < 2 || abs(color.w - 32) < 2 { samples[at].isInDoubt = true }
             guard color.w >= needed else { return }
@@ -136,7 +136,7 @@ struct SlowRaster {
         if ink.writesDepth { samples[at].depth = z }
     }
 
-    /// The colour at a pixel's centre; outside of the triangle what the corners bound.
+    /// The colour at a pixel's centre; outside of the triangle clamped to the vertices' values.
     private func word(
         at center: SIMD2<Double>, _ t: [SIMD2<Double>], _ list: [RasterVertex], _ ink: FragmentShader
     ) -> (word: SIMD4<Double>, slack: Double, isInDoubt: Bool) {
@@ -167,7 +167,7 @@ struct SlowRaster {
                 let row = Int((v * scale).rounded(.down)) & (side - 1)
                 return Double(samples[row * side + column]) / 128
             }
-            // Places are kept to 1/128 sample.
+            // Positions are rounded to 1/128 sample.
             let hair = 0.01 / scale
             let gains = [(-1.0, -1.0), (-1, 1), (1, -1), (1, 1)].map {
                 gain(place.x + $0.0 * hair, place.y + $0.1 * hair)
@@ -200,7 +200,7 @@ struct SlowRaster {
         return (word, 3, inside < 1e-3)
     }
 
-    /// Enters what hides: at pixels' centres, exactly where the corners are.
+    /// Adds occluders: at pixel centres, with unsnapped vertices.
     mutating func occlude(_ corners: [RasterVertex], _ triangles: [UInt16]) {
         for i in stride(from: 0, to: triangles.count, by: 3) {
             let list = (0..<3).map { corners[Int(triangles[i + $0])].position }
@@ -228,7 +228,7 @@ extension SIMD2<Double> {
     fileprivate var length: Double { (x * x + y * y).squareRoot() }
 }
 
-/// Numbers by a linear congruence (Knuth's MMIX constants): the same on every run.
+/// A linear congruential generator (Knuth's MMIX constants): the same numbers in every run.
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
 

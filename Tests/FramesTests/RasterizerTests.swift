@@ -4,15 +4,15 @@ import Testing
 @testable import Frames
 @testable import SystemKit
 
-/// The rasteriser against an independent slow reference, on random meshes.
+/// The rasterizer compared with an independent slow reference, on random meshes.
 struct RasterizerTests {
-    /// Not at the frame's corner, and no multiple of anything.
+    /// Not at the frame's corner, and not a multiple of any block size.
     private static let region = PixelRect(x: 38, y: 22, width: 72, height: 54)
 
     enum Sort: String, CaseIterable, Sendable { case small, large, slivers, outside, onTheGrid }
     enum InkSort: String, CaseIterable, Sendable { case plain, glass, grain, picture }
 
-    // MARK: What is drawn
+    // MARK: Meshes
 
     private static func vertex(_ place: SIMD2<Float>, _ dice: inout Dice) -> RasterVertex {
         RasterVertex(
@@ -21,7 +21,7 @@ struct RasterizerTests {
             texture: [dice.float(-10...60), dice.float(-10...60)])
     }
 
-    /// Triangles whose corners lie where they like.
+    /// Triangles with random vertices.
     private static func mesh(_ sort: Sort, count: Int, _ dice: inout Dice) -> ([RasterVertex], [UInt16]) {
         var corners: [RasterVertex] = []
         let origin = SIMD2(Float(region.x), Float(region.y))
@@ -32,7 +32,7 @@ struct RasterizerTests {
             case .small: places = (0..<3).map { _ in middle + [dice.float(-5...5), dice.float(-5...5)] }
             case .large: places = (0..<3).map { _ in middle + [dice.float(-60...60), dice.float(-60...60)] }
             case .outside:
-                // No side may exceed what is drawn in one piece.
+                // No side may be so long that the triangle is split.
                 let far = SIMD2(dice.float(-70...70), dice.float(-70...70))
                 places = (0..<3).map { _ in middle + far + [dice.float(-50...50), dice.float(-50...50)] }
             case .slivers:
@@ -40,7 +40,7 @@ struct RasterizerTests {
                 let side = SIMD2(-way.y, way.x) * dice.float(-0.004...0.004)
                 places = [middle, middle + way, middle + way * dice.float(0...1) + side]
             case .onTheGrid:
-                // Corners, edges and samples meet exactly.
+                // Vertices, edges and samples coincide.
                 places = (0..<3).map { _ in
                     let step = SIMD2(dice.float(-20...20), dice.float(-20...20))
                     return (middle + step).rounded(.toNearestOrEven) + 0.125
@@ -51,7 +51,7 @@ struct RasterizerTests {
         return (corners, (0..<UInt16(3 * count)).map { $0 })
     }
 
-    /// A picture whose colours and transparency change softly, with a transparent part.
+    /// A picture with smooth colours and transparency, and a transparent part.
     private static let sprite: Sprite = {
         var pixels: [UInt32] = []
         for y in 0..<45 {
@@ -83,7 +83,7 @@ struct RasterizerTests {
         }
     }
 
-    // MARK: What is compared
+    // MARK: Comparison
 
     private struct Difference {
         var (compared, doubted, coverage) = (0, 0, 0)
@@ -118,7 +118,7 @@ struct RasterizerTests {
         return all
     }
 
-    /// Draws, compares, and makes clean.
+    /// Draws, compares, and resets.
     private static func compare(
         _ fast: inout Rasterizer, _ region: PixelRect, _ corners: [RasterVertex], _ triangles: [UInt16],
         faces: RasterFaces, _ ink: InkSort, range: ColorRange = .limited, hidden: Bool = false
@@ -132,14 +132,14 @@ struct RasterizerTests {
             fast.occlude(corners.span, Array(triangles[..<first]).span)
             slow.occlude(corners, Array(triangles[..<first]))
         }
-        // Something to be seen through, and to be behind.
+        // A transparent layer, and an occluder.
         let half = triangles.count / 2 / 3 * 3
         fast.draw(corners.span, Array(triangles[..<half]).span, faces: faces, .plain)
         slow.draw(corners, Array(triangles[..<half]), faces: faces, .plain)
         fast.draw(corners.span, Array(triangles[half...]).span, faces: faces, surface)
         slow.draw(corners, Array(triangles[half...]), faces: faces, slowInk)
         let all = difference(fast, slow)
-        // What follows is drawn on what this leaves.
+        // The following drawing uses the same buffers.
         var layer = LayerBuffer()
         _ = layer.begin(region, width: 400, height: 300)
         fast.resolve(into: &layer)
@@ -149,7 +149,7 @@ struct RasterizerTests {
     // MARK: Tests
 
     @Test(arguments: Sort.allCases, InkSort.allCases)
-    func `random triangles come out as a slow reference draws them`(_ sort: Sort, _ ink: InkSort) {
+    func `random triangles match a slow reference`(_ sort: Sort, _ ink: InkSort) {
         var fast = Rasterizer()
         var dice = Dice(UInt64(sort.rawValue.count * 100 + ink.rawValue.count))
         var total = Difference()
@@ -172,7 +172,7 @@ struct RasterizerTests {
         #expect(total.doubted * 8 < total.compared, "too much is in doubt to say anything")
     }
 
-    /// A sheet of triangles that share corners and edges, its corners off their places.
+    /// A sheet of triangles that share vertices and edges, with displaced vertices.
     private static func sheet(_ region: PixelRect, _ dice: inout Dice, tie: Bool) -> ([RasterVertex], [UInt16]) {
         let (columns, rows) = (9, 7)
         var corners: [RasterVertex] = []
@@ -183,10 +183,10 @@ struct RasterizerTests {
                 var place = SIMD2(
                     Float(region.x) - 1 + (w + 1) * Float(column) / Float(columns),
                     Float(region.y) - 1 + (h + 1) * Float(row) / Float(rows))
-                // So little that no triangle is folded over.
+                // By so little that no triangle is flipped.
                 if !isEdge { place += [dice.float(-1.6...1.6), dice.float(-1.6...1.6)] }
                 if tie {
-                    // Between two places of the grid, or a hair beside that.
+                    // Between two grid positions, or next to that.
                     let half = ((place * 16).rounded(.down) + 0.5) / 16
                     place = [
                         Bool.random(using: &dice) ? half.x : half.x.nextUp,
@@ -208,7 +208,7 @@ struct RasterizerTests {
     }
 
     @Test(arguments: [false, true], [0, 3])
-    func `of triangles that share edges each sample belongs to one`(_ tie: Bool, _ origin: Int) {
+    func `each sample on a shared edge belongs to one triangle`(_ tie: Bool, _ origin: Int) {
         var fast = Rasterizer()
         var dice = Dice(11)
         let region = PixelRect(x: origin, y: origin, width: 66, height: 50)
@@ -235,7 +235,7 @@ struct RasterizerTests {
         #expect(left == 0)
     }
 
-    @Test(arguments: [90, 7]) func `what is drawn in pieces of the frame, or in bands, is the same`(_ band: Int) {
+    @Test(arguments: [90, 7]) func `drawing in regions or bands gives the same picture`(_ band: Int) {
         var dice = Dice(3)
         var corners: [RasterVertex] = []
         for sort in [Sort.small, .large, .slivers] { corners += Self.mesh(sort, count: 20, &dice).0 }
@@ -273,12 +273,12 @@ struct RasterizerTests {
         }
         print("5 x 3 pieces, bands of \(band): coverage differs in \(off) pixels, colour by \(most) levels at most")
         #expect(off == 0)
-        // Grain at a boundary between two samples may fall on either; everything else differs by rounding alone.
+        // At a boundary between two texture samples either may be chosen; everything else differs only by rounding.
         #expect(most <= 12)
         #expect(whole.values.count { $0 >> 24 > 0 } > 2000)
     }
 
-    @Test func `pixels are the mean of their samples, and the memory is clean afterwards`() {
+    @Test func `pixels are the mean of their samples, and the buffers are reset afterwards`() {
         var dice = Dice(8)
         let region = PixelRect(x: 38, y: 22, width: 72, height: 54)
         var fast = Rasterizer()
@@ -308,8 +308,9 @@ struct RasterizerTests {
         }
     }
 
-    /// Sides of more than 170 pixels are cut in the middle; the middles lie on the grid too, so seams and edges may move.
-    @Test func `triangles too large for exact numbers differ at their edges alone`() {
+    /// Sides of more than 170 pixels are split in the middle; the midpoints are snapped too, so seams and edges may
+    /// move.
+    @Test func `triangles too large for exact arithmetic differ at their edges only`() {
         var dice = Dice(21)
         var fast = Rasterizer()
         let region = PixelRect(x: 0, y: 0, width: 240, height: 160)
@@ -346,7 +347,7 @@ struct RasterizerTests {
         #expect(otherwise * 1000 < all)
     }
 
-    @Test func `no mesh, however mad, stops the program`() {
+    @Test func `no mesh, however invalid, crashes the program`() {
         var fast = Rasterizer()
         let odd: [Float] = [0, -0.0, 1e-30, 1e30, -1e30, .infinity, .nan, 19_999, -19_999, 3.4e38, 0.03125, 71]
         var dice = Dice(2)
@@ -372,7 +373,7 @@ struct RasterizerTests {
         #expect(fast.region == Self.region)
     }
 
-    @Test func `a shadow falls softly on skin beside what casts it, and on nothing else`() {
+    @Test func `a shadow falls softly on skin next to its caster, and on nothing else`() {
         var fast = Rasterizer()
         var layer = LayerBuffer()
         // Narrower than whole runs; skin on the left, nothing on the right.
@@ -401,7 +402,7 @@ struct RasterizerTests {
                 if x >= region.width || Float(region.x + x) > edge + 1 || before >> 24 == 255 {
                     #expect(word == before, "(\(x), \(y))")
                 } else if isSkin, before == 0 {
-                    // Black of that alpha, as it lies in premultiplied words.
+                    // Black of that alpha, premultiplied.
                     let alpha = word >> 24
                     let chroma = Int(alpha) * 128 / 255
                     #expect(word & 255 == alpha * 16 / 255)
@@ -415,7 +416,7 @@ struct RasterizerTests {
         #expect(zip(column, column.dropFirst()).allSatisfy { $0 >= $1 && $0 - $1 < 16 }, "it has no edge")
     }
 
-    @Test func `once warm it asks for no memory`() {
+    @Test func `drawing allocates nothing once warm`() {
         var dice = Dice(4)
         let (corners, triangles) = Self.mesh(.large, count: 30, &dice)
         var fast = Rasterizer()
@@ -423,7 +424,7 @@ struct RasterizerTests {
         let surfaces = InkSort.allCases.map { Self.surface($0).0 }
         func draw(_ triangles: [UInt16]) -> UInt64 {
             let before = callocations_count()
-            // The face comes nearer, by a little each time.
+            // The face comes slightly nearer each time.
             for grown in 0..<4 {
                 let region = PixelRect(x: 30, y: 20, width: 80 + 2 * grown, height: 60 + 2 * grown)
                 _ = layer.begin(region, width: 400, height: 300)
@@ -437,7 +438,7 @@ struct RasterizerTests {
             return callocations_count() - before
         }
         _ = draw(triangles)
-        // This test's own code, which is not optimised, asks too: as much where nothing is drawn.
+        // This test's own code, which is not optimised, allocates too: as much as without drawing.
         let asked = Int64(draw(triangles)) - Int64(draw([]))
         print("the rasteriser asked \(asked) times for memory in four pictures")
         #expect(asked == 0)

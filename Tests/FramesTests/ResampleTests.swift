@@ -4,7 +4,7 @@ import Testing
 
 @testable import Frames
 
-/// A grey picture like a photograph, whose patches have as much detail at any size: soft blobs, an edge, a little noise.
+/// A grey picture like a photo, with the same amount of detail at any patch size: soft blobs, an edge, a little noise.
 private struct Scene {
     let width: Int
     let height: Int
@@ -12,10 +12,10 @@ private struct Scene {
     private let samples: [UInt8]
     private var rowStride: Int { width * pixelStride + 5 }
 
-    /// - Parameter detail: the size of what is to be seen, times that for a patch of the picture's own scale.
+    /// - Parameter detail: the size of details, relative to those for a patch at the picture's own scale.
     init(width: Int, height: Int, pixelStride: Int = 1, detail: Float = 1) {
         (self.width, self.height, self.pixelStride) = (width, height, pixelStride)
-        // What lies between samples is wild, so that a read beside them shows.
+        // Bytes between samples are extreme, so that reading them is noticed.
         var samples = (0..<height * (width * pixelStride + 5)).map { UInt8(truncatingIfNeeded: $0 * 151) }
         var state: UInt64 = 7
         for y in 0..<height {
@@ -44,7 +44,7 @@ private struct Scene {
         return patch
     }
 
-    /// The definition: the mean of the interpolated picture over the area of each patch pixel, by 6 x 6 looks.
+    /// The definition: the mean of the interpolated picture over the area of each patch pixel, with 6 x 6 samples.
     func reference(_ map: Affine, side: Int) -> [Double] {
         (0..<side * side).map { i in
             var sum = 0.0
@@ -71,9 +71,9 @@ private func region(scale: Float, roll: Float, center: Point, side: Int) -> Affi
 
 struct ResampleTests {
     @Test(arguments: [1, 2, 3], [Float(0.5), 1, 1.4, 2, 2.6, 4, 8, 21])
-    func `a patch shows what lies under it, at any size and tilt`(pixelStride: Int, scale: Float) {
+    func `a patch shows the picture under it, at any size and tilt`(pixelStride: Int, scale: Float) {
         let scene = Scene(width: 480, height: 301, pixelStride: pixelStride, detail: scale)
-        // Not a multiple of the tiles, so that cut ones are there.
+        // Not a multiple of the blocks, so that there are partial ones.
         let side = 37
         for roll in [Float(0), 20, -40, 180] {
             // In the middle; over a corner.
@@ -82,8 +82,8 @@ struct ResampleTests {
                 let wanted = scene.reference(map, side: side)
                 let errors = zip(scene.patch(map, side: side), wanted).map { abs(Double($0) - $1) }
                 let mean = errors.reduce(0, +) / Double(errors.count)
-                // Cells are smaller than the patch's pixels, for the sake of small faces: between two whole factors that
-                // costs a little of the mean.
+                // Cells are smaller than the patch's pixels, for the benefit of small faces: between two integer
+                // factors this costs some accuracy of the mean.
                 #expect(mean <= 1.2, "scale \(scale) roll \(roll) at \(center): \(mean) levels in the mean")
                 #expect(errors.max() ?? 0 <= 25, "scale \(scale) roll \(roll) at \(center)")
             }
@@ -97,7 +97,7 @@ struct ResampleTests {
     }
 
     @Test(arguments: [Float(1), 3, 40, 700])
-    func `beyond the picture its edge goes on`(scale: Float) {
+    func `beyond the picture its edge is repeated`(scale: Float) {
         let scene = Scene(width: 100, height: 80)
         let corner = scene.sample(0, 0)
         let patch = scene.patch(region(scale: scale, roll: 10, center: Point(-900_000, -800_000), side: 40), side: 40)
@@ -105,7 +105,7 @@ struct ResampleTests {
     }
 
     @Test(
-        "A map that is not finite, or wilder than any picture, leaves the patch as it is",
+        "A map that is not finite, or too extreme, leaves the patch unchanged",
         arguments: [
             Affine(scale: .nan, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(0, .nan)),
             Affine(scale: .infinity, angle: 0, origin: .zero), Affine(scale: 1, angle: 0, origin: Point(1e9, 0)),
@@ -117,7 +117,7 @@ struct ResampleTests {
     }
 
     @Test(
-        "Maps that fold, shear or stretch are followed",
+        "Singular maps, and maps that mirror, shear or stretch, are applied",
         arguments: [
             Affine(scale: 0, angle: 0, origin: Point(10, 10)), Affine(a: 0.5, b: 0, c: 0, d: 1.3, tx: 5, ty: 8),
             Affine(a: -1, b: 0.4, c: 0.1, d: 1, tx: 90, ty: 8), Affine(a: 1, b: 1, c: 1, d: 1, tx: 3, ty: 4),
@@ -128,7 +128,7 @@ struct ResampleTests {
         #expect(errors.reduce(0, +) / Double(errors.count) <= 2)
     }
 
-    @Test func `a map that stretches one axis alone a thousandfold ends`() {
+    @Test func `a map that stretches one axis a thousandfold terminates`() {
         let scene = Scene(width: 120, height: 90)
         let patch = scene.patch(Affine(a: 999, b: 0, c: 0, d: 0.001, tx: -20_000, ty: 8), side: 40)
         #expect(patch.count == 1600)

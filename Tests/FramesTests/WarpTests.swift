@@ -2,7 +2,7 @@ import Testing
 
 @testable import Frames
 
-/// A grid of triangles over a region, its inner corners moved at random: none folds over.
+/// A grid of triangles over a region, with its inner vertices moved at random; no triangle is flipped.
 private struct Grid {
     var vertices: [WarpVertex] = []
     var triangles: [SIMD4<UInt8>] = []
@@ -16,7 +16,7 @@ private struct Grid {
         for y in 0...cells {
             for x in 0...cells {
                 let place = Point(Float(x), Float(y))
-                // Every third corner lies on a pixel's centre, where rounding matters.
+                // Every third vertex is at a pixel's centre, where rounding matters.
                 var target = corner + (place + Point(draw(), draw()) * 0.5) * side
                 if (x + y) % 3 == 0 { target.round(.toNearestOrEven) }
                 vertices.append(
@@ -33,7 +33,7 @@ private struct Grid {
         }
     }
 
-    /// Where a place of the frame lies in the stamp, by barycentric coordinates in double precision; nil outside.
+    /// The sprite position of a place in the frame, by barycentric coordinates in double precision; nil outside.
     func source(_ x: Double, _ y: Double) -> (u: Double, v: Double)? {
         for t in triangles {
             let (a, b, c) = (vertices[Int(t.x)], vertices[Int(t.y)], vertices[Int(t.z)])
@@ -84,7 +84,7 @@ private func words(_ grid: Grid, _ sprite: Sprite, only: Range<Int>? = nil, _ re
                 let at = y * 140 + x
                 #expect(counts[at] <= 1)
                 #expect((together[at] != 0) == (counts[at] == 1))
-                // On the outermost edge either may be right.
+                // On the outermost edge both results are valid.
                 var near: [Bool] = []
                 for (dx, dy) in around { near.append(grid.source(Double(x) + dx, Double(y) + dy) != nil) }
                 if near.contains(true) && near.contains(false) {
@@ -100,8 +100,8 @@ private func words(_ grid: Grid, _ sprite: Sprite, only: Range<Int>? = nil, _ re
     #expect(inside > 100_000)
 }
 
-@Test func `warped art is what bilinear sampling gives, on whole layer buffers and on pieces`() {
-    // Smooth, so that a misplaced sample shows as a wrong value and not as noise.
+@Test func `warped art matches bilinear sampling, on whole layer buffers and on parts`() {
+    // Smooth, so that a misplaced sample gives a wrong value and not noise.
     var pixels: [UInt32] = []
     for y in 0..<120 as Range<UInt32> {
         for x in 0..<120 as Range<UInt32> { pixels.append(0xff80_0000 | x * 2 | y * 2 << 8) }
@@ -120,7 +120,7 @@ private func words(_ grid: Grid, _ sprite: Sprite, only: Range<Int>? = nil, _ re
                 worst = max(worst, abs(up - v * 2))
             }
         }
-        // A tile that holds but a part shows the same part; where it begins, sums may round another way.
+        // A layer buffer of a part shows the same part; at its start, sums may round differently.
         let piece = PixelRect(x: 40, y: 30, width: 50, height: 44)
         let part = words(grid, sprite, piece)
         for y in 0..<44 {

@@ -7,7 +7,7 @@ import Testing
 @testable import guise
 @testable import SystemKit
 
-/// Cameras are opened and closed beside the loop, and tried again by a clock that runs by itself.
+/// Opening, closing and retrying of cameras on a separate thread, with a simulated clock.
 @Suite(.ownThread) struct CameraControllerTests {
     private static let wanted = CameraController.CameraRequest(source: "camera", camera: Configuration.Picture())
     private static let unplugged = Problem(.gone, "it was unplugged")
@@ -15,7 +15,7 @@ import Testing
 
     private let clock: TestClock
     private let cameras: Cameras
-    /// Rung when there is something to take, or nothing can be had.
+    /// Signalled when a source is ready, or opening failed.
     private let wake: WakeEvent
 
     init() throws {
@@ -41,10 +41,10 @@ import Testing
         return script
     }
 
-    /// Waits until the keeper's thread has nothing to do.
+    /// Waits until the controller's thread is idle.
     private func settle() { waits { clock.isAsleep } }
 
-    /// Waits for what was opened.
+    /// Waits for an opened source.
     private func take(_ cameraController: CameraController) -> any FrameSource & ~Copyable {
         while true {
             if let source = cameraController.takeSource() { return source }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `what nobody wanted for a while is opened again at once`() throws {
+    @Test func `a camera that was not needed for a while is reopened at once`() throws {
         let scripts = (0..<4).map { _ in camera() }
         let cameraController = try cameraController()
         defer { cameraController.close() }
@@ -72,7 +72,7 @@ import Testing
         #expect(cameraController.problem == nil)
     }
 
-    @Test func `what fails to open is tried again after longer and longer pauses`() throws {
+    @Test func `a camera that fails to open is retried after longer and longer pauses`() throws {
         for _ in 0..<8 { cameras.add(Self.busy) }
         _ = camera()
         let cameraController = try cameraController()
@@ -87,7 +87,7 @@ import Testing
         cameraController.returnSource(source, nil)
     }
 
-    @Test func `what ended by itself is opened again after a pause, a short one where it had lasted`() throws {
+    @Test func `a camera that ended is reopened after a pause, a short one if it had run for long`() throws {
         for _ in 0..<3 { cameras.add(Self.busy) }
         for _ in 0..<4 { _ = camera() }
         let cameraController = try cameraController()
@@ -103,7 +103,7 @@ import Testing
         var source = take(cameraController)
         let failed = pausesSince()
         #expect(failed == [500, 500, 1000])
-        // It ends at once: that is one more failure.
+        // It ends at once, which is one more failure.
         settle()
         cameraController.returnSource(source, Self.unplugged)
         source = take(cameraController)
@@ -165,7 +165,7 @@ import Testing
         cameraController.request(other)
         mayGo.signal()
         entered.wait()
-        // The one for the old wish never comes to the loop.
+        // The source for the old request never reaches the loop.
         #expect(first.seen == Script.Seen(opened: 1, asked: 0, closed: 1))
         let isReady = isThere(cameraController)
         #expect(!isReady)
@@ -186,7 +186,7 @@ import Testing
         return false
     }
 
-    @Test func `what is ready and not taken is closed when nobody wants it any more`() throws {
+    @Test func `a source that is ready but not needed any more is closed`() throws {
         let script = camera()
         let cameraController = try cameraController()
         defer { cameraController.close() }
@@ -253,12 +253,12 @@ import Testing
         #expect(cameraController.problem == nil)
         cameraController.returnSource(source, Self.unplugged)
         #expect(waitForProblem(cameraController) == Self.unplugged)
-        // The thread asks once more before it ends.
+        // The thread checks once more before it ends.
         cameraController.request(nil)
         mayGo.signal()
     }
 
-    /// The desk may be in use just then.
+    /// The mailbox may be locked at that moment.
     private func waitForProblem(_ cameraController: CameraController) -> Problem? {
         var problem: Problem?
         waits {

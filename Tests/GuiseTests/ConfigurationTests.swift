@@ -20,14 +20,14 @@ import Testing
     @Test func `the file at the top level has every key with its default`() throws {
         let text = try packageFile("config.json")
         #expect(try read(text) == Configuration())
-        // The message for an unknown key lists those that are known, in the order in which they are read.
+        // The message for an unknown key lists the known ones, in the order in which they are read.
         let all = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         for (path, object) in [("", all)]
             + all.compactMap({ key, value in (value as? [String: Any]).map { (key, $0) } })
         {
             let odd = path.isEmpty ? "{\"qqqqqqqqq\": 1}" : "{\"\(path)\": {\"qqqqqqqqq\": 1}}"
             let problem = #expect(throws: Problem.self) { try read(odd) }
-            let known = problem?.fix.replacing("known here: ", with: "").components(separatedBy: ", ") ?? []
+            let known = problem?.fix.replacing("known keys: ", with: "").components(separatedBy: ", ") ?? []
             #expect(known.sorted() == object.keys.sorted(), "in '\(path)'")
         }
     }
@@ -39,7 +39,7 @@ import Testing
     ])
     func `a key that was renamed is an error that names the new key`(text: String, old: String, new: String) throws {
         let problem = #expect(throws: Problem.self) { try read(text) }
-        #expect(problem?.message == "c.json:1: the key \(old) has a new name" && problem?.fix == "write \(new)")
+        #expect(problem?.message == "c.json:1: the key \(old) was renamed" && problem?.fix == "use \(new)")
     }
 
     @Test func `current values are written with every key, and read back the same`() throws {

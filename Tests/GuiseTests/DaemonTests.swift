@@ -12,9 +12,9 @@ import Testing
 @testable import Privacy
 @testable import guise
 
-/// What the daemon does for clients, and what it refuses, without a socket, a camera or a frame.
+/// Requests to the daemon and their errors, without a socket, a camera or a frame.
 @Suite(.ownThread) struct DaemonTests {
-    /// A daemon at home in a folder of its own.
+    /// A daemon with a temporary home.
     private final class House {
         static let standard = """
             {"source": "camera", "masks": [], "faces": {"max": 4}, "output": {"width": 64, "height": 64}}
@@ -27,15 +27,15 @@ import Testing
         private let pageService: PageService
 
         /// - Parameters:
-        ///   - configuration: the user's file; nil: there is none.
-        ///   - source: what the loop was told; empty: a file, which stays.
+        ///   - configuration: the user's file; nil: none.
+        ///   - source: the loop's source; empty: a file, which can't be changed.
         init(
             _ configuration: String? = House.standard, source: String = "camera",
             canvas: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
             scratch = try ScratchFolder()
             if let configuration { try scratch.write(configuration, "config/guise/config.json") }
-            // Only its description is read here, never its art.
+            // Only its description is read here, not its art.
             try scratch.write(
                 """
                 {"version": 1, "title": "Choices", "layers": [
@@ -60,14 +60,14 @@ import Testing
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
 
-        /// Waits for the answer.
+        /// Sends a request and waits for the reply.
         func ask(_ verb: Command) throws -> JSON {
             let answer = Answer()
             daemon.handle(verb) { answer.put($0) }
             return try answer.take()
         }
 
-        /// Why it is refused; nil: it is done.
+        /// The error of a request; nil if it succeeded.
         func requestError(_ verb: Command) -> RequestError? {
             do {
                 _ = try ask(verb)
@@ -75,20 +75,20 @@ import Testing
             } catch { return RequestError(error) }
         }
 
-        /// Names, as an answer has them.
+        /// The names of masks in a reply.
         func worn(_ verb: Command) throws -> [String] {
             try ask(verb)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
         }
 
-        /// What the user should know, as an answer has it.
+        /// The notes for the user in a reply.
         func notes(_ verb: Command) throws -> [String] {
             try ask(verb)["notes"]?.elements.compactMap(\.string) ?? []
         }
 
-        /// The configuration that holds.
+        /// The current configuration.
         var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
 
-        /// What subscribers hear now, but for figures, which go by the clock.
+        /// The pending events, without metrics, which depend on the clock.
         var news: [JSON] { daemon.pendingEvents().filter { $0.topic != .metrics }.map(\.event) }
     }
 
@@ -108,9 +108,9 @@ import Testing
         }
     }
 
-    // MARK: - status
+    // MARK: - Status
 
-    @Test func `the state is the loop's, unless somebody wants another`() throws {
+    @Test func `the state is the loop's, unless a request is pending`() throws {
         let house = try House()
         house.daemon.setCamera("a camera")
         func state() throws -> String? { try house.ask(.status)["state"]?.string }
@@ -132,7 +132,7 @@ import Testing
         #expect(status["recording"]?.value == .null && status["camera"]?.string == "open")
     }
 
-    @Test func `a stop ends the loop, and who subscribes is not the daemon's business`() throws {
+    @Test func `a stop ends the loop, and subscriptions are not the daemon's task`() throws {
         let house = try House()
         #expect(house.requestError(.subscribe([.masks]))?.code == .unknownRequest)
         #expect(!house.mailbox.isEnding)
@@ -140,7 +140,7 @@ import Testing
         #expect(house.mailbox.isEnding)
     }
 
-    // MARK: - masks
+    // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {
         let house = try House()
@@ -171,12 +171,12 @@ import Testing
         let kept = try #require(house.loader.selections.first)
         #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
         #expect(!house.loader.selections.contains { $0.mask == "aa-choices" })
-        // Named, it goes; nothing is said to be kept that the request names.
+        // It is taken off by name; a mask that the request names is not reported as kept.
         #expect(try house.ask(.only("pixelate"))["kept"] == nil)
         #expect(try house.worn(.hide("pixelate")) == [])
     }
 
-    @Test func `requests that take long are answered a few at a time, and each gets an answer`() throws {
+    @Test func `slow requests are processed a few at a time, and each gets a reply`() throws {
         let house = try House()
         let answers = Mutex<[Bool]>([])
         for _ in 0..<40 {
@@ -190,7 +190,7 @@ import Testing
         }
         waits { answers.withLock { $0.count == 40 } }
         #expect(answers.withLock { $0.contains(true) })
-        // Those that were refused keep none from being answered now.
+        // Rejected requests don't block later ones.
         let last = Mutex<Bool?>(nil)
         house.daemon.handle(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
@@ -212,7 +212,7 @@ import Testing
         .wear(["aa-choices", "ab-gray"]),
         .set(mask: "ab-gray", key: "opacity", value: 1),
     ])
-    func `a name that nobody knows is refused with the nearest one, and changes nothing`(verb: Command) throws {
+    func `an unknown name is an error that suggests the nearest one, and changes nothing`(verb: Command) throws {
         let house = try House()
         _ = try house.ask(.show("ab-grey"))
         let requestError = try #require(house.requestError(verb))
@@ -223,7 +223,7 @@ import Testing
         #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
     }
 
-    @Test func `a mask whose folder has gone can still be taken off`() throws {
+    @Test func `a mask whose folder was deleted can still be taken off`() throws {
         let house = try House()
         _ = try house.ask(.show("ab-grey"))
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/Masks/ab-grey"))
@@ -231,7 +231,7 @@ import Testing
         #expect(house.requestError(.show("ab-grey"))?.code == .unknownMask)
     }
 
-    @Test func `next and previous go round all masks, one at a time`() throws {
+    @Test func `next and previous cycle through all masks, one at a time`() throws {
         let house = try House()
         let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
@@ -261,7 +261,7 @@ import Testing
         #expect(house.loader.selections.count == names.count)
     }
 
-    @Test func `a surprise is another mask for each person, and is everybody's when it is worn by name`() throws {
+    @Test func `a surprise is a different mask for each person, and a mask put on by name is for everybody`() throws {
         let house = try House()
         let personal = Set(house.context.library.summaries.filter(\.isPersonal).map(\.name))
         try #require(personal.count > 8)
@@ -279,7 +279,7 @@ import Testing
             shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.personSlot == nil })
     }
 
-    @Test func `what a mask lets one choose is set, and stays as long as it is worn`() throws {
+    @Test func `a mask's options are set, and kept as long as it is worn`() throws {
         let house = try House()
         _ = try house.ask(.show("aa-choices"))
         for (key, value) in [("opacity", 0.25), ("cloth", "#102030"), ("palette", "night"), ("text", "Bob")]
@@ -310,7 +310,7 @@ import Testing
     ]
 
     @Test(arguments: wrongChoices)
-    func `what cannot be chosen is refused with what can, and changes nothing`(
+    func `an invalid option is an error that says what is allowed, and changes nothing`(
         key: String, value: JSON, words: String
     ) throws {
         let house = try House()
@@ -320,13 +320,13 @@ import Testing
         #expect(house.loader.selections == [MaskSelection("aa-choices")])
     }
 
-    @Test func `nothing is set on a mask that is not worn`() throws {
+    @Test func `options of a mask that is not worn cannot be set`() throws {
         let house = try House()
         let requestError = try #require(house.requestError(.set(mask: "aa-choices", key: "opacity", value: 1)))
         #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
     }
 
-    // MARK: - the loop
+    // MARK: - The loop
 
     @Test func `a pause, a freeze and their end reach the loop`() throws {
         let house = try House()
@@ -360,7 +360,7 @@ import Testing
         #expect(!house.mailbox.hasCaptureRequests)
     }
 
-    @Test func `one recording runs at a time, and its end says what is in it`() throws {
+    @Test func `one recording runs at a time, and its end reports its contents`() throws {
         let house = try House()
         let path = house.scratch.path("a.mp4")
         #expect(house.requestError(.stopRecording)?.code == .notNow)
@@ -377,13 +377,13 @@ import Testing
         let measured = try house.scratch.measure(path)
         #expect(measured == "64x48 1")
         #expect(house.mailbox.now.recorder == nil && house.requestError(.stopRecording)?.code == .notNow)
-        // A place that cannot be written begins nothing.
+        // An unwritable path starts no recording.
         #expect(house.requestError(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
         #expect(house.mailbox.now.recorder == nil)
     }
 
     @Test func `a failed recording is reported and does not block the next`() throws {
-        // Wider than x264 can.
+        // Wider than x264 supports.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
         _ = try house.ask(.startRecording(house.scratch.path("a.mp4")))
@@ -407,9 +407,9 @@ import Testing
         try fresh.finish()
     }
 
-    // MARK: - the configuration
+    // MARK: - The configuration
 
-    @Test func `a key of the configuration is set for the loop, and written nowhere`() throws {
+    @Test func `a configuration key is set for the loop, and not saved`() throws {
         let house = try House()
         let file = try house.scratch.read("config/guise/config.json")
         let answer = try house.ask(.set(mask: nil, key: "faces.max", value: 2)).text
@@ -451,7 +451,7 @@ import Testing
     ]
 
     @Test(arguments: wrongValues)
-    func `a wrong value of the configuration is refused with what is allowed, and changes nothing`(
+    func `an invalid configuration value is an error that says what is allowed, and changes nothing`(
         key: String, value: JSON, words: String
     ) throws {
         let house = try House()
@@ -482,7 +482,7 @@ import Testing
         #expect(try house.ask(.configuration)["file"]?.string == path)
     }
 
-    @Test func `where the user has no file yet it is made, and the installed one stays`() throws {
+    @Test func `if the user has no file yet it is created, and the installed one is unchanged`() throws {
         let house = try House(nil)
         let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         let first = try #require(try house.ask(.configuration)["file"]?.string)
@@ -525,7 +525,7 @@ import Testing
     @Test(arguments: [
         ("aab-nowhere", "no mask 'aab-nowhere'"), ("broken", "cannot be read; run `guise masks`"),
     ])
-    func `masks that cannot be worn change nothing, however they are asked for`(name: String, words: String) throws {
+    func `masks that cannot be loaded change nothing, however they are requested`(name: String, words: String) throws {
         let house = try House()
         try house.scratch.write("{", "config/guise/Masks/broken/mask.json")
         _ = try house.ask(.wear(["ab-grey"]))
@@ -577,9 +577,9 @@ import Testing
         #expect(house.mailbox.now.source.isEmpty)
     }
 
-    // MARK: - news
+    // MARK: - Events
 
-    @Test func `subscribers hear of what changed, once`() throws {
+    @Test func `subscribers get each change once`() throws {
         let house = try House()
         #expect(house.news.isEmpty)
         _ = try house.ask(.show("ab-grey"))
@@ -614,7 +614,7 @@ import Testing
         #expect(house.news.isEmpty)
     }
 
-    @Test func `figures come with the first news`() throws {
+    @Test func `metrics come with the first event`() throws {
         let house = try House()
         let metrics = house.daemon.pendingEvents().filter { $0.topic == .metrics }.map(\.event)
         try #require(metrics.count == 1)

@@ -13,13 +13,13 @@ import Track
 @testable import guise
 @testable import SystemKit
 
-/// What a fake source gives, and what became of that.
+/// The script of a fake source, and its state.
 final class Script: Sendable {
-    /// One thing after the other; times in seconds since the source was opened, by its own clock.
+    /// One step after the other; times in seconds since the source was opened, by its own clock.
     enum Step: Sendable {
-        /// A frame all of one gray.
+        /// A frame of one gray.
         case gray(UInt8, at: Double)
-        /// Not yet.
+        /// No frame yet.
         case nothing
         case end(at: Double)
         case failure(Problem, at: Double)
@@ -34,20 +34,20 @@ final class Script: Sendable {
 
     struct Seen: Equatable, Sendable {
         var opened = 0
-        /// Times that it was asked for a frame.
+        /// The number of reads.
         var asked = 0
         var closed = 0
     }
 
     let clock: TestClock
     let steps: [Step]
-    /// A camera, which gives a frame when its time has come; else a file, which has them all ready.
+    /// Whether it is a camera, which delivers a frame when it is due; otherwise a file, which has all frames ready.
     let isLive: Bool
     let hasDescriptor: Bool
     let rate: Double?
     private let state = Mutex(Seen())
 
-    /// - Parameter hasDescriptor: nil: a camera has one, a file has none.
+    /// - Parameter hasDescriptor: nil: true for a camera, false for a file.
     init(_ clock: TestClock, _ steps: [Step], isLive: Bool, hasDescriptor: Bool? = nil, rate: Double? = 30) {
         (self.clock, self.steps, self.isLive, self.rate) = (clock, steps, isLive, rate)
         self.hasDescriptor = hasDescriptor ?? isLive
@@ -59,14 +59,14 @@ final class Script: Sendable {
     func noteAsked() { state.withLock { $0.asked += 1 } }
     func noteClosed() { state.withLock { $0.closed += 1 } }
 
-    /// Frames of a camera at 30 a second, the first a thirtieth of a second after it was opened.
+    /// Frames of a camera at 30 per second, the first a thirtieth of a second after it was opened.
     /// - Parameter by: added to the gray from frame to frame.
     static func frames(_ count: Int, gray: Int, by step: Int = 0) -> [Step] {
         (0..<count).map { .gray(UInt8(gray + $0 * step), at: Double($0 + 1) / 30) }
     }
 }
 
-/// Frames as a script has them.
+/// A source of scripted frames.
 struct FakeSource: FrameSource, ~Copyable {
     let description = "a fake source"
     let layout: FrameLayout
@@ -76,9 +76,9 @@ struct FakeSource: FrameSource, ~Copyable {
     var isLive: Bool { script.isLive }
 
     private let script: Script
-    /// Rung when there is something to give.
+    /// Signalled when a step is due.
     private let wakeEvent: WakeEvent?
-    /// When it was opened.
+    /// The time of opening.
     private let origin: UInt64
     private var frame: Frame
     private var last: FrameTime?
@@ -103,7 +103,7 @@ struct FakeSource: FrameSource, ~Copyable {
 
     deinit { script.noteClosed() }
 
-    /// Whether the next step's time has come.
+    /// Whether the next step is due.
     private var isDue: Bool {
         guard next < script.steps.count else { return false }
         return !script.isLive || script.clock.now >= origin + UInt64(script.steps[next].time * 1e9)
@@ -115,7 +115,7 @@ struct FakeSource: FrameSource, ~Copyable {
         guard isDue else { return script.isLive ? .nothing : .end }
         let step = script.steps[next]
         next += 1
-        // What was not asked for in time is still there.
+        // A frame that was not read in time is still available.
         if script.isLive, isDue { wakeEvent?.signal() }
         switch step {
         case .gray(let gray, let time):
@@ -139,16 +139,16 @@ struct FakeSource: FrameSource, ~Copyable {
     }
 }
 
-/// What a fake sink was given, and what it says.
+/// The frames of a fake sink, and its state.
 final class Published: Sendable {
     struct Shot: Equatable, Sendable {
-        /// Seconds, by the test's clock.
+        /// Time in seconds, by the test's clock.
         let time: Double
-        /// Of all luma samples.
+        /// The sum of all luma samples.
         let sum: Int
-        /// Of a frame all of one gray; nil: it is a card.
+        /// The gray of a uniform frame; nil for a placeholder.
         let gray: UInt8?
-        /// What this thread has asked of malloc until now.
+        /// The number of this thread's allocations so far.
         let allocations: UInt64
     }
 
@@ -166,12 +166,12 @@ final class Published: Sendable {
     private let taken: @Sendable (Int) -> Void
 
     /// - Parameters:
-    ///   - keepsFrames: as a file.
-    ///   - taken: told how many frames it has.
+    ///   - keepsFrames: like a file.
+    ///   - taken: called with the number of frames.
     init(_ clock: TestClock, keepsFrames: Bool = false, taken: @escaping @Sendable (Int) -> Void = { _ in }) {
         (self.clock, self.keepsFrames, self.taken) = (clock, keepsFrames, taken)
         var state = State()
-        // Frames that must not ask for memory come later.
+        // Reserves memory, because later frames must not allocate.
         state.shots.reserveCapacity(1 << 12)
         self.state = Mutex(state)
     }
@@ -180,18 +180,18 @@ final class Published: Sendable {
     var isFinished: Bool { state.withLock { $0.isFinished } }
     var isWatched: Bool? { state.withLock { $0.isWatched } }
 
-    /// The grays of all that is no card.
+    /// The grays of all frames that are not placeholders.
     var grays: [UInt8] { shots.compactMap(\.gray) }
 
-    /// What was published between two times, seconds.
+    /// The frames published between two times, seconds.
     func shots(from begin: Double, to end: Double = .infinity) -> [Shot] {
         shots.filter { $0.time > begin && $0.time < end }
     }
 
-    /// Says from now on whether somebody watches; nil: nobody can know.
+    /// Sets whether somebody is watching; nil: unknown.
     func watch(_ isWatched: Bool?) { state.withLock { $0.isWatched = isWatched } }
 
-    /// Fails once it has so many frames.
+    /// Makes it fail after a number of frames.
     func fail(after count: Int, with problem: Problem) {
         state.withLock { ($0.timeout, $0.failure) = (count, problem) }
     }
@@ -229,12 +229,12 @@ final class Published: Sendable {
                 if luma.samples[y * luma.rowStride + x * luma.pixelStride] != first { return nil }
             }
         }
-        // Of cards that have no words.
+        // Placeholders without text.
         return first == 48 ? nil : first
     }
 }
 
-/// A sink that writes down what it is given.
+/// A sink that records its frames.
 struct FakeSink: FrameSink, ~Copyable {
     let description = "a fake sink"
     let layout: FrameLayout
@@ -246,14 +246,14 @@ struct FakeSink: FrameSink, ~Copyable {
     mutating func isWatched(at now: UInt64) -> Bool? { log.isWatched }
 
     mutating func publish(_ frame: borrowing PublishableFrame) throws {
-        precondition(frame.layout == layout, "a frame has its sink's layout")
+        precondition(frame.layout == layout, "the frame must have the sink's layout")
         try log.take(frame.view)
     }
 
     consuming func finish(placeholder: borrowing PublishableFrame) throws { log.finish() }
 }
 
-/// What a keeper opens, one after the other, and what it tells; at the end there is no camera any more.
+/// The cameras that a controller opens, one after the other, and its reports; after the last one there is no camera.
 final class Cameras: Sendable {
     private struct State: Sendable {
         var left: [Result<Script, Problem>] = []
@@ -269,13 +269,13 @@ final class Cameras: Sendable {
 
     init(_ clock: TestClock) { self.clock = clock }
 
-    /// What was wanted each time that one was to be opened.
+    /// The requested camera of each attempt.
     var wanted: [CameraController.CameraRequest] { state.withLock { $0.opened.map(\.wanted) } }
-    /// When that was, seconds.
+    /// The times of the attempts, seconds.
     var times: [Double] { state.withLock { $0.opened.map(\.time) } }
-    /// Times that it was told that one is to be closed.
+    /// The number of reported closings.
     var closings: Int { state.withLock { $0.closings } }
-    /// What was told of the reasons.
+    /// The reported errors.
     var failures: [Problem] { state.withLock { $0.failures } }
 
     func add(_ script: Script) { state.withLock { $0.left.append(.success(script)) } }
@@ -294,9 +294,9 @@ final class Cameras: Sendable {
     func note(_ problem: Problem) { state.withLock { $0.failures.append(problem) } }
 }
 
-/// A frame loop with all that it needs, and what it told of itself.
+/// A frame loop with its dependencies, and its reports.
 final class Stage {
-    /// Of sources and sinks.
+    /// The layout of sources and sinks.
     static let layout = FrameLayout(width: 64, height: 48, format: .i420)
 
     let clock: TestClock
@@ -331,25 +331,25 @@ final class Stage {
 
     deinit { cameraController.close() }
 
-    /// Does something so many seconds after the beginning, on the loop's thread, while it waits.
+    /// Runs an action a number of seconds after the start, on the loop's thread, while it waits.
     func at(_ seconds: Double, _ act: @escaping @Sendable () -> Void) {
         clock.at(TestClock.start + UInt64(seconds * 1e9), act)
     }
 
-    /// Ends the loop so many seconds after the beginning.
+    /// Ends the loop a number of seconds after the start.
     func end(at seconds: Double) {
         let mailbox = mailbox
         at(seconds) { mailbox.end() }
     }
 
-    /// A camera that the keeper opens when those before it were opened.
+    /// Adds a camera that the controller opens after those before it.
     func camera(_ steps: [Script.Step]) -> Script {
         let script = Script(clock, steps, isLive: true)
         cameras.add(script)
         return script
     }
 
-    /// A file of these grays, at so many frames a second, ended behind the last.
+    /// A file of these grays at a frame rate, which ends after the last.
     func file(_ grays: [UInt8], rate: Double = 30) -> Script {
         let steps: [Script.Step] = grays.enumerated().map { .gray($0.element, at: Double($0.offset) / rate) }
         return Script(clock, steps, isLive: false, rate: rate)
@@ -361,25 +361,25 @@ final class Stage {
 
     func sink(keepsFrames: Bool = false) -> Published { Published(clock, keepsFrames: keepsFrames) }
 
-    /// Of a card as it is shown now, all luma samples.
+    /// The sum of the current placeholder's luma samples.
     func sum(of placeholder: Placeholders.Kind) throws -> Int {
         var sum = 0
         try placeholders.withPlaceholder(placeholder) { sum = Published.sum(of: $0.view) }
         return sum
     }
 
-    /// - Parameter landmarks: with the data for real faces, which takes time to load.
+    /// - Parameter landmarks: whether to load the data for real faces, which takes time.
     static func tracker(landmarks: Bool = false) throws -> Tracker {
         let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         let data = landmarks ? LandmarkModel.debianPath : "/nonexistent.dat"
         return Tracker(try FaceDetector(catalog: catalog, landmarks: data, cache: "\(Fixtures.cache)/guise"))
     }
 
-    /// Runs a loop to its end, which is in an hour at the latest.
+    /// Runs a loop to its end, for an hour at most.
     /// - Parameters:
-    ///   - source: nil: the keeper's.
-    ///   - rate: of the output, frames a second.
-    ///   - landmarks: for real faces.
+    ///   - source: nil: the controller's.
+    ///   - rate: the output's frame rate.
+    ///   - landmarks: whether to load the data for real faces.
     func run(
         _ logs: [Published], source: consuming (any FrameSource & ~Copyable)? = nil, masks: [Mask] = [],
         rate: Double = 30, isPaced: Bool = false, landmarks: Bool = false
@@ -403,8 +403,8 @@ final class Stage {
 }
 
 extension ScratchFolder {
-    /// A folder of masks, with one that makes the picture brighter by 55, wherever faces are.
-    /// - Parameter more: other keys of it.
+    /// A folder of masks, with one that makes the whole picture brighter by 55.
+    /// - Parameter more: additional keys of its description.
     func makeBrightMask(_ name: String = "bright", _ more: String = "") throws {
         try write(
             """
@@ -412,7 +412,7 @@ extension ScratchFolder {
             """, "Masks/\(name)/mask.json")
     }
 
-    /// That mask, loaded.
+    /// The loaded mask.
     func brightMask(_ layout: FrameLayout, _ more: String = "") throws -> Mask {
         try makeBrightMask("bright", more)
         return try MaskLibrary(searchPaths: [path("Masks")]).load("bright", for: ArtTarget(layout))

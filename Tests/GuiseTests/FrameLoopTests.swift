@@ -13,16 +13,15 @@ import Testing
 @testable import guise
 @testable import SystemKit
 
-/// The loop by a clock of its own, with a source, sinks and cameras that do as they are told. Times are seconds since
-/// it began.
+/// The loop with a simulated clock and a fake source, sinks and cameras. Times are seconds since its start.
 @Suite(.ownThread) struct FrameLoopTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    // MARK: - files
+    // MARK: - Files
 
     @Test(arguments: [false, true])
-    func `each frame of a file comes out once and in order, and the loop ends with the file`(
+    func `each frame of a file is published once and in order, and the loop ends with the file`(
         hasDescriptor: Bool
     ) throws {
         let stage = try Stage()
@@ -48,9 +47,9 @@ import Testing
         #expect(log.grays == [60, 61, 62, 63, 64])
     }
 
-    @Test func `a paced file that was held up goes on at its pace and does not hurry`() throws {
+    @Test func `a delayed file continues at its own rate and does not catch up`() throws {
         let stage = try Stage()
-        // Who writes the second frame is busy for three seconds.
+        // Writing the second frame takes three seconds.
         let clock = stage.clock
         let log = Published(clock) { count in if count == 2 { clock.pass(seconds: 3) } }
         try stage.run([log], source: Stage.source(stage.file([60, 61, 62, 63], rate: 10)), isPaced: true)
@@ -70,9 +69,9 @@ import Testing
         #expect((5...5.2).contains(stage.clock.seconds))
     }
 
-    // MARK: - cameras
+    // MARK: - Cameras
 
-    @Test func `a late camera's last picture is given again after a quarter of a second`() throws {
+    @Test func `a late camera's last picture is repeated after a quarter of a second`() throws {
         let stage = try Stage()
         let camera = stage.camera([.gray(100, at: 0.1), .gray(130, at: 1.2)])
         let log = stage.sink()
@@ -109,7 +108,7 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("no picture") })
     }
 
-    @Test func `a camera that fails is closed, and opened again after a pause`() throws {
+    @Test func `a camera that fails is closed, and reopened after a pause`() throws {
         let stage = try Stage()
         let unplugged = Problem(.gone, "it was unplugged")
         let first = stage.camera(Script.frames(9, gray: 100) + [.failure(unplugged, at: 0.31)])
@@ -134,7 +133,7 @@ import Testing
         stage.end(at: 3)
         try stage.run([log])
         #expect(log.shots.contains { $0.sum == placeholder })
-        // After half a second, another half and a second.
+        // Retries after half a second, another half and a second.
         #expect(stage.cameras.times == [0, 0.5, 1, 2])
         #expect(stage.cameras.failures == [Cameras.absence] && camera.seen.opened == 1)
         #expect(try #require(log.shots.first { $0.gray != nil }).time > 2)
@@ -163,7 +162,7 @@ import Testing
         #expect(stage.cameras.times == [0, 1.51])
     }
 
-    @Test func `a freeze gives the last picture again, and what the camera gives meanwhile is never seen`() throws {
+    @Test func `a freeze repeats the last picture, and the camera's frames meanwhile are never shown`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(60, gray: 60, by: 2))
         let log = stage.sink()
@@ -173,15 +172,15 @@ import Testing
         stage.end(at: 1.9)
         try stage.run([log])
         let frozen = log.shots(from: 0.51, to: 1.51)
-        // The fifteenth came at half a second.
+        // The fifteenth frame came at half a second.
         #expect(frozen.count >= 9 && frozen.allSatisfy { $0.gray == 88 })
         let grays = log.shots(from: 1.51).compactMap(\.gray)
-        // The forty-sixth is the next.
+        // The forty-sixth frame is the next.
         #expect(grays.first == 150 && grays == grays.sorted())
         #expect(camera.seen.opened == 1)
     }
 
-    @Test func `where nobody watches the camera is closed after five seconds, and is opened for who does`() throws {
+    @Test func `without viewers the camera is closed after five seconds, and reopened for the next one`() throws {
         let stage = try Stage()
         let first = stage.camera(Script.frames(600, gray: 100))
         let second = stage.camera(Script.frames(90, gray: 150))
@@ -194,7 +193,7 @@ import Testing
         let last = try #require(log.shots.last { $0.gray == 100 })
         #expect((5.9...6.1).contains(last.time), "\(last.time)")
         #expect(first.seen.closed == 1 && stage.cameras.failures.isEmpty)
-        // Twice a second are enough for nobody.
+        // Two frames per second are enough without viewers.
         let placeholders = log.shots(from: last.time, to: 10)
         let gaps = zip(placeholders.dropFirst(), placeholders.dropFirst(2)).map { $1.time - $0.time }
         #expect(gaps.count >= 5 && gaps.allSatisfy { $0 >= 0.5 && $0 < 0.52 }, "\(gaps)")
@@ -204,7 +203,7 @@ import Testing
         #expect(stage.said.contains { $0.hasPrefix("nobody is watching") })
     }
 
-    @Test func `where the camera is always wanted it stays open though nobody watches`() throws {
+    @Test func `if the camera should always be open it stays so without viewers`() throws {
         let stage = try Stage { $0.when = .always }
         let camera = stage.camera(Script.frames(300, gray: 100))
         let log = stage.sink()
@@ -214,21 +213,21 @@ import Testing
         #expect(log.grays.count > 250 && stage.cameras.closings == 0 && camera.seen.opened == 1)
     }
 
-    @Test func `a frame that comes faster than the output goes is let go, and counted`() throws {
+    @Test func `a frame that arrives faster than the output rate is dropped, and counted`() throws {
         let stage = try Stage()
         let steps: [Script.Step] = [
             .gray(100, at: 0.1), .gray(110, at: 0.12), .gray(120, at: 0.14), .gray(130, at: 0.16), .end(at: 0.3),
         ]
         let log = stage.sink()
         try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: true)))
-        // A thirtieth of a second lies between two, and three quarters of it are waited for.
+        // Frames are a thirtieth of a second apart, and the loop waits three quarters of that.
         #expect(log.grays == [100, 120])
         #expect(stage.mailbox.lastStatus.early == 2 && stage.mailbox.lastStatus.frames == 2)
     }
 
-    // MARK: - sinks
+    // MARK: - Sinks
 
-    @Test func `a file that cannot be written any more is dropped, and the others go on`() throws {
+    @Test func `a file that fails is closed, and the other sinks continue`() throws {
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 100))
         let (file, live) = (stage.sink(keepsFrames: true), stage.sink())
@@ -240,7 +239,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `what others watch ends the loop where it fails, and so does the only purpose of a file`(isKept: Bool) throws {
+    func `a failing loopback ends the loop, and so does a failing file that is the only sink`(isKept: Bool) throws {
         let stage = try Stage()
         let gone = Problem(.gone, "the virtual camera is gone")
         _ = stage.camera(Script.frames(30, gray: 100))
@@ -256,7 +255,7 @@ import Testing
         #expect(thrown == gone && log.shots.count == 3)
     }
 
-    // MARK: - what may be seen
+    // MARK: - Privacy
 
     @Test func `if faces are hidden and none is found, only a placeholder is published`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
@@ -268,7 +267,7 @@ import Testing
         #expect(log.shots.map(\.sum) == [placeholder, placeholder, placeholder, placeholder])
     }
 
-    @Test func `a late frame that may not be seen is not given again either`() throws {
+    @Test func `a late frame that is withheld is not repeated either`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
@@ -282,7 +281,7 @@ import Testing
         #expect(log.grays.isEmpty && shots.count > 8 && shots.allSatisfy { $0.sum == placeholder })
     }
 
-    @Test(.needsSample) func `a face is not seen before all was searched once, and then it is`() throws {
+    @Test(.needsSample) func `a face is not shown before the whole frame was searched once, and then it is`() throws {
         let stage = try Stage { $0.onLostFace = .cover }
         stage.placeholders.draw(.hidden, "One moment", "")
         let placeholder = try stage.sum(of: .hidden)
@@ -297,9 +296,9 @@ import Testing
         try Sample(path: Fixtures.sample, width: 640, height: 360)
     }
 
-    // MARK: - who else asks for something
+    // MARK: - Requests and viewers
 
-    @Test func `a hangup is passed on, and a signal to end is obeyed`() throws {
+    @Test func `SIGHUP is passed on, and SIGTERM ends the loop`() throws {
         let stage = try Stage()
         let camera = stage.camera(Script.frames(60, gray: 100))
         let log = stage.sink()
@@ -342,7 +341,7 @@ import Testing
         if case .failure(let error) = result { RequestError(error) } else { nil }
     }
 
-    /// What was answered to orders.
+    /// The replies to capture requests.
     private final class Replies: Sendable {
         private let results = Mutex<[(path: String, result: Result<JSON, any Error>)]>([])
 
@@ -360,7 +359,7 @@ import Testing
         }
     }
 
-    @Test func `who looks at the page gets what is published, and what it was before`() async throws {
+    @Test func `viewers of the page get the published frame, and the frame before masks`() async throws {
         let stage = try Stage()
         var look = Preview.StreamOptions()
         let after = Preview.Viewer(stage.preview, look)
@@ -389,12 +388,12 @@ import Testing
         stage.end(at: 0.9)
         try stage.run([log])
         #expect(stage.cameras.wanted.map(\.source) == ["camera", "/dev/video7"])
-        // There is none of that name.
+        // There is no such mask.
         #expect(log.shots(from: 0.52).allSatisfy { $0.gray == nil })
     }
 
     @Test(arguments: [false, true])
-    func `a warm frame asks for no memory`(isPaced: Bool) throws {
+    func `a frame allocates nothing once warm`(isPaced: Bool) throws {
         let stage = try Stage()
         let log = stage.sink()
         let file = stage.file([UInt8](repeating: 100, count: 90))

@@ -10,7 +10,7 @@ import Track
 @testable import guise
 @testable import SystemKit
 
-/// A frame's way from the source's picture to the dressed one.
+/// A frame's path from the source's picture to the picture with masks.
 @Suite(.ownThread) struct PipelineTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
@@ -49,10 +49,10 @@ import Track
 
     private func moment(_ number: Int) -> FrameTime { FrameTime(number: number, seconds: Double(number) / 30) }
 
-    // MARK: - layouts
+    // MARK: - Layouts
 
     @Test(arguments: PixelFormat.allCases, [PixelFormat.yuyv, .i420, .nv12])
-    func `each of a source's layouts becomes the output's`(from: PixelFormat, to: PixelFormat) throws {
+    func `each source layout is converted to the output's`(from: PixelFormat, to: PixelFormat) throws {
         let output = FrameLayout(width: 64, height: 48, format: to)
         var pipeline = try pipeline(output: output)
         for (width, height) in [(64, 48), (128, 96), (33, 25)] {
@@ -65,7 +65,7 @@ import Track
         }
     }
 
-    @Test func `a picture of another shape lies between black bars, and a full range becomes the output's`() throws {
+    @Test func `a picture of another shape is letterboxed, and full range is converted to the output's`() throws {
         var pipeline = try pipeline()
         let square = flat(200, FrameLayout(width: 96, height: 96, format: .i444, range: .full))
         try pipeline.process(square.view, at: moment(0))
@@ -90,9 +90,9 @@ import Track
         }
     }
 
-    // MARK: - how it is shown
+    // MARK: - View
 
-    @Test func `a mirrored picture is shown and searched so from the next frame on`() throws {
+    @Test func `mirroring applies to the shown and searched picture from the next frame on`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.process(frame.view, at: moment(0))
@@ -114,24 +114,24 @@ import Track
         #expect(back == plain)
     }
 
-    @Test func `a picture that is turned stands upright between bars`() throws {
+    @Test func `a rotated picture is upright between bars`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         var viewTransform = ViewTransform()
         viewTransform.rotation = .quarter
         pipeline.setView(viewTransform)
         try pipeline.process(frame.view, at: moment(0))
-        // The left is on top now, 36 pixels wide.
+        // The left side is on top now, 36 pixels wide.
         let seen = [(32, 10), (32, 40), (5, 24), (60, 24)].map { luma(pipeline.gate.canvas.frame, $0.0, $0.1) }
         #expect(zip(seen, [60, 200, 16, 16]).allSatisfy { abs($0 - $1) <= 1 }, "\(seen)")
     }
 
-    @Test func `a crop shows a part, and nobody is searched anew for it`() throws {
+    @Test func `a crop shows a part, and does not restart the search`() throws {
         var pipeline = try pipeline()
         let frame = halves()
         try pipeline.process(frame.view, at: moment(0))
         var viewTransform = ViewTransform()
-        // All but a little of the dark half is cut off, and as much at the top.
+        // Most of the dark half is cropped, and as much at the top.
         viewTransform.crop = [0.4375, 0.4375, 0, 0]
         pipeline.setView(viewTransform)
         let isSearched = pipeline.tracker.hasSearchedAll
@@ -139,16 +139,16 @@ import Track
         try pipeline.process(frame.view, at: moment(1))
         let seen = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(zip(seen, [60, 200, 200, 200]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
-        // The same once more changes nothing.
+        // Setting the same again changes nothing.
         pipeline.setView(viewTransform)
         try pipeline.process(frame.view, at: moment(2))
         let again = [2, 12, 32, 60].map { luma(pipeline.gate.canvas.frame, $0, 24) }
         #expect(again == seen)
     }
 
-    // MARK: - masks
+    // MARK: - Masks
 
-    /// - Parameter wakeEvent: rung when the room has news.
+    /// - Parameter wakeEvent: signalled when the loader has new masks.
     private func loader(_ selections: [MaskSelection], _ wakeEvent: WakeEvent) throws -> MaskLoader {
         try scratch.makeBrightMask()
         try scratch.makeBrightMask("other")
@@ -209,7 +209,7 @@ import Track
         #expect(isAnothers, "the next frame is another source's")
     }
 
-    @Test func `a mask that comes to hide faces hides the frame that it is put on`() throws {
+    @Test func `a mask that hides faces hides them from its first frame on`() throws {
         try scratch.makeBrightMask("hiding", "\"onLostFace\": \"cover\", ")
         let wakeEvent = try WakeEvent()
         let loader = try loader([], wakeEvent)
@@ -223,14 +223,16 @@ import Track
         let isSeen = try pipeline.recompose(frame.view, at: moment(0))
         let after = pipeline.gate.reason == nil
         #expect(before && !isSeen && !after)
-        // Whatever the mask says.
+        // Independent of the mask.
         pipeline.onLostFace = .show
         try pipeline.process(frame.view, at: moment(1))
         let shown = pipeline.gate.reason == nil
         #expect(shown)
     }
 
-    @Test(.needsSample) func `with a mask that hides faces nothing is seen before all was searched`() throws {
+    @Test(.needsSample) func `with a mask that hides faces nothing is shown before the whole frame was searched`()
+        throws
+    {
         let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
         var pipeline = try pipeline([mask], landmarks: true)
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
@@ -244,7 +246,7 @@ import Track
         #expect(seen.contains(true) && zip(seen, searched).allSatisfy { !$0 || $1 })
     }
 
-    @Test(.needsSample) func `in the first frame of another scene nobody is where they were`() throws {
+    @Test(.needsSample) func `after a cut no face is carried on into the new scene`() throws {
         let mask = try scratch.brightMask(Self.canvas, "\"onLostFace\": \"cover\", ")
         var pipeline = try pipeline([mask], landmarks: true)
         var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
@@ -263,7 +265,7 @@ import Track
         #expect(after == 0 && !isSeenStill)
     }
 
-    // MARK: - the preview
+    // MARK: - The preview
 
     @Test func `the preview before masks shows the picture without them`() async throws {
         let mask = try scratch.brightMask(Self.canvas)

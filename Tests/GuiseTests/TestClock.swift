@@ -4,10 +4,11 @@ import Synchronization
 import SystemKit
 import TestSupport
 
-/// A clock that runs by itself: where nothing is ready, the time that somebody would wait is over at once. What is to
-/// happen at a certain time happens on the way.
+/// A simulated clock: if nothing is ready, time jumps to the end of a wait. Actions scheduled for a time in between run
+/// on the way.
 ///
-/// One thread moves it on. Others follow: they wait until their time has come, and it does not pass while they work.
+/// One thread, the leader, advances it. Others follow: they wait until their time has come, and time does not pass
+/// while they work.
 final class TestClock: Sendable {
     private struct Alarm: Sendable {
         let time: UInt64
@@ -16,17 +17,17 @@ final class TestClock: Sendable {
 
     private struct State: Sendable {
         var now: UInt64
-        /// The next one last.
+        /// The next one is the last element.
         var alarms: [Alarm] = []
         var pauses: [CInt] = []
         var followers: [Sleeper] = []
     }
 
-    /// When it begins, nanoseconds.
+    /// The start time, nanoseconds.
     static let start: UInt64 = 1_000_000_000_000
 
     private let state: Mutex<State>
-    /// The thread that moves it on.
+    /// The thread that advances it.
     private let leader: Sleeper
     private let idle: @Sendable () -> Void
 
@@ -35,40 +36,40 @@ final class TestClock: Sendable {
         leader = try Sleeper()
         self.idle = idle
         var state = State(now: Self.start)
-        // Frames that must not ask for memory come later.
+        // Reserves memory, because later frames must not allocate.
         state.pauses.reserveCapacity(1 << 14)
         self.state = Mutex(state)
     }
 
-    /// Nanoseconds.
+    /// The current time, nanoseconds.
     var now: UInt64 { state.withLock { $0.now } }
-    /// Since it began.
+    /// Seconds since the start.
     var seconds: Double { Double(now - Self.start) / 1e9 }
-    /// Milliseconds that the leader waited for in vain, one time after the other.
+    /// The lengths of the leader's waits for which nothing was ready at first, milliseconds.
     var pauses: [CInt] { state.withLock { $0.pauses } }
-    /// The leader waits, for ever, for what has not come.
+    /// Whether the leader waits without a time limit, and no event is pending.
     var isAsleep: Bool { leader.isAsleep }
 
-    /// Lets time pass.
+    /// Advances the time.
     func pass(seconds: Double) { state.withLock { $0.now += UInt64(seconds * 1e9) } }
 
-    /// Does something at a time, on the leader's thread, while it waits.
+    /// Runs an action at a time, on the leader's thread, while it waits.
     func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) {
         state.withLock { state in
-            // Behind those of the same time, which come first.
+            // After earlier actions of the same time.
             let place = state.alarms.firstIndex { $0.time <= time } ?? state.alarms.count
             state.alarms.insert(Alarm(time: time, act: act), at: place)
         }
     }
 
-    /// For the thread that moves it on.
+    /// The leader's poll.
     var pollClock: PollClock {
         PollClock(
             now: { self.now }, poll: { self.poll(&$0, $1) },
             sleep: { nanoseconds in self.state.withLock { $0.now += nanoseconds } })
     }
 
-    /// For another thread, which waits for one descriptor at a time.
+    /// The poll of another thread, which waits for one descriptor at a time.
     func follower() throws -> PollClock {
         let follower = try Sleeper()
         state.withLock { $0.followers.append(follower) }
@@ -109,13 +110,13 @@ final class TestClock: Sendable {
         }
     }
 
-    /// Waits until all who follow have nothing to do.
+    /// Waits until all followers are idle.
     func settle() {
         let followers = state.withLock { $0.followers }
         for follower in followers { waits { follower.isAsleep } }
     }
 
-    /// Moves on to the next alarm, or to the end.
+    /// Advances to the next action, or to the end of the wait.
     private func next(until end: UInt64) -> Alarm? {
         state.withLock { state -> Alarm? in
             guard let alarm = state.alarms.last, alarm.time <= end else {
@@ -129,25 +130,25 @@ final class TestClock: Sendable {
     }
 }
 
-/// A thread that waits for a descriptor, and whether it does now.
+/// A thread that waits for a descriptor, and its state.
 private final class Sleeper: Sendable {
     /// Wakes it.
     let wakeEvent: WakeEvent
-    /// Nil: it is awake.
+    /// The end of its wait; nil if it is awake.
     private let awaited = Mutex<CInt?>(nil)
 
     init() throws { wakeEvent = try WakeEvent() }
 
-    /// Waits for the descriptor, or the bell.
+    /// Waits for the descriptor, or the wake event.
     func sleep(until descriptor: CInt) {
         awaited.withLock { $0 = descriptor }
         _ = Self.poll(descriptor, wakeEvent.descriptor, -1)
-        // Before anybody hears what woke it: until then it is seen to be ready.
+        // Before the descriptor is drained: until then it counts as ready.
         awaited.withLock { $0 = nil }
         wakeEvent.drain()
     }
 
-    /// It waits, and nothing has come.
+    /// Whether it waits without an event.
     var isAsleep: Bool {
         let wakeEvent = wakeEvent.descriptor
         return awaited.withLock { descriptor -> Bool in

@@ -32,30 +32,31 @@ private func problem(_ body: () throws -> Void) -> String {
     "-",
     "1.", "1e", "{1:2}", "\u{1}",
 ])
-func `what is no JSON is refused with its line`(text: String) {
+func `invalid JSON is an error with its line`(text: String) {
     #expect(problem { _ = try parse(text) }.hasPrefix("t.json:"))
 }
 
-@Test func `bad UTF-8 and deep nesting are refused`() {
+@Test func `invalid UTF-8 and deep nesting are errors`() {
     #expect(problem { _ = try JSON([0x22, 0xff, 0x22], file: "t.json") }.contains("UTF-8"))
     #expect(problem { _ = try parse(String(repeating: "[", count: 100_000)) }.contains("deep"))
 }
 
-@Test func `a wrong type, range, choice and key are named with line and what is allowed`() throws {
+@Test func `a wrong type, range, choice or key is an error with line and what is allowed`() throws {
     enum Side: String, CaseIterable { case left, right }
     var f = try fields("{\n\"width\": 9000,\n\"rate\": \"x\",\n\"side\": \"up\",\n\"hieght\": 1\n}")
     #expect(problem { _ = try f.integer("width", in: 16...4096) } == "t.json:2: 'width' is 9000; allowed: 16 to 4096")
     #expect(
-        problem { _ = try f.number("rate", in: 1...60) } == "t.json:3: 'rate' is a text; allowed: a number from 1 to 60"
+        problem { _ = try f.number("rate", in: 1...60) }
+            == "t.json:3: 'rate' is a string; allowed: a number from 1 to 60"
     )
     #expect(problem { _ = try f.choice("side", default: Side.left) }.contains("allowed: left, right"))
     _ = try f.integer("height", in: 1...2, default: 1)
     #expect(problem { try f.finish() } == "t.json:5: unknown key 'hieght'; did you mean 'height'?")
 }
 
-@Test func `an absent key takes its default and a needed one is missed`() throws {
+@Test func `a missing key has its default and a missing required key is an error`() throws {
     var f = try fields("{\"o\": {}}")
     #expect(try f.number("n", in: 0...1, default: 0.5) == 0.5)
     var o = try f.object("o")
-    #expect(problem { _ = try o.string("name") } == "t.json:1: 'o.name' is missing; wanted: a text")
+    #expect(problem { _ = try o.string("name") } == "t.json:1: 'o.name' is missing; wanted: a string")
 }

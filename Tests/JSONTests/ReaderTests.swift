@@ -5,7 +5,7 @@ import Testing
 
 private func parsed(_ text: String) throws -> JSON { try JSON(Array(text.utf8), file: "t.json") }
 
-/// What is said of `body`; empty where it throws nothing.
+/// The error that `body` throws as text; empty if it throws nothing.
 private func complaint(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -13,7 +13,7 @@ private func complaint(_ body: () throws -> Void) -> String {
     } catch { return "\(error)" }
 }
 
-/// The same value without its lines, as one that stands in no file.
+/// The same value without lines, as if it were not from a file.
 private func bare(_ json: JSON) -> JSON {
     switch json.value {
     case .array(let elements): return JSON(.array(elements.map { bare($0) }))
@@ -39,7 +39,7 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: scalars)
-    func `a value alone is read for what it means`(text: String, value: JSON.Value) throws {
+    func `a single value is read`(text: String, value: JSON.Value) throws {
         let json = try parsed(text)
         #expect(json.value == value)
     }
@@ -52,12 +52,12 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: nested)
-    func `lists and objects keep their parts in order`(text: String, value: JSON) throws {
+    func `lists and objects keep their order`(text: String, value: JSON) throws {
         let json = bare(try parsed(text))
         #expect(json == value)
     }
 
-    @Test func `each key and value knows the line on which it begins`() throws {
+    @Test func `each key and value knows its first line`() throws {
         let json = try parsed("{\r\n\"a\"\n:\n[1,\n{}], \"b\": \"x\\ny\"}\n")
         guard case .object(let members) = json.value, members.count == 2 else {
             Issue.record("an object of two")
@@ -70,48 +70,48 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let refused: [(String, Int, String)] = [
-        ("", 1, "the file ends where a value should be"), ("\n \n", 3, "the file ends where a value should be"),
-        ("[1,\n", 2, "the file ends where a value should be"), ("[1,\n]", 2, "no JSON value begins with ']'"),
-        ("[1", 1, "a comma or ] is missing here"), ("[1\n2]", 2, "a comma or ] is missing here"),
-        ("{", 1, "a key in quotes is missing here"), ("{1:2}", 1, "a key in quotes is missing here"),
-        ("{\"a\":1,\n}", 2, "a key in quotes is missing here"), ("{\n\"a\" 1}", 2, "a colon is missing behind 'a'"),
-        ("{\"a\":}", 1, "no JSON value begins with '}'"), ("{\"a\":1", 1, "a comma or } is missing here"),
-        ("{\"a\":1\n\"b\":2}", 2, "a comma or } is missing here"),
-        ("{\"a\":1,\n\"a\":2}", 2, "'a' stands here a second time"),
-        (#"{"a":1,"\u0061":2}"#, 1, "'a' stands here a second time"),
+        ("", 1, "the file ends where a value is expected"), ("\n \n", 3, "the file ends where a value is expected"),
+        ("[1,\n", 2, "the file ends where a value is expected"), ("[1,\n]", 2, "expected a JSON value, found ']'"),
+        ("[1", 1, "expected a comma or ]"), ("[1\n2]", 2, "expected a comma or ]"),
+        ("{", 1, "expected a key in quotes"), ("{1:2}", 1, "expected a key in quotes"),
+        ("{\"a\":1,\n}", 2, "expected a key in quotes"), ("{\n\"a\" 1}", 2, "expected a colon after 'a'"),
+        ("{\"a\":}", 1, "expected a JSON value, found '}'"), ("{\"a\":1", 1, "expected a comma or }"),
+        ("{\"a\":1\n\"b\":2}", 2, "expected a comma or }"),
+        ("{\"a\":1,\n\"a\":2}", 2, "'a' appears twice"),
+        (#"{"a":1,"\u0061":2}"#, 1, "'a' appears twice"),
         ("01", 1, "'01' is not a number"), ("-01", 1, "'-01' is not a number"), ("-", 1, "'-' is not a number"),
         ("-a", 1, "'-' is not a number"), ("1.", 1, "'1.' is not a number"), ("1.e3", 1, "'1.e3' is not a number"),
         ("1e", 1, "'1e' is not a number"), ("1e+", 1, "'1e+' is not a number"), ("1e999", 1, "'1e999' is not a number"),
-        ("-1e999", 1, "'-1e999' is not a number"), (".5", 1, "no JSON value begins with '.'"),
-        ("+1", 1, "no JSON value begins with '+'"), ("NaN", 1, "no JSON value begins with 'N'"),
-        ("nul", 1, "no JSON value begins with 'n'"), ("True", 1, "no JSON value begins with 'T'"),
-        ("'a'", 1, "no JSON value begins with '''"), ("\n// a note\n1", 2, "no JSON value begins with '/'"),
-        ("1\n2", 2, "something follows the end of the JSON value"),
-        ("0x10", 1, "something follows the end of the JSON value"),
-        ("truely", 1, "something follows the end of the JSON value"),
-        ("{}\n}", 2, "something follows the end of the JSON value"),
-        ("\"a\tb\"", 1, #"a text holds a control character; write a tab as \t"#),
-        ("[é]", 1, "no JSON value begins with 'é'"), (#""\é""#, 1, #"'\é' is no escape of JSON"#),
-        ("\"a", 1, "a text is not closed"), ("\"a\\", 1, "a text is not closed"),
-        ("[\n\"a\n\"]", 2, "a text is not closed on its line"), (#""\x""#, 1, #"'\x' is no escape of JSON"#),
-        (#""\u12"#, 1, #"\u wants four hexadecimal digits"#), (#""\u12g4""#, 1, #"\u wants four hexadecimal digits"#),
-        (#""\ud800""#, 1, "half a surrogate pair"), (#""\ud800\u0041""#, 1, "half a surrogate pair"),
-        (#""\ud800\n""#, 1, "half a surrogate pair"), (#""\udc00\ud800""#, 1, "half a surrogate pair"),
+        ("-1e999", 1, "'-1e999' is not a number"), (".5", 1, "expected a JSON value, found '.'"),
+        ("+1", 1, "expected a JSON value, found '+'"), ("NaN", 1, "expected a JSON value, found 'N'"),
+        ("nul", 1, "expected a JSON value, found 'n'"), ("True", 1, "expected a JSON value, found 'T'"),
+        ("'a'", 1, "expected a JSON value, found '''"), ("\n// a note\n1", 2, "expected a JSON value, found '/'"),
+        ("1\n2", 2, "unexpected text after the JSON value"),
+        ("0x10", 1, "unexpected text after the JSON value"),
+        ("truely", 1, "unexpected text after the JSON value"),
+        ("{}\n}", 2, "unexpected text after the JSON value"),
+        ("\"a\tb\"", 1, #"a string contains a control character; write a tab as \t"#),
+        ("[é]", 1, "expected a JSON value, found 'é'"), (#""\é""#, 1, #"'\é' is not a JSON escape sequence"#),
+        ("\"a", 1, "a string is not closed"), ("\"a\\", 1, "a string is not closed"),
+        ("[\n\"a\n\"]", 2, "a string is not closed on its line"), (#""\x""#, 1, #"'\x' is not a JSON escape sequence"#),
+        (#""\u12"#, 1, #"\u needs four hexadecimal digits"#), (#""\u12g4""#, 1, #"\u needs four hexadecimal digits"#),
+        (#""\ud800""#, 1, "incomplete surrogate pair"), (#""\ud800\u0041""#, 1, "incomplete surrogate pair"),
+        (#""\ud800\n""#, 1, "incomplete surrogate pair"), (#""\udc00\ud800""#, 1, "incomplete surrogate pair"),
     ]
 
     @Test(arguments: refused)
-    func `what is wrong with a text is said with its line`(text: String, line: Int, what: String) {
+    func `a syntax error is reported with its line`(text: String, line: Int, what: String) {
         #expect(complaint { _ = try parsed(text) } == "t.json:\(line): \(what); correct the file")
     }
 
     @Test(arguments: [0, 1, 8, 9, 0x1f] as [UInt8])
-    func `control characters in a text are refused`(code: UInt8) {
+    func `control characters in a string are errors`(code: UInt8) {
         let bytes: [UInt8] = [0x22, 0x61, code, 0x22]
         #expect(complaint { _ = try JSON(bytes, file: "t.json") }.hasPrefix("t.json:1: "))
     }
 
     @Test(arguments: [[0x22, 0xc3], [0x22, 0xc0, 0xaf, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0x80]] as [[UInt8]])
-    func `bytes that are no UTF-8 are refused`(bytes: [UInt8]) {
+    func `bytes that are not UTF-8 are errors`(bytes: [UInt8]) {
         let said = complaint { _ = try JSON(bytes, file: "t.json") }
         #expect(said == "t.json:1: the file is not UTF-8 text; correct the file")
     }
@@ -125,24 +125,24 @@ private func bare(_ json: JSON) -> JSON {
         let limit = JSON.depthLimit
         #expect(complaint { _ = try parsed(nest(limit)) } == "")
         let said = complaint { _ = try parsed(nest(limit + 1)) }
-        #expect(said == "t.json:1: nested more than \(limit) deep; correct the file")
+        #expect(said == "t.json:1: nested more than \(limit) levels deep; correct the file")
     }
 
-    @Test func `an object may have so many keys and no more`() throws {
+    @Test func `the number of an object's keys is limited`() throws {
         func object(_ keys: Int) -> String { "{" + (0..<keys).map { "\"\($0)\":0" }.joined(separator: ",") + "}" }
         let limit = JSON.memberLimit
         let last = try parsed(object(limit))["\(limit - 1)"]
         #expect(last?.number == 0)
         let said = complaint { _ = try parsed(object(limit + 1)) }
-        #expect(said == "t.json:1: an object of more than \(limit) keys; correct the file")
+        #expect(said == "t.json:1: an object has more than \(limit) keys; correct the file")
     }
 
-    @Test func `a stranger's long text is cut in messages`() {
+    @Test func `long untrusted text is shortened in messages`() {
         let (fits, long) = (String(repeating: "é", count: 60), String(repeating: "é", count: 61))
         #expect(brief(fits) == fits)
         #expect(brief(long) == fits + "...")
         let said = complaint { _ = try parsed("{\"\(long)\" 1}") }
-        #expect(said == "t.json:1: a colon is missing behind '\(fits)...'; correct the file")
+        #expect(said == "t.json:1: expected a colon after '\(fits)...'; correct the file")
     }
 }
 
@@ -160,7 +160,7 @@ private func bare(_ json: JSON) -> JSON {
     @Test(arguments: written)
     func `a value is written on one line without spaces`(json: JSON, text: String) { #expect(json.text == text) }
 
-    @Test func `what was written is read as it was, in each form`() throws {
+    @Test func `written values are read back the same, in each form`() throws {
         var scalars = String.UnicodeScalarView()
         for code in UInt32(0)...0x2ff { scalars.append(contentsOf: [Unicode.Scalar(code)].compactMap { $0 }) }
         scalars.append(contentsOf: "\u{ffff}\u{10000}\u{10ffff}".unicodeScalars)
@@ -178,19 +178,19 @@ private func bare(_ json: JSON) -> JSON {
         for form in [json.text, json.pages, json.ascii] {
             let back = bare(try parsed(form))
             #expect(back == json)
-            // To the byte: equal texts may be spelt otherwise.
+            // Compared as bytes: equal strings may differ in their Unicode form.
             #expect(Array(back.text.utf8) == Array(json.text.utf8))
         }
         #expect(json.ascii.utf8.allSatisfy { $0 < 0x80 })
         #expect(json.text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }, "all on one line")
     }
 
-    @Test func `in ASCII other letters are escaped, in keys too`() {
+    @Test func `in ASCII form other characters are escaped, in keys too`() {
         #expect(JSON("é\n😀~").ascii == #""\u00e9\n\ud83d\ude00~""#)
         #expect(JSON(["ü": [1]]).ascii == #"{"\u00fc":[1]}"#)
     }
 
-    @Test func `for people each member has its line, and what is short stays on one`() {
+    @Test func `in readable form each member has its own line, and short values stay on one`() {
         let short = JSON(["a": 1, "b": [1, "x"], "c": JSON([:]), "d": JSON(["e": [], "f": 2.5])])
         let wanted = """
             {
@@ -209,12 +209,12 @@ private func bare(_ json: JSON) -> JSON {
         #expect(JSON("x").pages == "\"x\"")
     }
 
-    @Test func `a member is added behind the others, and only to an object`() {
+    @Test func `a member is appended, and only to an object`() {
         #expect(JSON(["a": 1]).with("b", [2]).text == #"{"a":1,"b":[2]}"#)
         #expect(JSON("x").with("b", 2) == JSON("x"))
     }
 
-    @Test func `parts are found by key and kind, and are nil where they are another`() throws {
+    @Test func `values are found by key and kind, and are nil if they have another kind`() throws {
         let json = try parsed(#"{"text": "x", "number": 2, "bool": false, "list": [1, 2], "null": null}"#)
         #expect(json["text"]?.string == "x" && json["number"]?.number == 2 && json["bool"]?.bool == false)
         #expect(json["list"]?.elements.map(\.number) == [1, 2])
@@ -226,12 +226,12 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let kinds: [(JSON, String)] = [
-        (JSON(.null), "null"), (true, "true or false"), (1, "a number"), ("x", "a text"), ([], "a list"),
+        (JSON(.null), "null"), (true, "true or false"), (1, "a number"), ("x", "a string"), ([], "a list"),
         (JSON([:]), "an object"),
     ]
 
     @Test(arguments: kinds)
-    func `each kind has its words`(json: JSON, words: String) { #expect(json.kindName == words) }
+    func `each kind has a name`(json: JSON, words: String) { #expect(json.kindName == words) }
 }
 
 @Suite struct FieldsTests {
@@ -240,7 +240,7 @@ private func bare(_ json: JSON) -> JSON {
 
     private func fields(_ text: String) throws -> Fields { try Fields(try parsed(text), file: "t.json") }
 
-    @Test func `what stands there is read, and then nothing is left over`() throws {
+    @Test func `present keys are read, and then no key is left over`() throws {
         var fields = try fields(
             """
             {"s": "x", "b": true, "n": 1.5, "i": 3, "c": "right", "l": ["a", "b"], "p": [1, 2], "o": {"n": 7},
@@ -251,7 +251,7 @@ private func bare(_ json: JSON) -> JSON {
         #expect(text == "x")
         let bool = try fields.bool("b", default: false)
         #expect(bool)
-        // Both ends of a range belong to it.
+        // Both bounds of a range are included.
         let numbers = [try fields.number("n", in: 1.5...2), try fields.number("n", in: 1...1.5, default: 1)]
         #expect(numbers == [1.5, 1.5])
         let whole = try fields.integer("i", in: 3...3)
@@ -280,7 +280,7 @@ private func bare(_ json: JSON) -> JSON {
         try fields.finish()
     }
 
-    @Test func `what does not stand there has its default`() throws {
+    @Test func `missing keys have their defaults`() throws {
         var fields = try fields("\n\n{}")
         let text = try fields.string("s", default: "y")
         let bool = try fields.bool("b", default: true)
@@ -303,10 +303,10 @@ private func bare(_ json: JSON) -> JSON {
     }
 
     static let refused: [(String, Read, String)] = [
-        (#"{"k": 1}"#, { _ = try $0.string("k") }, "1: 'k' is a number; allowed: a text"),
-        ("{\n\"k\":\n[]}", { _ = try $0.string("k", default: "") }, "3: 'k' is a list; allowed: a text"),
-        ("\n{}", { _ = try $0.string("k") }, "2: 'k' is missing; wanted: a text"),
-        (#"{"k": "yes"}"#, { _ = try $0.bool("k", default: false) }, "1: 'k' is a text; allowed: true or false"),
+        (#"{"k": 1}"#, { _ = try $0.string("k") }, "1: 'k' is a number; allowed: a string"),
+        ("{\n\"k\":\n[]}", { _ = try $0.string("k", default: "") }, "3: 'k' is a list; allowed: a string"),
+        ("\n{}", { _ = try $0.string("k") }, "2: 'k' is missing; wanted: a string"),
+        (#"{"k": "yes"}"#, { _ = try $0.bool("k", default: false) }, "1: 'k' is a string; allowed: true or false"),
         ("{}", { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is missing; wanted: a number from 0.5 to 2"),
         (#"{"k": null}"#, { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is null; allowed: a number from 0.5 to 2"),
         (#"{"k": 2.5}"#, { _ = try $0.number("k", in: 0.5...2) }, "1: 'k' is 2.5; allowed: 0.5 to 2"),
@@ -314,16 +314,16 @@ private func bare(_ json: JSON) -> JSON {
         ("{}", { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is missing; wanted: a number from 1 to 9"),
         (#"{"k": 10}"#, { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is 10; allowed: 1 to 9"),
         (#"{"k": 1.5}"#, { _ = try $0.integer("k", in: 1...9) }, "1: 'k' is 1.5; allowed: whole numbers"),
-        (#"{"k": true}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is true or false; allowed: a text"),
+        (#"{"k": true}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is true or false; allowed: a string"),
         (
             #"{"k": "lift"}"#, { _ = try $0.choice("k", default: Side.left) },
             "1: 'k' is 'lift'; allowed: did you mean 'left'? left, right"
         ),
         (#"{"k": "up"}"#, { _ = try $0.choice("k", default: Side.left) }, "1: 'k' is 'up'; allowed: left, right"),
-        (#"{"k": "a"}"#, { _ = try $0.strings("k", default: []) }, "1: 'k' is a text; allowed: a list of texts"),
+        (#"{"k": "a"}"#, { _ = try $0.strings("k", default: []) }, "1: 'k' is a string; allowed: a list of strings"),
         (
             #"{"k": ["a", 1]}"#, { _ = try $0.strings("k", default: []) },
-            "1: 'k' is a list with a number; allowed: a list of texts"
+            "1: 'k' is a list with a number; allowed: a list of strings"
         ),
         ("{}", { _ = try $0.numbers("k", count: 2) }, "1: 'k' is missing; wanted: a list of 2 numbers"),
         (#"{"k": [1]}"#, { _ = try $0.numbers("k", count: 2) }, "1: 'k' is a list; allowed: a list of 2 numbers"),
@@ -333,46 +333,46 @@ private func bare(_ json: JSON) -> JSON {
         ),
         (
             #"{"k": [0, "x"]}"#, { _ = try $0.numbers("k", count: 2) },
-            "1: 'k' is a list with a text; allowed: a list of 2 numbers"
+            "1: 'k' is a list with a string; allowed: a list of 2 numbers"
         ),
-        (#"{"k": 1}"#, { _ = try $0.object("k") }, "1: 'k' is a number; an object {...} is wanted"),
+        (#"{"k": 1}"#, { _ = try $0.object("k") }, "1: 'k' is a number; expected an object {...}"),
         (#"{"k": {}}"#, { _ = try $0.objects("k") }, "1: 'k' is an object; allowed: a list of objects"),
         (
             #"{"k": {}}"#, { _ = try $0.objects("k", orTheir: "name") },
-            "1: 'k' is an object; allowed: a list of texts or objects"
+            "1: 'k' is an object; allowed: a list of strings or objects"
         ),
         (
             #"{"k": ["x", 1]}"#, { _ = try $0.objects("k", orTheir: "name") },
-            "1: 'k' is a list with a number; allowed: a list of texts or objects"
+            "1: 'k' is a list with a number; allowed: a list of strings or objects"
         ),
-        ("{\"k\": [{},\n\"x\"]}", { _ = try $0.objects("k") }, "2: 'k[1]' is a text; an object {...} is wanted"),
-        ("{\"k\": {\"a\": \"x\",\n\"b\": 2}}", { _ = try $0.texts("k") }, "2: 'k.b' is a number; allowed: a text"),
-        (#"{"k": "x"}"#, { _ = try $0.texts("k") }, "1: 'k' is a text; an object {...} is wanted"),
+        ("{\"k\": [{},\n\"x\"]}", { _ = try $0.objects("k") }, "2: 'k[1]' is a string; expected an object {...}"),
+        ("{\"k\": {\"a\": \"x\",\n\"b\": 2}}", { _ = try $0.texts("k") }, "2: 'k.b' is a number; allowed: a string"),
+        (#"{"k": "x"}"#, { _ = try $0.texts("k") }, "1: 'k' is a string; expected an object {...}"),
     ]
 
     @Test(arguments: refused)
-    func `what is wrong with a value is said with its line, its key and what is allowed`(
+    func `an invalid value is an error with its line, its key and what is allowed`(
         text: String, read: Read, said: String
     ) throws {
         var fields = try fields(text)
         #expect(complaint { try read(&fields) } == "t.json:" + said)
     }
 
-    @Test func `a key within others is named with its path`() throws {
+    @Test func `a nested key is named with its path`() throws {
         var fields = try fields("{\"o\": {\"list\": [{},\n{\"q\": 1}]}}")
         var object = try fields.object("o")
         var list = try object.objects("list")
-        #expect(complaint { _ = try list[1].string("q") } == "t.json:2: 'o.list[1].q' is a number; allowed: a text")
-        #expect(complaint { _ = try list[0].string("q") } == "t.json:1: 'o.list[0].q' is missing; wanted: a text")
+        #expect(complaint { _ = try list[1].string("q") } == "t.json:2: 'o.list[1].q' is a number; allowed: a string")
+        #expect(complaint { _ = try list[0].string("q") } == "t.json:1: 'o.list[0].q' is missing; wanted: a string")
         var absent = try fields.object("none")
-        #expect(complaint { _ = try absent.string("q") } == "t.json:1: 'none.q' is missing; wanted: a text")
+        #expect(complaint { _ = try absent.string("q") } == "t.json:1: 'none.q' is missing; wanted: a string")
     }
 
-    @Test func `a key that nobody asked for is refused, with the nearest or all that are known`() throws {
+    @Test func `an unknown key is an error that suggests the nearest or lists all known ones`() throws {
         var far = try fields("{\"a\": 1,\n\"zebra\": 1}")
         _ = far.has("a")
         _ = far.json("b")
-        #expect(complaint { try far.finish() } == "t.json:2: unknown key 'zebra'; known here: a, b")
+        #expect(complaint { try far.finish() } == "t.json:2: unknown key 'zebra'; known keys: a, b")
         var outer = try fields("{\"o\": {\n\"hight\": 1}}")
         var near = try outer.object("o")
         _ = try near.number("width", in: 0...1, default: 0)
@@ -382,31 +382,32 @@ private func bare(_ json: JSON) -> JSON {
         var long = try fields("{\"\(key)\": 1}")
         _ = long.has("a")
         let brief = String(repeating: "x", count: 60) + "..."
-        #expect(complaint { try long.finish() } == "t.json:1: unknown key '\(brief)'; known here: a")
+        #expect(complaint { try long.finish() } == "t.json:1: unknown key '\(brief)'; known keys: a")
     }
 
-    @Test func `what is no object has no fields`() throws {
+    @Test func `a value that is no object has no fields`() throws {
         let list = try parsed("\n[]")
         #expect(
             complaint { _ = try Fields(list, file: "t.json") }
-                == "t.json:2: the file is a list; an object {...} is wanted")
+                == "t.json:2: the file is a list; expected an object {...}")
         #expect(
             complaint { _ = try Fields(list, file: "t.json", path: "output") }
-                == "t.json:2: 'output' is a list; an object {...} is wanted")
+                == "t.json:2: 'output' is a list; expected an object {...}")
     }
 
-    @Test func `a check of the caller's own is worded like the others`() throws {
+    @Test func `a caller's own check has the same wording`() throws {
         let fields = try fields("{\n\"side\": \"lift\"}")
         #expect("\(fields.wrong("side", "no good", allowed: "any"))" == "t.json:2: 'side' is no good; allowed: any")
-        let absent = fields.wrong("other", "is needed beside 'side'", allowed: "any")
-        #expect("\(absent)" == "t.json:1: 'other' is needed beside 'side'; allowed: any" && absent.kind == .invalid)
+        let absent = fields.wrong("other", "missing, but 'side' needs it", allowed: "any")
+        #expect(
+            "\(absent)" == "t.json:1: 'other' is missing, but 'side' needs it; allowed: any" && absent.kind == .invalid)
         let known = ["left", "right"]
         #expect(
             "\(fields.unknown("side", "lift", among: known))"
                 == "t.json:2: 'side' is 'lift'; allowed: did you mean 'left'? left, right")
         #expect(
             "\(fields.unknown("side", "up", among: known, what: "side"))"
-                == "t.json:2: 'side' is 'up', which is no side; allowed: left, right")
+                == "t.json:2: 'side' is 'up', which is not a known side; allowed: left, right")
     }
 
     static let misspelt: [(String, [String], String?)] = [
@@ -419,7 +420,7 @@ private func bare(_ json: JSON) -> JSON {
     ]
 
     @Test(arguments: misspelt)
-    func `a misspelt word means the nearest that is known, if a third of it at most differs`(
+    func `a misspelt word suggests the nearest known one if at most a third differs`(
         word: String, known: [String], meant: String?
     ) {
         #expect(nearest(to: word, among: known) == meant)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Page
 
-/// Which requests are answered.
+/// Authorization of requests.
 struct AuthorizerTests {
     private let authorizer = RequestAuthorizer(port: 8787) { $0 == "Guise abc" ? [1] : nil }
 
@@ -32,7 +32,7 @@ struct AuthorizerTests {
         }
         #expect(decide(own.merging(["Host": "LocalHost:8787"]) { $1 }) == .authorized(token: [1]))
         #expect(decide(own.merging(["Sec-Fetch-Site": "same-origin"]) { $1 }) == .authorized(token: [1]))
-        // Credentials that browsers send by themselves open nothing.
+        // Credentials that browsers send automatically don't grant access.
         let cookie = ["Host": "127.0.0.1:8787", "Cookie": "guise-8787=abc; Guise abc"]
         #expect(decide(cookie) == .unauthorized)
     }
@@ -43,7 +43,7 @@ struct AuthorizerTests {
             #expect(decide(bare, path: path) == .open)
         }
         #expect(decide(bare.merging(["Origin": "http://127.0.0.1:8787"]) { $1 }, path: "/socket") == .open)
-        // A link on another page, or in a file, may lead to the page, and to nothing else.
+        // A link on another page, or in a file, may open only the page itself.
         let visit = bare.merging([
             "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
         ]) { $1 }
@@ -74,7 +74,7 @@ struct AuthorizerTests {
             let wrong = own.merging(["Origin": origin]) { $1 }
             for path in ["/socket", "/stream", "/"] { #expect(isForbidden(decide(wrong, path: path)), "\(origin)") }
         }
-        // The same computer by its other name is another origin for browsers.
+        // The same computer under its other name is another origin for browsers.
         #expect(isForbidden(decide(own.merging(["Origin": "http://localhost:8787"]) { $1 }, path: "/socket")))
         #expect(isForbidden(decide(own.merging(["Sec-Fetch-Site": "same-site"]) { $1 })))
     }

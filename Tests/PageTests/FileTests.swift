@@ -4,9 +4,9 @@ import Testing
 
 @testable import Page
 
-/// What is given out of the page's folder, and which part of a file.
+/// Files served from the page's folder, and byte ranges.
 struct FileTests {
-    @Test func `only the page's own files are given out`() throws {
+    @Test func `only the page's own files are served`() throws {
         let scratch = try ScratchFolder()
         let folder = scratch.url
         try FileManager.default.createDirectory(at: folder.appending(path: "sub.js"), withIntermediateDirectories: true)
@@ -22,7 +22,7 @@ struct FileTests {
         ] {
             #expect(files.file(at: path) == nil, "\(path)")
         }
-        // An edit shows on reload.
+        // An edit is visible on reload.
         try Data("new".utf8).write(to: folder.appending(path: "a-b.js"))
         #expect(files.file(at: "/a-b.js")?.bytes == Array("new".utf8))
     }
@@ -34,7 +34,7 @@ struct FileTests {
         ("bytes=5-2", .all), ("bytes=a-b", .all), ("bytes=", .all), ("bytes=-", .all), ("bytes=0-1,3-4", .all),
         ("lines=0-1", .all), ("bytes=0-99999999999999999999", .all),
     ])
-    func `a range is what a file has of it`(header: String?, range: ByteRange) {
+    func `a range is clipped to the file`(header: String?, range: ByteRange) {
         #expect(ByteRange(header, size: 10) == range, "\(header ?? "")")
     }
 }

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Page
 
-/// What a web socket begins with.
+/// The handshake at the start of a web socket.
 @Suite(.ownThread) struct HandshakeTests {
     private static let nonce = String(repeating: "ab", count: 32)
 
-    /// An answer to the server's nonce that the server has to refuse.
+    /// An invalid proof for the server's nonce.
     struct Wrong: CustomTestStringConvertible, Sendable {
         var testDescription: String
         let answer: @Sendable (_ place: Place, _ serverNonce: String, _ older: String) -> String
@@ -32,7 +32,7 @@ import Testing
                 place.secret, "guise page server|\(place.server.port)|\(nonce)|\(server)", nonce: nonce)
         },
         Wrong(testDescription: "an answer to an older nonce") { place, _, older in client(place, older) },
-        Wrong(testDescription: "a nonce that is none") { place, server, _ in
+        Wrong(testDescription: "an invalid nonce") { place, server, _ in
             Visitor.proof(place.secret, "guise page client|\(place.server.port)|\(server)|", nonce: "")
         },
         Wrong(testDescription: "no proof") { _, _, _ in #"{"nonce": "\#(nonce)"}"# },
@@ -56,7 +56,7 @@ import Testing
         #expect(place.server.sessions == 0)
     }
 
-    @Test func `a right answer opens requests until its web socket closes`() throws {
+    @Test func `a valid proof opens requests until its web socket closes`() throws {
         let place = try Place()
         var (visitor, token): (Visitor?, String) = try Visitor.signIn(port: place.server.port, secret: place.secret)
         #expect(token.utf8.count == 64 && place.server.sessions == 1)
@@ -80,9 +80,10 @@ import Testing
         let place = try Place(limits)
         let (visitor, _) = try Visitor.openSocket(port: place.server.port)
         _ = try visitor.json()
-        // What is no answer does not prolong it.
+        // Other messages do not prolong the time limit.
         #expect(visitor.hear() == nil)
-        // A session's own socket stays. On a busy machine a handshake may take longer than that limit: it is tried again.
+        // An authenticated socket stays open. On a busy machine a handshake may take longer than that limit, so it is
+        // retried.
         var session: Visitor?
         waits {
             session = try? Visitor.signIn(port: place.server.port, secret: place.secret).visitor
@@ -93,7 +94,7 @@ import Testing
         #expect(session?.hear()?.opcode == 10)
     }
 
-    @Test func `a wrong proof is refused after a pause`() throws {
+    @Test func `a wrong proof is rejected after a pause`() throws {
         var limits = PageLimits()
         limits.refusalPause = .hours(1)
         limits.unauthenticated = .milliseconds(100)
@@ -101,7 +102,7 @@ import Testing
         let (visitor, _) = try Visitor.openSocket(port: place.server.port)
         _ = try visitor.json()
         try visitor.say("rubbish")
-        // The connection's time is over before the pause is: nothing was said, and nothing more was listened to.
+        // The connection's time limit ends before the pause: nothing was sent, and nothing more was read.
         #expect(visitor.hear() == nil)
     }
 

@@ -5,12 +5,12 @@ import Testing
 
 @testable import Page
 
-/// What a visitor can cost: connections, time and memory.
+/// Limits on a visitor's connections, time and memory.
 @Suite(.ownThread) struct LimitTests {
     @Test func `300 silent connections neither keep a browser out nor use up descriptors`() throws {
         let place = try Place()
         let silent = try (0..<300).map { _ in try Visitor(port: place.server.port) }
-        // The oldest made room for the others.
+        // The oldest connections were closed for the others.
         for visitor in silent.prefix(300 - PageLimits().connections) { #expect(visitor.take(1) == nil) }
         #expect(try place.ask("GET", "/").status == 200)
         #expect(place.server.connections <= PageLimits().connections)
@@ -21,7 +21,7 @@ import Testing
         var limits = PageLimits.patient
         limits.connections = 4
         let place = try Place(limits)
-        // One of four is the session's own.
+        // One of four belongs to the session.
         let viewers = try (0..<3).map { _ in
             let visitor = try Visitor(port: place.server.port)
             try visitor.request("GET", "/stream", place.own)
@@ -40,7 +40,7 @@ import Testing
         let silent = try Visitor(port: place.server.port)
         let slow = try Visitor(port: place.server.port)
         let stranger = try Visitor(port: place.server.port)
-        // On a busy machine the end may come first.
+        // On a busy machine the connection may end first.
         try? stranger.request("GET", "/stream", ["Host": "evil.example"])
         _ = try? stranger.answer()
         try? slow.send(Array("GET / HTTP/1.1\r\nHost: ".utf8))
@@ -63,12 +63,12 @@ import Testing
         let slow = try Visitor(port: place.server.port)
         try slow.request("GET", "/thumbnail?mask=santa", place.own)
         #expect(try slow.answer().isJPEG)
-        // It rests as long as it likes, but a head that has begun has to end.
+        // It may be idle without limit, but a started request head must be completed.
         try slow.send(Array("GET /thumb".utf8))
         #expect(slow.take(1) == nil)
     }
 
-    @Test func `a photo whose upload stops is not waited for`() throws {
+    @Test func `a photo whose upload stalls is not waited for`() throws {
         var limits = PageLimits.patient
         limits.idle = .milliseconds(100)
         let place = try Place(limits)
@@ -78,7 +78,7 @@ import Testing
         #expect(place.host.photos.withLock { $0.isEmpty })
     }
 
-    @Test func `a head of too many bytes or fields is refused`() throws {
+    @Test func `a request head with too many bytes or fields is rejected`() throws {
         let place = try Place()
         let long = String(repeating: "x", count: PageLimits().headBytes)
         let many = (0...PageLimits().headerFields).map { ("X-\($0)", "1") }
@@ -94,10 +94,10 @@ import Testing
         #expect(try place.ask("POST", "/face", place.posting, body: large).status == 413)
     }
 
-    @Test func `a web socket frame of 282 MB is refused by its header`() throws {
+    @Test func `a web socket frame of 282 MB is rejected by its header`() throws {
         let place = try Place()
         let visitor = try place.open()
-        // Final text, masked, 282 million bytes: not one of them is waited for.
+        // Final text frame, masked, 282 million bytes: none of them is read.
         try visitor.send([0x81, 0xFF, 0, 0, 0, 0, 0x10, 0xCE, 0xFA, 0x80, 1, 2, 3, 4])
         let end = try #require(visitor.hear())
         #expect(end.opcode == 8 && end.code == 1009 && end.text.contains("64 KiB"))
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: [(40 << 10, 2), (1, 300)])
-    func `a message in fragments has the same bound`(size: Int, count: Int) throws {
+    func `a fragmented message has the same limit`(size: Int, count: Int) throws {
         let place = try Place()
         let visitor = try place.open()
         for i in 0..<count {
@@ -127,7 +127,7 @@ import Testing
             first = try fast.next().count
         }
         #expect(first > 0)
-        // As many as fit into the kernel's buffers.
+        // At most as many as fit into the kernel's buffers.
         let slowPictures = place.preview.encoded - pictures
         #expect(slowPictures < pictures * 2 / 3, "\(slowPictures)")
         withExtendedLifetime(slow) {}

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Page
 
-/// A daemon that answers at once.
+/// A request handler that replies at once.
 private final class Echo: RequestResponder {
     func handle(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch verb {
@@ -51,17 +51,17 @@ final class Host: PageHost {
     func connect() throws -> CInt { try control.connect() }
 }
 
-/// A server with a page of two files and an album of one.
+/// A server with a page of two files and an album with one file.
 final class Place {
     private let scratch: ScratchFolder
     var folder: URL { scratch.url }
     let secrets: PageSecretStore
-    /// 64 hexadecimal digits.
+    /// The secret: 64 hexadecimal digits.
     var secret: String { (try? secrets.current().hex) ?? "" }
-    /// One who is signed in, for as long as the place is there; made when it is first needed.
+    /// An authenticated visitor, created on first use.
     private lazy var session = Result { try Visitor.signIn(port: server.port, secret: secret) }
     let preview: Preview
-    /// Signalled when somebody begins to look.
+    /// Signalled when a viewer connects.
     let looked = DispatchSemaphore(value: 0)
     let host: Host
     let server: PageServer
@@ -79,7 +79,7 @@ final class Place {
             port: 0, files: folder.path, secrets: secrets, preview: preview, host: host, limits: limits)
     }
 
-    /// What a page sends that is signed in.
+    /// The headers of an authenticated page.
     var own: [String: String] {
         let token = (try? session.get().token) ?? "none"
         return ["Host": "127.0.0.1:\(server.port)", "Authorization": "Guise \(token)"]
@@ -97,12 +97,13 @@ final class Place {
         return try visitor.answer()
     }
 
-    /// A web socket that is signed in.
+    /// Opens an authenticated web socket.
     func open() throws -> Visitor { try Visitor.signIn(port: server.port, secret: secret).visitor }
 }
 
 extension PageLimits {
-    /// The same in number and size, with more time than a busy machine takes: for tests of anything but time.
+    /// Limits with the usual numbers and sizes, and with more time than a busy machine needs: for tests that don't test
+    /// time limits.
     static var patient: PageLimits {
         var limits = PageLimits()
         (limits.unauthenticated, limits.head, limits.idle) = (.hours(1), .hours(1), .hours(1))

@@ -8,9 +8,9 @@ import Testing
 @testable import Page
 @testable import SystemKit
 
-/// What those who look get.
+/// The picture streams of viewers.
 @Suite(.serialized, .ownThread) struct PreviewTests {
-    @Test func `the stream gives each new picture, in the size asked for`() throws {
+    @Test func `the stream sends each new picture, in the requested size`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         let viewer = try Viewer(place)
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [(15.0, 15), (3, 3), (60, 30)])
-    func `of a loop of 30 a second no more is taken than is asked for`(rate: Double, most: Int) {
+    func `a stream takes no more of 30 frames per second than requested`(rate: Double, most: Int) {
         let preview = Preview(layout: FrameLayout(width: 64, height: 48, format: .i420)) {}
         var look = Preview.StreamOptions()
         look.rate = rate
@@ -57,7 +57,7 @@ import Testing
         let publisher = Publisher(place.preview, overlay: [mark, lost])
         let (plain, marked) = (try Viewer(place, "overlay=0"), try Viewer(place, "overlay=1"))
         publisher.publish()
-        // Grays compress to nothing; lines do not.
+        // Uniform grays compress to almost nothing; lines do not.
         let sizes = (try plain.next().count, try marked.next().count)
         #expect(sizes.1 > sizes.0 + 1500, "\(sizes)")
     }
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `one who goes is noticed, and nothing is copied any more`() throws {
+    @Test func `a viewer that leaves is noticed, and nothing more is copied`() throws {
         let place = try Place()
         let publisher = Publisher(place.preview)
         do {
@@ -84,7 +84,7 @@ import Testing
             publisher.publish()
             _ = try viewer.next()
         }
-        // The server notices with the pictures that it cannot send.
+        // The server notices when it can't send pictures.
         waits {
             publisher.publish()
             return !place.preview.isWatched
@@ -123,7 +123,7 @@ import Testing
     }
 }
 
-/// What one who looks costs the frame loop. By `make bench`.
+/// The time that one viewer costs the frame loop. Run by `make bench`.
 @Suite(.serialized) struct PreviewBenchmarks {
     /// Fills a packed frame with some thousand edges and a sensor's noise.
     private func fillAsCamera(_ frame: inout Frame) {
@@ -143,7 +143,7 @@ import Testing
         let viewer = Preview.Viewer(preview, Preview.StreamOptions())
         preview.update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 1)
         var (start, copy) = (UInt64(0), Double.infinity)
-        // The best of some rounds, here and below: what else the computer does makes others slower.
+        // The best of several rounds, here and below, because other load on the computer slows some.
         for _ in 0..<10 {
             start = threadTime()
             for _ in 0..<10 { preview.update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: 2) }

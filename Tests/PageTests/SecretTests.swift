@@ -6,7 +6,7 @@ import Testing
 @testable import Page
 @testable import SystemKit
 
-/// The secret of a user.
+/// The user's secret.
 struct SecretTests {
     private let scratch: ScratchFolder
     private let store: PageSecretStore
@@ -21,7 +21,7 @@ struct SecretTests {
         try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     }
 
-    @Test func `a user has one secret, for this user alone, that outlives a daemon`() throws {
+    @Test func `a user has one secret, readable only by this user, that outlives a daemon`() throws {
         let first = try store.current()
         #expect(try first.hex.utf8.count == 64 && mode() == 0o600)
         #expect(try PageSecretStore(folder: scratch.path("state/guise")).current() == first)
@@ -61,7 +61,7 @@ struct SecretTests {
         let store = PageSecretStore(folder: scratch.path("file/guise"))
         #expect(throws: Problem.self) { _ = try store.current() }
         #expect(throws: Problem.self) { try store.revoke() }
-        // Without a home it lasts as long as the daemon, and there is nothing to revoke.
+        // Without a home folder it lasts as long as the daemon, and can't be revoked.
         let homeless = PageSecretStore(folder: nil)
         #expect(try homeless.current() == homeless.current())
         #expect(throws: Problem.self) { try homeless.revoke() }

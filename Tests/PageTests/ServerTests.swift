@@ -9,9 +9,9 @@ import Testing
 @testable import Page
 @testable import SystemKit
 
-/// The server as browsers and strangers use it: real requests to a running one.
+/// The page's server with valid and untrusted clients: real requests to a running server.
 @Suite(.ownThread) struct ServerTests {
-    @Test func `the page's own files are given to anyone, with what a browser may do with them`() throws {
+    @Test func `the page's own files are served to anyone, with their security headers`() throws {
         let place = try Place()
         #expect(try place.server.link() == "http://127.0.0.1:\(place.server.port)/#\(place.secret)")
         #expect(!place.server.place.contains(place.secret))
@@ -25,7 +25,7 @@ import Testing
         #expect(page.headers["referrer-policy"] == "no-referrer")
     }
 
-    @Test func `without a session's token nobody gets a picture, and other sites get nothing at all`() throws {
+    @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
         let place = try Place()
         let port = place.server.port
         let own = place.own
@@ -59,7 +59,7 @@ import Testing
         #expect(place.preview.encoded == 0 && !place.preview.isWatched)
     }
 
-    @Test func `what cannot be given is refused with a code and words`() throws {
+    @Test func `failed requests have a code and a message`() throws {
         let place = try Place()
         #expect(try place.ask("GET", "/thumbnail?mask=santa&face=mine").isJPEG)
         for (method, path, status, code) in [
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `a photo whose upload is broken is refused in plain words`() throws {
+    @Test func `a photo with a broken upload is a clear error`() throws {
         let place = try Place()
         let visitor = try Visitor(port: place.server.port)
         try visitor.request(
@@ -104,13 +104,13 @@ import Testing
         #expect(over.status == 413 && over.text.contains("24 MiB"))
         #expect(try place.ask("POST", "/photo", place.posting, body: Array("GIF89a".utf8)).status == 415)
         #expect(place.host.photos.withLock { $0 } == [png.count, most, 6])
-        // A length that nobody would send is not waited for.
+        // An absurd length is not waited for.
         let visitor = try Visitor(port: place.server.port)
         try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "99999999999"]) { $1 })
         #expect(try visitor.answer().status == 413)
     }
 
-    @Test func `a recording is given whole, in parts, and for download`() throws {
+    @Test func `a recording is served whole, in ranges, and for download`() throws {
         let place = try Place()
         let whole = try place.ask("GET", "/album/a%20b.mp4")
         #expect(whole.status == 200 && whole.body.count == 200_000 && whole.headers["content-type"] == "video/mp4")
@@ -131,7 +131,7 @@ import Testing
         let visitor = try place.open()
         try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
         #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
-        // A line may come in pieces, and have ends of lines where JSON has space.
+        // A line may arrive in fragments, and have line ends where JSON allows space.
         try visitor.say("{\"request\":\n", isLast: false)
         try visitor.say("\"next\"}", opcode: 0)
         #expect(visitor.hear()?.text.contains("not-now") == true)
@@ -155,20 +155,20 @@ import Testing
         ] {
             #expect(try Visitor.openSocket(port: place.server.port, headers).status == 403)
         }
-        // What is no web socket is told so.
+        // A request that is no web socket gets an error.
         #expect(try place.ask("GET", "/socket", place.posting).status == 400)
     }
 
-    @Test func `a line without end ends its connection, and others go on`() throws {
+    @Test func `an endless line ends its connection, and others continue`() throws {
         let place = try Place()
         let long = try place.open()
         try long.say(String(repeating: "x", count: ControlLimits.longestLine + 1))
         let word = long.hear()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
         #expect(long.hear() == nil)
-        // More come and go than the control server has room for at once.
+        // More connect and leave than the control server has room for at once.
         for _ in 0..<150 { _ = try place.open() }
-        // Who comes while those still go may be refused, with a word or without one.
+        // A client that connects while those are being closed may be refused, with or without a message.
         waits {
             guard let visitor = try? place.open(),
                 (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil

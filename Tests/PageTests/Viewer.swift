@@ -4,7 +4,7 @@ import Testing
 
 @testable import Page
 
-/// Publishes a frame of the next gray, a second later by its own clock, to all who look.
+/// Publishes a frame of the next gray to all viewers, a second later by its own clock.
 final class Publisher {
     private let preview: Preview
     private let overlay: [FaceOverlay]
@@ -25,11 +25,11 @@ final class Publisher {
     private var now: UInt64 { UInt64(step) * 1_000_000_000 }
 }
 
-/// One who looks at the stream.
+/// A viewer of the stream.
 struct Viewer {
     let visitor: Visitor
 
-    /// Returns when the server knows of it.
+    /// Connects, and returns when the server has registered the viewer.
     init(_ place: Place, _ query: String = "") throws {
         visitor = try Visitor(port: place.server.port)
         try visitor.request("GET", "/stream?\(query)", place.own)
@@ -41,7 +41,7 @@ struct Viewer {
     func next() throws -> [UInt8] {
         while true {
             let head = String(decoding: try #require(visitor.take(through: "\r\n\r\n")), as: UTF8.self)
-            // What is no head is the end of a chunk.
+            // Anything but a head is the end of a chunk.
             guard let length = head.firstMatch(of: /Content-Length: (\d+)/).flatMap({ Int($0.1) }) else { continue }
             return try #require(visitor.take(length))
         }

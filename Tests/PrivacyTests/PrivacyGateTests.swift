@@ -6,11 +6,11 @@ import Testing
 @testable import Privacy
 @testable import Track
 
-/// What the gate gives out, and what it withholds. How it covers faces is tested with `FaceCover`.
+/// The pictures that the gate publishes and withholds. Covering of faces is tested with `FaceCover`.
 @Suite struct PrivacyGateTests {
     private static let layout = FrameLayout(width: 64, height: 48, format: .i420)
 
-    /// A tracker that knows of nobody; it has searched nothing yet.
+    /// A tracker without faces that has searched nothing yet.
     private func makeTracker(isThorough: Bool = true) throws -> Tracker {
         let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         var tracker = Tracker(

@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: PixelFormat.allCases)
-    func `raw clips hold the samples as they are`(format: PixelFormat) throws {
+    func `raw clips contain the unchanged samples`(format: PixelFormat) throws {
         // NV12 of odd width has a byte of padding in memory, and none in the file.
         let red = frame(format, width: format == .nv12 ? 18 : 17, height: 5)
         try write("a.yuv", red, count: 2)
@@ -79,19 +79,19 @@ import Testing
         #expect(clip.layout.height == 22)
     }
 
-    @Test func `the sound of the input goes along`() throws {
+    @Test func `the input's sound is copied`() throws {
         let input = try scratch.make("in.mkv", "-f lavfi -i testsrc=s=48x32:r=10:d=1 -f lavfi -i sine=d=1 -c:a aac")
         try write("a.mp4", frame(.i420), count: 10, audioFrom: input)
         let streams = try scratch.shell(
             "ffprobe -v error -show_entries stream=codec_name -of csv=p=0 \(scratch.path("a.mp4"))")
         #expect(streams.contains("aac") && streams.contains("h264"))
-        // An input without sound is no error.
+        // An input without sound is not an error.
         let silent = try scratch.testPicture("silent.mkv", frames: 3)
         try write("b.mp4", frame(.i420), count: 3, audioFrom: silent)
         #expect(scratch.names().contains("b.mp4"))
     }
 
-    @Test func `places that cannot be written are named`() throws {
+    @Test func `an unwritable path is an error that names it`() throws {
         let layout = FrameLayout(width: 16, height: 16, format: .i420)
         let cases: [(String, Problem.Kind)] = [
             (scratch.path("a.txt"), .invalid), (scratch.path("png"), .invalid),
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `a sink given up leaves nothing and keeps the older file`() throws {
+    @Test func `an abandoned sink leaves nothing and keeps the older file`() throws {
         let path = try scratch.write(Data("older".utf8), "a.mp4")
         do {
             var sink = try FileSink(path: path, layout: frame(.i420).layout, overwrites: true)
@@ -116,7 +116,7 @@ import Testing
         #expect(try scratch.read("a.mp4") == Data("older".utf8))
     }
 
-    @Test func `what is beside a file is neither waited for, followed nor harmed`() throws {
+    @Test func `other files next to an output are neither opened, followed nor changed`() throws {
         try scratch.shell("mkfifo a.part.mp4; echo mine > b; echo yours > b.part.mp4; ln -s b a.whole.mp4")
         let red = frame(.i420)
         for name in ["a.mp4", "b.mp4"] {
@@ -127,7 +127,7 @@ import Testing
         #expect(scratch.names() == ["a.mp4", "a.part.mp4", "a.whole.mp4", "b", "b.mp4", "b.part.mp4"])
     }
 
-    @Test func `what exists is replaced only where that is asked for, and a link is never followed`() throws {
+    @Test func `existing files are replaced only on request, and a link is never followed`() throws {
         try scratch.shell("echo mine > b; ln -s b c.mp4; ln -s nowhere d.mp4; echo older > e.mp4")
         let red = frame(.i420)
         for name in ["c.mp4", "d.mp4", "e.mp4"] {
@@ -139,12 +139,12 @@ import Testing
             try write(name, red, count: 5, overwrites: true)
             #expect(try scratch.measure(scratch.path(name)) == "48x32 5", "\(name)")
         }
-        // The link itself gave way, and nothing was written where it led.
+        // The link itself was replaced, and its target is unchanged.
         #expect(try scratch.shell("cat b") == "mine\n")
         #expect(scratch.names() == ["b", "c.mp4", "d.mp4", "e.mp4"])
     }
 
-    @Test func `a file whose name another has taken meanwhile is kept beside it`() throws {
+    @Test func `a file whose name was taken in the meantime is kept under another name`() throws {
         let red = frame(.i420)
         var sink = try FileSink(path: scratch.path("a.mp4"), layout: red.layout)
         for _ in 0..<5 { try sink.publish(PublishableFrame(red.view)) }
@@ -207,7 +207,7 @@ import Testing
 }
 
 @Suite(.ownThread) struct PNGTextTests {
-    @Test func `texts are found again, and the picture is as it was`() throws {
+    @Test func `texts are read back, and the picture is unchanged`() throws {
         let scratch = try ScratchFolder()
         let path = try scratch.testPicture("a.png", "-pix_fmt rgb24")
         let png = [UInt8](try scratch.read("a.png"))
@@ -215,7 +215,7 @@ import Testing
         _ = try scratch.write(Data(with), "b.png")
         #expect(PNGText.texts(in: with) == ["Software": "Guise", "Note": "é, not ?"])
         #expect(try scratch.samples("a.png", "rgb24") == scratch.samples("b.png", "rgb24"))
-        // A wrong checksum would be told.
+        // A wrong checksum would be reported.
         #expect(
             try scratch.shell("ffprobe -v warning -show_entries frame=width -of csv=p=0 \(scratch.path("b.png"))")
                 == "64\n")

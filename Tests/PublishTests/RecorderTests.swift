@@ -9,13 +9,13 @@ import Testing
 @testable import Publish
 @testable import SystemKit
 
-/// A recorder takes a frame for each moment of real time. These tests hold however much of it goes by: with next to no
-/// frames a second the first is the only one, and with many, frames are offered until enough were taken.
+/// A recorder takes a frame for each moment of real time. These tests are independent of how much time passes: at a
+/// very low rate the first frame is the only one, and at a high rate frames are offered until enough were taken.
 @Suite(.ownThread) struct RecorderTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    /// Frames a second: the second frame is due in a quarter of an hour.
+    /// Frames per second: the second frame is due after a quarter of an hour.
     private static let seldom = 0.001
     private static let often = 1000.0
 
@@ -26,7 +26,7 @@ import Testing
         return frame
     }
 
-    /// What a recorder told of its end.
+    /// A recorder's reports of its end.
     private final class Reports: Sendable {
         private let problems = Mutex<[Problem]>([])
         func add(_ problem: Problem) { problems.withLock { $0.append(problem) } }
@@ -47,7 +47,7 @@ import Testing
     private func encoderNow() -> pid_t? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.first { pid in
-            // It may be gone by now, or be the kernel's own.
+            // It may have ended by now, or be a kernel thread.
             guard let line = try? contents(of: "/proc/\(pid)/cmdline") else { return false }
             let words = String(decoding: line, as: UTF8.self)
             return words.hasPrefix("ffmpeg") && words.contains(scratch.url.path)
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [PixelFormat.i420, .yuyv, .nv12])
-    func `a frame that was offered is the clip's, whatever becomes of it after`(format: PixelFormat) throws {
+    func `an offered frame is copied, so later changes do not affect the clip`(format: PixelFormat) throws {
         let path = scratch.path("a.mp4")
         var frame = red(format)
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
@@ -79,7 +79,7 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
-    @Test func `a clip has as many frames as the recorder says`() throws {
+    @Test func `a clip has as many frames as the recorder reports`() throws {
         let path = scratch.path("a.mp4")
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: 100)
@@ -91,14 +91,14 @@ import Testing
         #expect(measured == "64x48 \(recorder.progress.frames)")
     }
 
-    @Test func `where the encoder cannot keep up frames are dropped, and nobody waits`() throws {
+    @Test func `if the encoder cannot keep up frames are dropped, without waiting`() throws {
         let path = scratch.path("a.mp4")
         let frame = red(width: 320, height: 240)
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
         let encoder = encoder()
         kill(encoder, SIGSTOP)
         defer { kill(encoder, SIGCONT) }
-        // The pipe holds some and the recorder eight; the next would be waited for here.
+        // The pipe holds some frames and the recorder eight; waiting for the next would block here.
         while recorder.progress.dropped < 3, recorder.progress.problem == nil {
             recorder.enqueue(PublishableFrame(frame.view))
         }
@@ -109,7 +109,7 @@ import Testing
         #expect(recorder.progress.problem == nil)
     }
 
-    @Test func `frames that come after the end change nothing but their count`() throws {
+    @Test func `frames after the end change nothing but their count`() throws {
         let path = scratch.path("a.mp4")
         let frame = red()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.often)
@@ -138,7 +138,7 @@ import Testing
         #expect(scratch.names() == ["a.mp4"])
     }
 
-    @Test func `a frame stands for those that did not come, by the clock`() throws {
+    @Test func `a frame is repeated for missing ones, by the clock`() throws {
         let clock = Atomic<UInt64>(1_000_000_000)
         let frame = red()
         let recorder = try Recorder(
@@ -158,7 +158,7 @@ import Testing
         #expect(measured == "64x48 6")
     }
 
-    @Test func `where no frame came nothing is left, and an older file stays`() throws {
+    @Test func `without a frame nothing is left, and an older file is kept`() throws {
         let layout = FrameLayout(width: 64, height: 48, format: .i420)
         try scratch.write("older", "a.mp4")
         let refused = problem { _ = try Recorder(path: scratch.path("a.mp4"), layout: layout, rate: Self.seldom) }
@@ -195,7 +195,7 @@ import Testing
 
     @Test func `an encoder that refuses frames is reported once, with its reason`() throws {
         let path = scratch.path("a.mp4")
-        // Wider than x264 can.
+        // Wider than x264 supports.
         let frame = red(width: 16_400, height: 2)
         let reports = Reports()
         let recorder = try Recorder(path: path, layout: frame.layout, rate: Self.seldom) { reports.add($0) }
@@ -203,13 +203,13 @@ import Testing
         let thrown = problem { try recorder.finish() }
         let told = try #require(thrown)
         #expect(reports.all == [told] && recorder.progress.problem == told)
-        #expect(told.kind == .gone && told.message.hasPrefix("cannot write \(path): ffmpeg ended after"))
-        #expect(told.message.hasSuffix("; nothing of it can be kept") && !told.fix.isEmpty)
+        #expect(told.kind == .gone && told.message.hasPrefix("cannot write \(path): ffmpeg stopped after"))
+        #expect(told.message.hasSuffix("; nothing could be kept") && !told.fix.isEmpty)
         #expect(scratch.names().isEmpty)
     }
 
     @Test(arguments: [
-        ("a.mp4", 0, "nothing of it can be kept"), ("a.y4m", 300_000, "what was written until then is kept"),
+        ("a.mp4", 0, "nothing could be kept"), ("a.y4m", 300_000, "the part written so far is kept"),
     ])
     func `a killed encoder is reported once, and what it wrote is kept`(
         name: String, written: Int, outcome: String
@@ -234,7 +234,7 @@ import Testing
         guard written > 0 else { return }
         let words = try scratch.measure(path).split(separator: " ")
         let count = words.last.flatMap { Int($0) } ?? 0
-        // The last may be cut off; of two at least all was written.
+        // The last fragment may be truncated; at least two were written completely.
         #expect(words.first == "320x240" && count >= 2)
     }
 }

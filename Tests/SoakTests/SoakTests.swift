@@ -3,13 +3,13 @@ import JSON
 import TestSupport
 import Testing
 
-/// What needs real time and a quiet machine: a guise that is left on and used, floods, delays, costs. By `make soak`, which
-/// shows the figures beside the committed ones.
+/// Tests that need real time and an idle machine: a Guise in long use, floods of requests, delays, CPU time and memory.
+/// Run by `make soak`, which compares the figures with the committed ones.
 @Suite(.serialized, .ownThread, .needsSample, .needsReleaseBuild) struct SoakTests {
-    /// Two minutes of use, or as many seconds as GUISE_SOAK says: 1800 are what a day looks like.
+    /// Two minutes of use, or the seconds in GUISE_SOAK; 1800 is typical for a day.
     private static let seconds = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 120
 
-    @Test func `left on and used, it takes no more memory and no more descriptors`() throws {
+    @Test func `running and in use, it takes no more memory and no more descriptors`() throws {
         let guise = try RunningGuise(
             RunningGuise.sample + ["--sink", "null", "--sink", "page"], config: "{\"page\": {\"port\": 0}}")
         let address = try guise.guise("page", "--no-open").out.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -23,10 +23,10 @@ import Testing
         }
         let outcome = user.wait()
         #expect(outcome.code == 0, "\(outcome)")
-        // The first part warms up; the kernel counts some pages late, so that the middle of the rest counts.
+        // The first part is for warming up. The kernel counts some pages late, so the median of the rest is used.
         let (early, late) = (seen.prefix(seen.count / 2), seen.suffix(seen.count / 2).map(\.memory).sorted())
         try #require(late.count > 3)
-        // Who looked last is gone a moment later.
+        // The last viewer's connection closes a moment later.
         Thread.sleep(forTimeInterval: 3)
         let open = try descriptors(guise.running.pid)
         let idle = early.map(\.descriptors).min() ?? 0
@@ -39,14 +39,14 @@ import Testing
         #expect(try guise.end().code == 0)
     }
 
-    /// Resident, kB.
+    /// Resident memory, kB.
     private func memory(_ process: Int32) throws -> Int {
         let lines = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8).split(separator: "\n")
         let line = try #require(lines.first { $0.hasPrefix("VmRSS:") })
         return try #require(Int(line.filter(\.isNumber)))
     }
 
-    /// What each open descriptor leads to.
+    /// The target of each open descriptor.
     private func descriptors(_ process: Int32) throws -> [String] {
         let folder = "/proc/\(process)/fd"
         return try FileManager.default.contentsOfDirectory(atPath: folder).map {
@@ -57,7 +57,7 @@ import Testing
     /// CPU seconds of a process so far.
     private func load(_ process: Int32) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
-        // utime and stime of proc(5), in hundredths; the name before them may hold spaces.
+        // utime and stime of proc(5), in hundredths of a second; the name before them may contain spaces.
         let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
         return try [11, 12].map { try #require(Double(fields[$0 + 1])) }.reduce(0, +) / 100
     }
@@ -101,11 +101,11 @@ import Testing
         func late() throws -> Double { try #require(try guise.status()["latency"]?["p95"]?.number) }
         try guise.waits(pictures: 200)
         let quiet = try late()
-        // With one mask on: what is late then is late for the flood.
+        // With one mask on, so that delays are due to the flood.
         for _ in 0..<3 { try flood("status masks set") }
         figure("delay of a frame, quiet, 95th percentile", quiet, "ms")
         figure("delay of a frame in a flood, 95th percentile", try late(), "ms")
-        // The first time, masks are loaded that come by in it.
+        // The first time, the flood loads masks.
         try flood("status masks next set")
         let before = try #require(try guise.status()["memory"]?.number)
         try flood("status masks next set")
@@ -113,10 +113,10 @@ import Testing
         try guise.end()
     }
 
-    @Test func `while nobody watches it costs next to nothing`() throws {
+    @Test func `without viewers it uses almost no CPU time`() throws {
         let guise = try RunningGuise(
             ["--source", "camera", "--sink", "page"], config: #"{"page": {"port": 0}}"#, isPublishing: false)
-        // The start, and the drawing of placeholders, are over after some seconds.
+        // The start, and the rendering of placeholders, end after some seconds.
         Thread.sleep(forTimeInterval: 6)
         let before = try load(guise.running.pid)
         Thread.sleep(forTimeInterval: 10)
@@ -127,7 +127,7 @@ import Testing
         try guise.end()
     }
 
-    @Test func `a frozen picture costs next to nothing`() throws {
+    @Test func `a frozen picture uses almost no CPU time`() throws {
         let guise = try RunningGuise(
             ["--source", "sample", "--sink", "page"],
             config: #"{"page": {"port": 0}, "camera": {"when": "always"}}"#)
@@ -140,14 +140,14 @@ import Testing
     }
 }
 
-/// What masks take beside everything else. By `make soak`.
+/// The memory of masks. Run by `make soak`.
 @Suite(.serialized, .ownThread, .needsSample, .needsReleaseBuild) struct MaskMemorySoakTests {
     @Test func `all masks loaded take little memory`() throws {
         let scratch = try ScratchFolder()
         let masks = try FileManager.default.contentsOfDirectory(atPath: Fixtures.inPackage("Masks"))
             .filter { Fixtures.exists(Fixtures.inPackage("Masks/\($0)/mask.json")) }.sorted()
         try #require(masks.count > 10)
-        // A bench wears something always: this has no art.
+        // `guise bench` always has a mask: this one has no art.
         try scratch.write(
             "{\"version\": 1, \"layers\": [{\"kind\": \"effect\", \"mode\": \"grey\"}]}",
             "config/guise/Masks/bare/mask.json")
@@ -166,12 +166,12 @@ import Testing
     }
 }
 
-/// The page in a browser that is left open and used. By `make soak`.
+/// The page in long use in a browser. Run by `make soak`.
 @Suite(.serialized, .ownThread, .needsSample, .needsReleaseBuild, .needsBrowser) struct BrowserSoakTests {
-    /// Seconds; ten minutes by hand: GUISE_SOAK=600.
+    /// Duration in seconds; for ten minutes: GUISE_SOAK=600.
     private static let seconds = Double(ProcessInfo.processInfo.environment["GUISE_SOAK"] ?? "") ?? 20
 
-    @Test func `minutes of looking leave the memory of both sides flat`() throws {
+    @Test func `minutes of viewing leave the memory of both sides constant`() throws {
         let guise = try RunningGuise(
             ["--source", "sample", "--sink", "page"], config: #"{"page": {"port": 0}, "masks": []}"#,
             isPublishing: false)
@@ -181,7 +181,7 @@ import Testing
         func memories() throws -> (guise: Double, browser: Double) {
             (try guise.status()["memory"]?.number ?? 0, Double(try browser.memory()))
         }
-        /// Somebody who tries one mask after the other, and compares.
+        /// A user who tries one mask after the other, and compares.
         func use(seconds: Double) throws {
             let began = Date()
             while Date().timeIntervalSince(began) < seconds {
@@ -191,7 +191,7 @@ import Testing
                 try browser.release("b")
                 Thread.sleep(forTimeInterval: 0.5)
             }
-            // Whatever is worn when it is measured is the same.
+            // The same mask is active at each measurement.
             try browser.run("document.querySelector('#clear').click()")
             Thread.sleep(forTimeInterval: 1)
         }

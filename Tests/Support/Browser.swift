@@ -2,8 +2,7 @@ import Foundation
 import JSON
 import Testing
 
-/// A headless Chromium that is told what to do over WebDriver (https://www.w3.org/TR/webdriver2/), which Debian's
-/// chromium-driver speaks.
+/// A headless Chromium, controlled over WebDriver (https://www.w3.org/TR/webdriver2/) by Debian's chromium-driver.
 public final class Browser: @unchecked Sendable {
     private let driver: Running
     private let place: String
@@ -12,7 +11,7 @@ public final class Browser: @unchecked Sendable {
 
     /// - Parameter width: of what is seen of a page, in pixels.
     public init(in scratch: ScratchFolder, width: Int = 1280, height: Int = 800) throws {
-        // It says its port on standard output. It wants the same one of IPv4 and IPv6, which now and then is not free.
+        // It prints its port on standard output. It needs the same one for IPv4 and IPv6, which sometimes isn't free.
         func start() throws -> Running {
             try Running(["-c", "exec chromedriver --port=0 >&2"], of: "/bin/bash", in: scratch)
         }
@@ -38,7 +37,7 @@ public final class Browser: @unchecked Sendable {
         // Scripts wait for what they are to see.
         _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.timeout)])
         try resize(width: width, height: height)
-        // One that tests share lives until the test run exits.
+        // A shared browser lives until the test run exits.
         Running.atExit { [weak self] in self?.quit() }
     }
 
@@ -47,7 +46,7 @@ public final class Browser: @unchecked Sendable {
 
     deinit { quit() }
 
-    /// Ends the browser: the driver alone would leave it behind.
+    /// Ends the browser; ending only the driver would leave it running.
     private func quit() {
         guard driver.isRunning else { return }
         _ = try? Self.send("DELETE", session, nil, in: scratch)
@@ -55,7 +54,8 @@ public final class Browser: @unchecked Sendable {
         driver.wait()
     }
 
-    /// A page of another origin on this computer: the driver's own. Browsers send it our cookies, which know no ports.
+    /// A page of another origin on this computer: the driver's. Browsers send our cookies to it, because cookies ignore
+    /// ports.
     public var foreignPage: String { "\(place)/status" }
 
     public func resize(width: Int, height: Int) throws {
@@ -67,7 +67,7 @@ public final class Browser: @unchecked Sendable {
 
     public func open(_ address: String) throws { _ = try command("url", ["url": JSON(address)]) }
 
-    /// What a script gives back; where that is a promise, what it holds.
+    /// The result of a script; for a promise, its value.
     @discardableResult
     public func run(_ script: String) throws -> JSON {
         try command("execute/sync", ["script": JSON(script), "args": JSON([JSON]())])
@@ -77,7 +77,8 @@ public final class Browser: @unchecked Sendable {
     public func text(_ script: String) throws -> String { try #require(run("return \(script)").string, "\(script)") }
 
     /// Waits until an expression is true.
-    /// - Returns: false if it is not after `mostLooks`, between which the page goes on: on a busy machine they take longer.
+    /// - Returns: false if it is not true after `mostLooks` checks, between which the page continues: on a busy machine
+    ///   they take longer.
     public func waits(for expression: String) -> Bool {
         let script = """
             return new Promise((resolve) => {
@@ -93,24 +94,24 @@ public final class Browser: @unchecked Sendable {
         return (try? run(script))?.value == .bool(true)
     }
 
-    /// A minute's worth, when nothing delays them.
+    /// A minute's worth if nothing delays them.
     private static let mostLooks = 1200
 
-    /// Waits until what was changed is laid out and drawn.
+    /// Waits until changes are laid out and painted.
     public func waitForLayout() throws {
         try run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
     }
 
-    /// Clicks on an element as a mouse would: where it is covered, or not to be seen, this fails.
+    /// Clicks on an element like a mouse. Fails if it is covered or invisible.
     public func click(_ selector: String) throws { _ = try command("element/\(element(selector))/click", [:]) }
 
-    /// Strokes keys, one after the other, wherever the focus is.
+    /// Presses keys, one after the other, wherever the focus is.
     public func stroke(_ keys: String...) throws { for key in keys { try act(down: key, up: key) } }
     public func press(_ key: String) throws { try act(down: key, up: nil) }
     public func release(_ key: String) throws { try act(down: nil, up: key) }
 
-    /// Of the process that shows the page, resident, MB; when memory is short, for else it keeps some hundred MB of decoded
-    /// pictures at hand. The browser's others come and go.
+    /// Resident memory of the process that shows the page, MB, under memory pressure, because otherwise it caches some
+    /// hundred MB of decoded pictures. The browser's other processes vary.
     public func memory() throws -> Int {
         let isShort: JSON = JSON(["level": JSON("critical")])
         _ = try command(
@@ -134,7 +135,7 @@ public final class Browser: @unchecked Sendable {
 
     private func element(_ selector: String) throws -> String {
         let found = try command("element", ["using": JSON("css selector"), "value": JSON(selector)])
-        // The key by which the standard calls a reference to an element.
+        // The standard's key for a reference to an element.
         return try #require(found["element-6066-11e4-a52e-4f735466cecf"]?.string, "\(found.text)")
     }
 
@@ -171,7 +172,7 @@ public final class Browser: @unchecked Sendable {
         if let body { arguments += ["--data-binary", "@\(try scratch.write(body, "request"))"] }
         let outcome = try Program.run(arguments + [address], of: "/usr/bin/env", in: scratch)
         try #require(outcome.code == 0, "\(address): \(outcome)")
-        // As curl gives it: the head, an empty line, the body.
+        // curl's output: the head, an empty line, the body.
         let text = outcome.out.replacing("\r\n", with: "\n")
         let end = try #require(text.firstRange(of: "\n\n"), "\(text)")
         let lines = text[..<end.lowerBound].split(separator: "\n")
@@ -187,7 +188,7 @@ public final class Browser: @unchecked Sendable {
     }
 }
 
-/// Keys that have no letter, as WebDriver writes them.
+/// Keys without a letter, in WebDriver's encoding.
 public enum Key {
     public static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
     public static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")

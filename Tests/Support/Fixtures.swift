@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Where tests find the package's own files, and what lies beside them.
+/// Paths of the package's files, and of files next to it.
 public enum Fixtures {
     /// The package's folder. The one place that derives it from a source file.
     public static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -16,7 +16,7 @@ public enum Fixtures {
     /// The portrait that `make sample` fetches.
     public static let sample = inPackage("samples/astronaut.png")
 
-    /// Photos and clips with labelled faces, outside the package: `$GUISE_DATA`, else beside it.
+    /// Photos and clips with labelled faces, outside the package: `$GUISE_DATA`, or else next to it.
     public static let labelledFaces =
         ProcessInfo.processInfo.environment["GUISE_DATA"]
         ?? URL(fileURLWithPath: package).deletingLastPathComponent().appending(path: "shared/data/faces").path
@@ -27,7 +27,8 @@ public enum Fixtures {
     public static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 }
 
-/// What some tests need of the machine. `make test` counts what was skipped for lack of it in its last lines.
+/// Requirements of some tests on the machine. The last lines of `make test` count the tests that were skipped without
+/// them.
 extension Trait where Self == ConditionTrait {
     public static var needsSample: Self {
         .enabled(if: Fixtures.exists(Fixtures.sample), "needs the sample: make sample")
@@ -45,7 +46,7 @@ extension Trait where Self == ConditionTrait {
             "needs the labelled faces: set GUISE_DATA to their folder")
     }
 
-    /// A debug build of the program tracks so slowly that what uses it takes an hour.
+    /// A debug build of the program tracks so slowly that tests that use it would take an hour.
     public static var needsReleaseBuild: Self {
         .enabled(if: Program.isRelease, "needs a release build of the program: make test sets GUISE_BINARY")
     }

@@ -3,7 +3,7 @@ import Frames
 import SystemKit
 import Testing
 
-/// Frames that came, and how the source ended.
+/// The frames read, and how the source ended.
 public struct Harvest {
     public var frames: [[UInt8]] = []
     public var times: [FrameTime] = []

@@ -2,15 +2,15 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Runs each test on a thread of its own, at most so many at once, so that tests may block: they wait for programs and
-/// sockets, and Swift's few cooperative threads stay free for the servers that they wait for.
+/// Runs each test on its own thread, up to a maximum at once, so that tests may block: they wait for programs and
+/// sockets, and Swift's few cooperative threads stay free for the servers under test.
 public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
-    /// More than there are cores, for such tests mostly wait.
+    /// More than there are cores, because such tests mostly wait.
     private static let gate = Gate(width: 8)
 
     public var isRecursive: Bool { true }
 
-    /// Only single cases are moved; a suite's own scope would hold a place in the gate while its tests wait for one.
+    /// Only single cases are moved; a suite's scope would occupy a place in the gate while its tests wait for one.
     public func scopeProvider(for test: Test, testCase: Test.Case?) -> OwnThread? { testCase == nil ? nil : self }
 
     public func provideScope(
@@ -29,11 +29,11 @@ public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// The suite's tests pass those that wait for a thread.
+/// The suite's tests go before others that wait for a thread.
 public struct GoesFirst: SuiteTrait, TestTrait { public var isRecursive: Bool { true } }
 
 extension Trait where Self == GoesFirst {
-    /// Its tests come one after the other and would otherwise be the last to run, alone.
+    /// Its tests run one after the other and would otherwise be the last to run.
     public static var goesFirst: Self { GoesFirst() }
 }
 
@@ -42,7 +42,7 @@ extension Trait where Self == OwnThread {
     public static var ownThread: Self { OwnThread() }
 }
 
-/// Lets so many tasks in; the others wait without a thread.
+/// Admits a number of tasks; the others wait without a thread.
 private final class Gate: Sendable {
     private struct State {
         var places: Int
@@ -85,7 +85,7 @@ private final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
 
     init() {
         let thread = Thread { [self] in work() }
-        // As much as the main thread has: tests decode pictures on it.
+        // As large as the main thread's, because tests decode pictures on it.
         thread.stackSize = 8 << 20
         thread.start()
     }

@@ -1,7 +1,7 @@
 import Frames
 import SystemKit
 
-/// What `body` threw, if it was a `Problem`.
+/// The `Problem` that `body` throws; nil if it throws none.
 public func problem(_ body: () throws -> Void) -> Problem? {
     do {
         try body()

@@ -4,10 +4,10 @@ import Glibc
 import Synchronization
 import Testing
 
-/// The built `guise`, as its users start it, and other programs beside it.
+/// The built `guise`, started like its users do, and other programs.
 public enum Program {
     public struct Outcome: CustomStringConvertible {
-        /// The exit code; 128 and the signal's number where a signal ended it.
+        /// The exit code; 128 plus the signal's number if a signal ended it.
         public var code: Int32
         public var out: String
         public var errors: String
@@ -17,7 +17,7 @@ public enum Program {
         public var description: String { "exit \(code)\n\(out.prefix(2000))\n\(errors.prefix(2000))" }
     }
 
-    /// $GUISE_BINARY, else the program that was built with these tests.
+    /// $GUISE_BINARY, or else the program that was built with these tests.
     public static let path: String =
         ProcessInfo.processInfo.environment["GUISE_BINARY"]
         ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
@@ -33,8 +33,8 @@ public enum Program {
     }
 }
 
-/// A program at work, killed with the value. Waits have no time limit, so that a busy machine fails no test; `make test`
-/// bounds the whole run and names what did not end.
+/// A running program, killed with the value. Waits have no time limit, so that a busy machine fails no test; `make
+/// test` limits the whole run and names the tests that did not end.
 public final class Running: Sendable {
     public let pid: pid_t
     private let arguments: [String]
@@ -42,11 +42,11 @@ public final class Running: Sendable {
     private let out: CInt
     private let errors = Errors()
 
-    /// What the program writes on standard error, and its end.
+    /// The program's standard error, and its end.
     private final class Errors: @unchecked Sendable {
         private let condition = NSCondition()
         private var bytes: [UInt8] = []
-        /// As waitpid(2) gives it.
+        /// The status of waitpid(2).
         private var status: Int32?
 
         func append(_ more: ArraySlice<UInt8>) {
@@ -132,7 +132,7 @@ public final class Running: Sendable {
         }
     }
 
-    /// Copies what the program writes until it has ended. A child of its own that holds the pipe is not waited for.
+    /// Copies the program's output until it has ended. Does not wait for a child process that keeps the pipe open.
     private static func copy(from reading: CInt, to errors: Errors, until ending: CInt) {
         var isOpen = true
         while true {
@@ -146,7 +146,7 @@ public final class Running: Sendable {
                 let count = unsafe read(reading, &bytes, bytes.count)
                 if count > 0 { errors.append(bytes[..<count]) } else { isOpen = false }
             } else if polled[1].revents != 0 {
-                // All that it wrote was in the pipe before it ended, and is read.
+                // All output was in the pipe before the program ended, and is read.
                 var code: CInt = 0
                 _ = unsafe read(ending, &code, MemoryLayout<CInt>.size)
                 return errors.end(code)
@@ -191,7 +191,7 @@ public final class Running: Sendable {
         return pid
     }
 
-    /// The strings as C's arguments are: pointers, and a null at the end.
+    /// The strings as C arguments: pointers, with a null at the end.
     private static func withCStrings<R>(_ strings: [String], _ body: ([UnsafePointer<CChar>?]) -> R) -> R {
         let copies: [UnsafeMutablePointer<CChar>?] = unsafe strings.map { unsafe strdup($0) }
         defer { unsafe copies.forEach { unsafe free($0) } }
@@ -205,10 +205,10 @@ public final class Running: Sendable {
 
     public var isRunning: Bool { !errors.hasEnded }
 
-    /// What came on standard error so far.
+    /// The standard error so far.
     public var said: String { errors.text }
 
-    /// Waits until standard error contains a text. False: the program ended without it.
+    /// Waits until standard error contains a text; false if the program ended without it.
     public func waits(for text: String) -> Bool { errors.wait { $0.contains(text) } }
 
     public func send(signal: CInt) { kill(pid, signal) }

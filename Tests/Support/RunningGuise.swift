@@ -3,7 +3,7 @@ import Foundation
 import JSON
 import Testing
 
-/// A running guise with a home of its own, and a connection to its control socket. For one test at a time: a suite that
+/// A running Guise with a temporary home, and a connection to its control socket. For one test at a time: a suite that
 /// shares one is serialized.
 public final class RunningGuise: @unchecked Sendable {
     public let scratch: ScratchFolder
@@ -14,11 +14,11 @@ public final class RunningGuise: @unchecked Sendable {
     public static let sample = ["--source", "sample", "--realtime"]
     public static let smallOutput = #""output": {"width": 640, "height": 360, "rate": 5}"#
 
-    /// Starts a guise and waits until it publishes.
+    /// Starts Guise and waits until it publishes.
     /// - Parameters:
     ///   - command: `run`, or `page`, which serves the page too.
     ///   - config: the user's own config.json.
-    ///   - isPublishing: false: it waits for somebody who watches.
+    ///   - isPublishing: false if it waits for viewers.
     public init(
         _ options: [String], command: String = "run", config: String = "{\(smallOutput)}",
         in given: ScratchFolder? = nil,
@@ -39,7 +39,7 @@ public final class RunningGuise: @unchecked Sendable {
     /// More than any test needs; a busy machine may take its time.
     private static let timeout = 1_000_000
 
-    /// Asks over the socket.
+    /// Sends a request over the socket.
     @discardableResult
     public func ask(_ request: String, _ more: KeyValuePairs<String, JSON> = [:]) throws -> JSON {
         let json = more.reduce(JSON(["request": JSON(request)])) { $0.with($1.key, $1.value) }
@@ -53,49 +53,49 @@ public final class RunningGuise: @unchecked Sendable {
 
     public var worn: [String] { get throws { try status()["masks"]?.elements.compactMap { $0["name"]?.string } ?? [] } }
 
-    /// Frames and placeholders that it has published.
+    /// The number of published frames and placeholders.
     private func published(_ status: JSON) -> Int {
         Int(status["frames"]?.number ?? 0) + Int(status["dropped"]?["filled"]?.number ?? 0)
     }
 
-    /// So many published pictures may pass before what a test waits for is true. A busy machine publishes fewer, so that
-    /// the limit grows with its load.
+    /// The number of published pictures after which a wait fails. A busy machine publishes fewer, so the limit grows
+    /// with its load.
     private static let mostPictures = 1500
 
     /// Waits until the status is as wanted.
-    /// - Returns: false if it is not after `mostPictures` more.
+    /// - Returns: false if it is not so after `mostPictures` more.
     public func waits(until isMet: (JSON) throws -> Bool) -> Bool {
         guard let first = try? status() else { return false }
         while let now = try? status() {
             if (try? isMet(now)) == true { return true }
             if published(now) > published(first) + Self.mostPictures { return false }
-            // The loop has something new to say with its next picture.
+            // The loop's state may change with its next picture.
             usleep(10_000)
         }
         return false
     }
 
-    /// Waits until so many more pictures are published.
+    /// Waits until a number of further pictures are published.
     public func waits(pictures: Int) throws {
         let first = published(try status())
         try #require(waits { published($0) >= first + pictures })
     }
 
-    /// The picture that is published next.
+    /// The next published picture.
     public func snapshot() throws -> Picture {
         let path = scratch.path("snapshot-\(UUID().uuidString.prefix(8)).png")
         try ask("snapshot", ["path": JSON(path)])
         return try scratch.picture(path)
     }
 
-    /// Back to what it was started as: no masks, nothing paused.
+    /// Restores the state at its start: no masks, nothing paused.
     public func reset() throws {
         try ask("resume")
         for mask in try worn { try ask("hide", ["mask": JSON(mask)]) }
         try #require(waits { try $0["state"]?.string == "running" && worn.isEmpty })
     }
 
-    /// Costs next to nothing until the next `reset`: tests that share it may wait for their turn.
+    /// Uses almost no CPU time until the next `reset`, while the tests that share it wait for their turn.
     public func rest() { _ = try? ask("pause") }
 
     /// Ends it and waits for its end.

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// A folder of its own for one test, removed with the value. It is also the home of programs that the test starts.
+/// A temporary folder for one test, removed with the value. It is also the home of programs that the test starts.
 public final class ScratchFolder {
     public let url: URL
-    /// Where programs that the test starts have their control socket; nil: they have none.
+    /// The folder for the control socket of programs that the test starts; nil: none.
     public private(set) var runtime: String?
 
     public init() throws {
@@ -16,7 +16,7 @@ public final class ScratchFolder {
 
     public func path(_ name: String) -> String { url.appending(path: name).path }
 
-    /// The names of what lies in it, sorted.
+    /// The names of its contents, sorted.
     public func names(in folder: String = ".") -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: path(folder))) ?? []).sorted()
     }
@@ -31,7 +31,7 @@ public final class ScratchFolder {
         try makeFolder("run")
     }
 
-    /// Writes a file, with the folders that it lies in, and returns its path.
+    /// Writes a file, creating its folders, and returns its path.
     @discardableResult
     public func write(_ data: Data, _ name: String) throws -> String {
         let file = url.appending(path: name)
@@ -51,8 +51,7 @@ public final class ScratchFolder {
 
     public func read(_ name: String) throws -> Data { try Data(contentsOf: url.appending(path: name)) }
 
-    /// The environment of programs that the test starts: no setting of the user's own reaches them, and nobody's running
-    /// guise is disturbed.
+    /// The environment of programs that the test starts, isolated from the user's settings and from a running Guise.
     public var environment: [String: String] {
         var variables = ProcessInfo.processInfo.environment
         variables["HOME"] = url.path
@@ -74,7 +73,7 @@ public final class ScratchFolder {
     /// Runs the built `guise` to its end.
     public func guise(_ arguments: String...) throws -> Program.Outcome { try Program.run(arguments, in: self) }
 
-    // MARK: - media, by ffmpeg
+    // MARK: - Media, by ffmpeg
 
     /// Makes a file with ffmpeg and returns its path: `arguments` go between the program's name and the output's.
     public func make(_ name: String, _ arguments: String) throws -> String {
@@ -138,10 +137,10 @@ public struct Picture {
         self.init(width: width, height: height, bytes: Array(ppm[(start + 1)...]))
     }
 
-    /// Pixels that differ, and the box round them.
+    /// The number of differing pixels, and their bounding box.
     public typealias Changes = (count: Int, left: Int, top: Int, right: Int, bottom: Int)
 
-    /// The pixels that differ by more than conversion explains, and the corners of the box round them.
+    /// The pixels that differ by more than conversion explains, and the corners of their bounding box.
     /// - Parameter stray: the share of the changed pixels beyond each of the box's sides that a video codec may have
     ///   changed elsewhere.
     public func changes(from other: Picture, stray: Double = 0) -> Changes {

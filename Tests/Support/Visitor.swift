@@ -4,10 +4,10 @@ import Glibc
 import JSON
 import Testing
 
-/// What a server answered.
+/// A server's response.
 public struct Answer {
     public var status = 0
-    /// By names in lower case.
+    /// Headers by lower-case names.
     public var headers: [String: String] = [:]
     public var body: [UInt8] = []
 
@@ -15,7 +15,7 @@ public struct Answer {
     public var isJPEG: Bool { body.starts(with: [0xFF, 0xD8, 0xFF]) }
 }
 
-/// A browser, as far as these tests need one: a connection, and what HTTP (RFC 9112) and web sockets (RFC 6455) put on it.
+/// A minimal browser for tests: a connection with HTTP (RFC 9112) and web sockets (RFC 6455).
 public final class Visitor {
     private let descriptor: CInt
     private var received: [UInt8] = []
@@ -24,7 +24,7 @@ public final class Visitor {
         descriptor = try Self.needed(Self.connect(port: port))
     }
 
-    /// Nil: it was refused, or there are too many already.
+    /// Nil if the connection was refused, or there are too many.
     private static func connect(port: Int) -> CInt? {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -55,7 +55,7 @@ public final class Visitor {
         }
     }
 
-    /// The other end is closed, or says something else.
+    /// The other end is closed, or sent something else.
     struct Gone: Error {}
 
     private static func needed<Value>(_ value: Value?) throws -> Value {
@@ -71,14 +71,14 @@ public final class Visitor {
         return count > 0
     }
 
-    /// Takes so many bytes; nil where they do not come.
+    /// Reads a number of bytes; nil if they do not arrive.
     public func take(_ count: Int) -> [UInt8]? {
         while received.count < count { guard receive() else { return nil } }
         defer { received.removeFirst(count) }
         return Array(received[..<count])
     }
 
-    /// Takes up to and with `end`.
+    /// Reads up to and including `end`.
     public func take(through end: String) -> [UInt8]? {
         let end = Array(end.utf8)
         var from = 0
@@ -93,7 +93,7 @@ public final class Visitor {
         }
     }
 
-    /// Sends a request; an empty value takes a header away.
+    /// Sends a request; an empty value removes a header.
     public func request(
         _ method: String = "GET", _ path: String, _ headers: [String: String] = [:], body: [UInt8] = []
     ) throws {
@@ -103,7 +103,7 @@ public final class Visitor {
         try send(Array("\(method) \(path) HTTP/1.1\r\n\(lines)\r\n".utf8) + body)
     }
 
-    /// The status and headers; the body too where its length is said.
+    /// Reads the status and headers, and the body if its length is given.
     public func answer() throws -> Answer {
         let head = String(decoding: try Self.needed(take(through: "\r\n\r\n")), as: UTF8.self)
         var answer = Answer()
@@ -121,9 +121,9 @@ public final class Visitor {
         return answer
     }
 
-    // MARK: - web sockets
+    // MARK: - Web sockets
 
-    /// Sends a frame, masked as a browser's.
+    /// Sends a frame, masked like a browser's.
     public func say(_ text: String, opcode: UInt8 = 1, isLast: Bool = true) throws {
         let bytes = Array(text.utf8)
         var head: [UInt8] = [(isLast ? 0x80 : 0) | opcode]
@@ -145,16 +145,16 @@ public final class Visitor {
             length = more.reduce(0) { $0 << 8 | Int($1) }
         }
         guard let bytes = take(length) else { return nil }
-        // The last frame begins with a code.
+        // The close frame begins with a code.
         let isEnd = head[0] & 15 == 8 && bytes.count >= 2
         let code = isEnd ? Int(bytes[0]) << 8 | Int(bytes[1]) : 0
         return (head[0] & 15, code, String(decoding: bytes.dropFirst(isEnd ? 2 : 0), as: UTF8.self))
     }
 
-    // MARK: - the page's handshake
+    // MARK: - The page's handshake
 
     /// Opens a web socket.
-    /// - Parameter headers: more of them; an empty value takes one away.
+    /// - Parameter headers: additional headers; an empty value removes one.
     public static func openSocket(
         port: Int, _ headers: [String: String] = [:]
     ) throws -> (visitor: Visitor, status: Int) {
@@ -168,7 +168,7 @@ public final class Visitor {
         return (visitor, try visitor.answer().status)
     }
 
-    /// One who has proved to know the secret: open requests for as long as the visitor lives.
+    /// A visitor that has proved to know the secret, with an open session for as long as it lives.
     /// - Parameter secret: 64 hexadecimal digits.
     /// - Returns: the visitor, and the token of its session.
     public static func signIn(port: Int, secret: String) throws -> (visitor: Visitor, token: String) {
@@ -183,7 +183,7 @@ public final class Visitor {
         return (visitor, try needed(answer["session"]?.string))
     }
 
-    /// What a page answers a nonce with.
+    /// A page's proof for a nonce.
     public static func proof(_ secret: String, _ text: String, nonce: String) -> String {
         #"{"nonce": "\#(nonce)", "proof": "\#(code(secret, text))"}"#
     }
@@ -200,7 +200,7 @@ public final class Visitor {
         return code.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// The next text.
+    /// The next text message.
     public func json() throws -> JSON {
         let frame = try Self.needed(hear())
         guard frame.opcode == 1 else { throw Gone() }

@@ -42,7 +42,7 @@ import Testing
         #expect(scratch.names() == ["a.lock", "b.lock"], "the files stay")
     }
 
-    @Test func `another process holds it until it ends, however it ends`() throws {
+    @Test func `another process keeps the lock until it ends, however it ends`() throws {
         let script = "mkfifo pipe && exec 9<>a.lock && flock 9 && echo $$ >&9 && echo locked >&2 && read < pipe"
         let holder = try Running(["-c", script], of: "/bin/bash", in: scratch)
         try #require(holder.waits(for: "locked"))
@@ -52,7 +52,7 @@ import Testing
         #expect(Self.outcomeOnceFree(of: path) == "locked")
     }
 
-    @Test func `who inherits the descriptor holds it on`() throws {
+    @Test func `a process that inherits the descriptor keeps the lock`() throws {
         let inherited: CInt
         do {
             let lock = try FileLock(path)
@@ -65,14 +65,14 @@ import Testing
         #expect(Self.outcomeOnceFree(of: path) == "locked")
     }
 
-    @Test func `programs that are started do not inherit it unasked`() throws {
+    @Test func `started programs do not inherit the lock by default`() throws {
         let lock = try FileLock(path)
         let flags = fcntl(lock.descriptor, F_GETFD)
         #expect(flags >= 0 && flags & FD_CLOEXEC != 0)
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `the file holds the number of who has it and nothing of who had it, for this user alone`() throws {
+    @Test func `the file contains only the holder's process id, and only this user can read it`() throws {
         try scratch.write("12345678901234567890\nolder\n", "old.lock")
         for name in ["a.lock", "old.lock"] {
             let lock = try FileLock(scratch.path(name))
@@ -88,7 +88,7 @@ import Testing
         ("", "another guise"), ("\n", "another guise"), ("somebody\n", "another guise"),
         ("99999999999\n", "another guise"), ("2147483647\nmore\n", "process (2147483647)"),
     ])
-    func `a holder that cannot be named is some other`(text: String, holder: String) throws {
+    func `a holder without a name is reported as another`(text: String, holder: String) throws {
         let lock = try FileLock(path)
         try scratch.write(text, "a.lock")
         #expect(Self.outcome(of: path) == "held by \(holder)")
@@ -103,21 +103,21 @@ import Testing
         #expect(text == Data("precious".utf8))
     }
 
-    @Test func `a folder in the file's place, or none for it, is what the system says`() throws {
+    @Test func `a folder in the file's place, or a missing folder, is a system error`() throws {
         try scratch.makeFolder("a.lock")
         #expect(Self.outcome(of: path) == errorMessage(of: EISDIR))
         #expect(Self.outcome(of: scratch.path("none/a.lock")) == errorMessage(of: ENOENT))
         #expect(scratch.names() == ["a.lock"])
     }
 
-    @Test func `a pipe in the file's place is not waited for`() throws {
+    @Test func `a pipe in the file's place does not block`() throws {
         try scratch.shell("mkfifo a.lock")
         let lock = try FileLock(path)
         #expect(Self.outcome(of: path) == "held by another guise")
         withExtendedLifetime(lock) {}
     }
 
-    /// What a thread has to tell.
+    /// A thread's result.
     private final class Report: Sendable {
         let text = Mutex("")
         let hasBegun = DispatchSemaphore(value: 0)

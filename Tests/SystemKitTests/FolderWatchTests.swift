@@ -5,8 +5,8 @@ import Testing
 
 @testable import SystemKit
 
-/// The bell is rung after each change. The kernel tells of a change before the call that made it returns: a watch that
-/// hears the bell alone will never hear that change.
+/// The wake event is signalled after each change. The kernel reports a change before the call that made it returns: a
+/// watch that sees only the wake event will never see that change.
 @Suite(.ownThread) struct FolderWatchTests {
     let scratch: ScratchFolder
     let wakeEvent: WakeEvent
@@ -21,7 +21,7 @@ import Testing
 
     private let both: FolderWatch.WaitResult = [.wakeEvent, .change]
 
-    /// What a watch hears after a shell line in the watched folder.
+    /// The changes that a watch reports after a shell line in the watched folder.
     private func heard(_ watch: borrowing FolderWatch, after line: String) throws -> FolderWatch.WaitResult {
         try scratch.shell("cd watched && \(line)")
         wakeEvent.signal()
@@ -39,7 +39,7 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func `what changes in a folder is heard, and of some folders only what comes and goes`(
+    func `changes in a folder are reported, and for some folders only added and removed names`(
         line: String, countsAsFile: Bool, countsAsName: Bool
     ) throws {
         var files = FolderWatch(wakeEvent: wakeEvent.descriptor)
@@ -53,14 +53,14 @@ import Testing
         #expect(second == (countsAsName ? both : .wakeEvent))
     }
 
-    @Test func `a folder of both kinds is heard for all that changes`() throws {
+    @Test func `a folder watched in both ways reports all changes`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [scratch.path("watched")])
         let first = try heard(watch, after: "echo more >> file")
         #expect(first == both)
     }
 
-    @Test func `changes that came together are heard once`() throws {
+    @Test func `changes at the same time are reported once`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "echo more > file; mv file new; rm new; mkdir one two")
@@ -70,12 +70,12 @@ import Testing
         #expect(second == .wakeEvent)
     }
 
-    @Test func `a folder that is watched no more is not heard, and the others still are`() throws {
+    @Test func `a folder that is no longer watched reports nothing, and the others still do`() throws {
         try scratch.makeFolder("other")
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched"), scratch.path("other")], names: [])
         watch.set(files: [scratch.path("other")], names: [])
-        // The kernel tells that a watch has ended, too.
+        // The kernel also reports the end of a watch.
         wakeEvent.signal()
         watch.wait(quiet: 0)
         let first = try heard(watch, after: "rm file")
@@ -84,7 +84,7 @@ import Testing
         #expect(second == both)
     }
 
-    @Test func `a folder that is made anew is heard once it is set again`() throws {
+    @Test func `a folder that is created again is watched once it is set again`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         watch.set(files: [scratch.path("watched")], names: [])
         let first = try heard(watch, after: "cd .. && rm -r watched && mkdir watched")
@@ -96,7 +96,7 @@ import Testing
         #expect(second == both)
     }
 
-    @Test func `what is no folder is passed over`() throws {
+    @Test func `paths that are no folders are ignored`() throws {
         var watch = FolderWatch(wakeEvent: wakeEvent.descriptor)
         let places = [scratch.path("none"), scratch.path("outside"), scratch.path("watched")]
         watch.set(files: places, names: places)
@@ -129,7 +129,7 @@ import Testing
         watch.set(files: [scratch.path("watched")], names: [])
         try scratch.shell("touch watched/new")
         let wakeEvent = wakeEvent
-        // Before the wait or in it. Nothing else ends that: the folder stays quiet.
+        // Before the wait or during it. Nothing else ends the wait: the folder stays unchanged.
         Thread { wakeEvent.signal() }.start()
         let first = watch.wait(quiet: -1)
         #expect(first == both)

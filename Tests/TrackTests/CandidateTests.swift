@@ -5,7 +5,7 @@ import Testing
 
 @testable import Track
 
-/// What may be a face, for masks that hide faces.
+/// Candidates, for masks that hide faces.
 @Suite(.needsSample, .ownThread) struct CandidateTests {
     private let scratch: ScratchFolder
 
@@ -21,11 +21,11 @@ import Testing
         return tracker
     }
 
-    /// Shows a tracker the same picture, 30 times a second.
+    /// Shows a tracker the same picture, 30 times per second.
     private func show(_ path: String, frames: Int, to tracker: inout Tracker, _ see: (Int, borrowing Tracker) -> Void)
         throws
     {
-        // Taken out for the closure, which may not hold an argument that is lent.
+        // Copied for the closure, which can't capture a borrowed argument.
         var frame: Frame?
         try Clip.firstPicture(of: path) { view in
             var copy = Frame(FrameLayout(width: view.layout.width, height: view.layout.height, format: .gray))
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// True where a place is a face's, or what may be one is there.
+    /// Whether a face or a candidate is at a place.
     private func isCovered(_ place: Point, by tracker: borrowing Tracker) -> Bool {
         func holds(_ rect: Rect) -> Bool {
             abs(place.x - rect.center.x) < rect.width / 2 && abs(place.y - rect.center.y) < rect.height / 2
@@ -47,8 +47,8 @@ import Testing
         return tracker.faces.contains { holds($0.box) } || tracker.candidateHeads.contains(where: holds)
     }
 
-    @Test func `a small face at the side is covered from the first frame on that is shown`() throws {
-        // One of 26 pixels at the left, one of 100 in the middle.
+    @Test func `a small face at the side is covered from the first published frame on`() throws {
+        // One face of 26 pixels at the left, one of 100 in the middle.
         let path = try scratch.make(
             "two.png",
             "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -i \(Fixtures.sample) "
@@ -64,8 +64,8 @@ import Testing
         #expect(shown > 10 && bare == 0, "bare in \(bare) of \(shown) frames")
     }
 
-    @Test func `what is no face is a candidate until it was looked at, and not again for a while`() throws {
-        // A suit with badges, which the cascade takes for faces here and there.
+    @Test func `a false detection is a candidate until it was examined, and not again for a while`() throws {
+        // A suit with badges, which the cascade detects as faces in some places.
         let path = try scratch.make("suit.png", "-i \(Fixtures.sample) -vf crop=512:280:0:232 -frames:v 1")
         var tracker = try tracker()
         var counts: [Int] = []
@@ -74,7 +74,7 @@ import Testing
         #expect(counts.suffix(60).count { $0 > 0 } <= 6, "\(counts)")
     }
 
-    @Test func `nothing is a candidate where no mask hides faces`() throws {
+    @Test func `without a mask that hides faces there are no candidates`() throws {
         var tracker = try tracker(isThorough: false)
         try show(Fixtures.sample, frames: 20, to: &tracker) { number, tracker in
             #expect(tracker.candidateHeads.isEmpty, "frame \(number)")
@@ -82,7 +82,7 @@ import Testing
         #expect(tracker.faces.count == 1)
     }
 
-    @Test func `weak finds in a photo are candidates, and known faces are none`() throws {
+    @Test func `weak detections in a photo are candidates, and known faces are not`() throws {
         var tracker = try tracker()
         var overlaps = 0
         try Clip.firstPicture(of: Fixtures.sample) { view in

@@ -8,14 +8,14 @@ import Testing
 @testable import SystemKit
 @testable import Track
 
-/// CPU time of the cascades as ratios to OpenCV's in the same run. By `make bench`.
+/// CPU time of the cascades as ratios to OpenCV's in the same run. Run by `make bench`.
 @Suite(.serialized, .needsLabelledFaces) struct CascadeBenchmarks {
     static let names = [
         "haarcascade_frontalface_alt2", "haarcascade_frontalface_default", "haarcascade_frontalface_alt",
         "lbpcascade_frontalface_improved",
     ]
 
-    /// CPU milliseconds of this thread: the least of several runs, each the mean of `times`.
+    /// CPU milliseconds of this thread: the minimum of several runs, each the mean of `times`.
     private func best(_ times: Int, runs: Int = 5, _ body: () -> Void) -> Double {
         func now() -> Double {
             var time = timespec()
@@ -102,7 +102,7 @@ import Testing
         figure("cascade, whole picture \(height)p, a unit of work: \(name)", ours * 1e6 / Double(work), "ns")
     }
 
-    /// What most programs do for each frame, beside what the tracker does.
+    /// What most programs do for each frame, compared with the tracker.
     @Test func `following a face`() throws {
         let catalog = try CascadeCatalog(folder: Fixtures.inPackage("Cascades"))
         let file = try catalog.entry(.face).path

@@ -5,7 +5,7 @@ import Testing
 @testable import Track
 
 struct CascadeFileTests {
-    /// The smallest cascade that is one: a single stump over two rectangles.
+    /// The smallest valid cascade: a single stump over two rectangles.
     static let small = """
         <?xml version="1.0"?><!-- a comment with < and > in it -->
         <opencv_storage><cascade type_id="opencv-cascade-classifier"><stageType>BOOST</stageType>
@@ -17,7 +17,7 @@ struct CascadeFileTests {
         <tilted>0</tilted></_></features></cascade></opencv_storage>
         """
 
-    @Test func `a small cascade is read whole`() throws {
+    @Test func `a small cascade is read completely`() throws {
         let bytes = Array(Self.small.utf8)
         let cascade = try Cascade(xml: bytes.span, file: "small.xml")
         #expect(cascade.stageCount == 1 && cascade.windowWidth == 20 && cascade.features == .haar)
@@ -36,7 +36,7 @@ struct CascadeFileTests {
             ("<tilted>0", "<tilted>1"), ("</cascade>", ""), ("</_></features>", "</features>"), ("-1.5e-01", "1e99"),
             ("<stageThreshold>-1.5e-01</stageThreshold>", ""), ("-->", ""), ("cascade type_id", "haar type_id"),
         ])
-    func `a damaged file is refused with its name and package`(change: (from: String, to: String)) throws {
+    func `a damaged file is an error with its name and package`(change: (from: String, to: String)) throws {
         let parts = Self.small.split(separator: change.from, maxSplits: 1, omittingEmptySubsequences: false)
         try #require(parts.count == 2)
         let bytes = Array((parts[0] + change.to + parts[1]).utf8)
@@ -46,7 +46,7 @@ struct CascadeFileTests {
         #expect(problem?.fix.contains("opencv-data") == true)
     }
 
-    @Test func `a file cut short anywhere is refused`() throws {
+    @Test func `a file truncated anywhere is an error`() throws {
         let bytes = Array(Self.small.utf8)
         for length in stride(from: 0, to: bytes.count - 18, by: 1) {
             let part = Array(bytes[..<length])
@@ -54,7 +54,7 @@ struct CascadeFileTests {
         }
     }
 
-    @Test func `a cascade of the format before OpenCV 2 is refused`() throws {
+    @Test func `a cascade in the format before OpenCV 2 is an error`() throws {
         let bytes = try OpenCVData.read("haarcascade_licence_plate_rus_16stages")
         let problem = #expect(throws: Problem.self) { _ = try Cascade(xml: bytes.span, file: "plate.xml") }
         #expect(problem?.message.contains("format") == true)

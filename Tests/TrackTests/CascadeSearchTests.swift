@@ -25,7 +25,7 @@ struct CascadeSearchTests {
 
     @Test(arguments: [21, 26, 33, 40, 55, 79])
     func `a scaled picture gives OpenCV's windows`(window: Int) throws {
-        // The first four stages alone, so that many windows pass.
+        // Only the first four stages, so that many windows pass.
         let part = OpenCVData.cut(try OpenCVData.read("haarcascade_frontalface_alt2"), stages: 4)
         let cascade = try Cascade(xml: part.span, file: "alt2")
         let other = try #require(OpenCVCascade(part))
@@ -37,8 +37,8 @@ struct CascadeSearchTests {
             smallest: Float(window), largest: Float(window), step: scale < 2 ? 2 : 1, stage: cascade.stageCount)
         _ = scan(&search, plan, budget: .max)
         let ours = search.groups.windows
-        // OpenCV multiplies places by the size asked for and rounds them; ours go by the level's true size. It
-        // leaves out neighbours of poor windows. Sums tell windows apart.
+        // OpenCV multiplies positions by the requested size and rounds them; ours use the level's true size. It skips
+        // neighbours of poor windows. Windows are identified by their sums.
         let last = try #require(cascade.stages.last)
         let missing = theirs.filter { other in
             !ours.contains {
@@ -73,7 +73,7 @@ struct CascadeSearchTests {
         _ = scan(&search, .init(smallest: 24, largest: 90, region: region, stage: 2), budget: .max)
         #expect(search.groups.windows.count > 5)
         for window in search.groups.windows {
-            // To a sample of the level, a twentieth of a window.
+            // Within a sample of the level, a twentieth of a window.
             let rect = window.rect
             let slack = rect.width / 20
             #expect(rect.x > 60 - slack && rect.x + rect.width < 160 + slack)
@@ -87,7 +87,7 @@ struct CascadeSearchTests {
         _ = scan(&search, .init(smallest: 40, largest: 40, stage: 5), budget: .max)
         let best = try #require(search.groups.windows.max { $0.verdict.confidence < $1.verdict.confidence })
         let stage = Int(best.verdict.passed)
-        // Expected a little beside its place.
+        // Expected slightly away from its place.
         let rect = Rect(x: best.rect.x + 3, y: best.rect.y - 3, width: 40, height: 40)
         var work = 0
         let near = CascadeSearch.Near(rect: rect, stage: stage, agree: 1)
@@ -102,14 +102,14 @@ struct CascadeSearchTests {
         #expect(picture.view { search.find($0, near: outside, work: &work) } == nil)
     }
 
-    @Test func `windows that agree are one find, and the strongest comes first`() {
+    @Test func `windows that agree are one detection, and the strongest comes first`() {
         var groups = CascadeGroups(capacity: 16)
         func add(_ x: Float, _ width: Float, _ passed: Int32) {
             groups.add(
                 CascadeWindow(
                     rect: Rect(x: x, y: 10, width: width, height: width), verdict: CascadeResult(passed: passed)))
         }
-        // A chain whose ends do not agree directly, a second place, a lone window, and a weak one inside the chain's.
+        // A chain whose ends do not agree directly, a second place, a single window, and a weak one inside the chain's.
         for x: Float in [100, 107, 114] { add(x, 40, 12) }
         for x: Float in [10, 12] { add(x, 40, 20) }
         add(200, 40, 22)
@@ -121,7 +121,7 @@ struct CascadeSearchTests {
         #expect(groups.finds.map(\.count) == [1, 2, 3])
     }
 
-    @Test func `a full list drops windows and says so`() {
+    @Test func `a full list drops windows and reports it`() {
         var groups = CascadeGroups(capacity: 2)
         for x in 0..<5 {
             groups.add(CascadeWindow(rect: Rect(x: Float(x), y: 0, width: 20, height: 20), verdict: CascadeResult()))
@@ -134,7 +134,7 @@ struct CascadeSearchTests {
         let cascade = try OpenCVData.cascade("haarcascade_eye_tree_eyeglasses")
         #expect(cascade.planes == .tilted)
         var integral = Integral(maxWidth: 20, maxHeight: 14, planes: .tilted)
-        // A larger level before: what it left behind must not show.
+        // A larger level before: its remains must have no effect.
         for size in [(20, 14), (13, 11)] {
             let filled = small.view {
                 integral.fill(
@@ -154,7 +154,7 @@ struct CascadeSearchTests {
         }
     }
 
-    @Test func `parts that leave the level are refused`() {
+    @Test func `regions beyond the level are rejected`() {
         var integral = Integral(maxWidth: 32, maxHeight: 32, planes: .squares)
         for part in [
             PixelRect(x: -1, y: 0, width: 8, height: 8), PixelRect(x: 0, y: 0, width: 33, height: 8),

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Track
 
-/// A grey picture of a test.
+/// A grey picture for tests.
 struct Gray {
     var width: Int
     var height: Int
@@ -21,7 +21,7 @@ struct Gray {
         return out
     }
 
-    /// Blobs, edges, noise and a flat corner: enough of everything to send windows to many depths.
+    /// Blobs, edges, noise and a flat corner, so that windows reach many different stages.
     static func synthetic(width: Int, height: Int, seed: UInt64) -> Gray {
         var state = seed
         func random(_ limit: Int) -> Int {
@@ -61,7 +61,7 @@ enum OpenCVData {
         return try Cascade(xml: bytes.span, file: name + ".xml")
     }
 
-    /// The file with its first stages alone, so that a verdict is seen at each depth.
+    /// The file with only its first stages, so that results are visible at each stage.
     static func cut(_ xml: [UInt8], stages: Int) -> [UInt8] {
         let text = String(decoding: xml, as: UTF8.self)
         var parts = text.components(separatedBy: "</weakClassifiers></_>")
@@ -100,7 +100,7 @@ enum OpenCVData {
     }
 }
 
-/// The labelled photos: absent on most machines.
+/// The labelled photos, which most machines don't have.
 enum LabelledPhotos {
     static let folder = Fixtures.labelledFaces
 

@@ -16,7 +16,7 @@ struct CascadeTests {
     func `every window of a picture ends where OpenCV's ends`(name: String) throws {
         let xml = try OpenCVData.read(name)
         let stages = try OpenCVData.cascade(name).stageCount
-        // Fewer in the everyday run, since a debug build is slow.
+        // Fewer in a usual run, because a debug build is slow.
         let thorough = ProcessInfo.processInfo.environment["GUISE_FIGURES"] != nil
         let pictures =
             (1...(thorough ? 3 : 1)).map { Gray.synthetic(width: 150, height: 130, seed: $0) }
@@ -42,7 +42,7 @@ struct CascadeTests {
         #expect(differing == 0)
     }
 
-    /// Windows that one accepts and the other does not, or with another sum of the last stage.
+    /// Windows that only one of the two accepts, or with another sum of the last stage.
     private func differences(_ cascade: Cascade, _ other: OpenCVCascade, _ picture: Gray, _ ours: [CascadeResult])
         -> Int
     {
@@ -56,7 +56,7 @@ struct CascadeTests {
             let same = Int(ours[at].passed) == cascade.stageCount
             if !same || ours[at].margin != Float(window.sum - Double(last.threshold)) { count += 1 }
         }
-        // OpenCV takes every second window, and fewer behind a poor one: other starts bring the rest.
+        // OpenCV tests every second window, and fewer after a poor one: other starting points give the rest.
         for start in 0..<8 {
             let (x, y) = (start & 3, start >> 2)
             let crop = picture.crop(x, y, width: picture.width - x, height: picture.height - y)
@@ -71,14 +71,14 @@ struct CascadeTests {
         return count
     }
 
-    /// Of features: trees of two nodes, stumps, and patterns.
+    /// Kinds of features: trees of two nodes, stumps, and patterns.
     @Test(arguments: [
         "haarcascade_frontalface_alt2", "haarcascade_frontalface_alt", "lbpcascade_frontalface_improved",
     ])
     func `a coarse search judges every second window of a row as a dense one does`(name: String) throws {
         let cascade = try OpenCVData.cascade(name)
         let pictures = [Gray.synthetic(width: 150, height: 90, seed: 4)] + LabelledPhotos.some(1, height: 90)
-        // An odd and an even width: the odd columns begin elsewhere.
+        // An odd and an even width, for which the odd columns start at different offsets.
         for room in [160, 161] {
             for picture in pictures {
                 var dense = Integral(maxWidth: room, maxHeight: 160, planes: cascade.planes)
@@ -111,7 +111,7 @@ struct CascadeTests {
                             wanted.append(CascadeHit(x: Int32(x), y: Int32(y), verdict: plain))
                             (compared, deepest) = (compared + 1, max(deepest, Int(plain.passed)))
                         }
-                        // In groups of eight, and from a column that is none of theirs on.
+                        // In groups of eight, and starting at a column between them.
                         for (first, stage) in [(0, 0), (3, 2)] {
                             let found = scan(second, split, row: y, from: first, to: columns, stage: stage)
                             let expected = wanted.filter { $0.x >= first && $0.verdict.passed >= stage }

@@ -13,7 +13,7 @@ private func makeTracker() throws -> Tracker {
 }
 
 extension Gray {
-    /// Shows a part of the picture as the frame: a camera that pans by whole pixels, at no cost.
+    /// Shows a part of the picture as the frame: a camera that pans by whole pixels, without copying.
     fileprivate func window(x: Int, y: Int, width w: Int, height h: Int, _ body: (borrowing LumaView) -> Void) {
         let first = y * width + x
         body(
@@ -22,7 +22,7 @@ extension Gray {
                 rowStride: width))
     }
 
-    /// The picture with its edge going on, so many pixels on each side.
+    /// The picture with its edge extended by a number of pixels on each side.
     fileprivate func padded(_ x: Int, _ y: Int) -> Gray {
         var out = Gray(width: width + 2 * x, height: height + 2 * y, pixels: [])
         for row in -y..<height + y {
@@ -34,7 +34,7 @@ extension Gray {
         return out
     }
 
-    /// With a camera's noise: the sum of three draws, `3 * step` at the most.
+    /// With a camera's noise: the sum of three random numbers, at most `3 * step`.
     fileprivate func noisy(step: Int, seed: Int) -> Gray {
         var (out, state) = (self, UInt64(seed) &* 77_777_777 &+ 5)
         for i in out.pixels.indices {
@@ -55,16 +55,16 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
 
 @Suite(.needsSample, .needsLandmarks) struct FollowTests {
     private static let (width, height) = (320, 240)
-    /// The sample, 512 pixels high, and beside it room to pan.
+    /// The sample, 512 pixels high, with room to pan.
     private static let margin = 320
-    /// Where the frame's corner lies in it at first: eyes at about (160, 100), 43 pixels apart.
+    /// The frame's corner in it at first: eyes at about (160, 100), 43 pixels apart.
     private static let corner = (x: 65, y: 0)
 
     private func scene() throws -> Gray {
         try #require(LabelledPhotos.decode(Fixtures.sample, height: nil)).padded(Self.margin, Self.margin)
     }
 
-    /// Shows a frame that has panned by so much since the first.
+    /// Shows a frame that is panned by an offset since the first.
     private func show(
         _ tracker: inout Tracker, _ scene: Gray, frame: Int, panned: (x: Int, y: Int) = (0, 0)
     ) -> [Face] {
@@ -75,7 +75,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         return tracker.faces
     }
 
-    /// The share of a face's points that the frame no longer shows.
+    /// The share of a face's landmarks outside the frame.
     private func gone(_ face: Face) -> Float {
         var outside = 0
         for i in 0..<68 {
@@ -86,7 +86,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     }
 
     @Test(arguments: [(6, 0), (-8, 0), (0, 5)])
-    func `a face that slides out of the frame is followed until more than half of it is gone`(stepX: Int, stepY: Int)
+    func `a face that moves out of the frame is tracked until more than half of it is gone`(stepX: Int, stepY: Int)
         throws
     {
         let scene = try scene()
@@ -98,7 +98,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         for step in 1...100 {
             let panned = (x: step * stepX, y: step * stepY)
             let faces = show(&tracker, scene, frame: still + step, panned: panned)
-            // Where the face is, for the picture does not change.
+            // The face's position, because the picture does not change.
             var moved = start
             let shift = Point(Float(-panned.x), Float(-panned.y))
             for i in 0..<68 { moved.landmarks[i] += shift }
@@ -135,10 +135,10 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
     }
 
     @Test(arguments: ["wall", "blobs"])
-    func `a face that disappears is carried on for the hold time, and then gone`(instead: String) throws {
+    func `a face that disappears is predicted for the hold time, and then dropped`(instead: String) throws {
         let scene = try scene()
         let blobs = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
-        // The room stays: another one would be a cut.
+        // The background stays: another one would be a cut.
         var empty = Gray(width: Self.width, height: Self.height, pixels: [])
         for y in 0..<Self.height {
             let first = (Self.margin + Self.corner.y + y) * scene.width + Self.margin + Self.corner.x
@@ -165,13 +165,13 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
                 #expect(tracker.faces.isEmpty, "frame \(frame): \(tracker.faces.map(\.state))")
             }
         }
-        // It comes back under its name.
+        // It comes back with its id.
         for frame in still + 15..<still + 35 where instead == "wall" { _ = show(&tracker, scene, frame: frame) }
         guard instead == "wall" else { return }
         #expect(tracker.faces.map(\.id) == [face.id] && tracker.faces.first?.state == .tracked)
     }
 
-    @Test func `in another scene nobody is carried on, and who is there is found`() throws {
+    @Test func `after a cut no face is predicted, and new faces are detected`() throws {
         let scene = try scene()
         let other = Gray.synthetic(width: Self.width, height: Self.height, seed: 5)
         var tracker = try makeTracker()
@@ -183,7 +183,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(!tracker.isCut && tracker.faces.count == 1 && tracker.faces.first?.id != face.id)
     }
 
-    @Test func `a frame of another size, or whose time stands still or goes back, is survived`() throws {
+    @Test func `frames of another size, or with time that stands still or goes back, are handled`() throws {
         let scene = try scene()
         var tracker = try makeTracker()
         for frame in 0..<12 { _ = show(&tracker, scene, frame: frame) }
@@ -196,7 +196,7 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
             scene.window(x: Self.margin, y: Self.margin, width: size.0, height: size.1) {
                 tracker.update($0, at: 1 + Double(step) / 30)
             }
-            // A face of another frame is not carried on; one that is sure may be found afresh in the same frame.
+            // A face of another frame is not predicted; a certain one may be detected again in the same frame.
             #expect(tracker.faces.allSatisfy { $0.state == .tracked } || step > 0, "a face of another frame")
         }
         for frame in 0..<15 {
@@ -218,8 +218,8 @@ private func distance(_ first: Face, _ second: Face, shift: Point = .zero) -> Fl
         #expect(try distance(face, #require(tracker.faces.first), shift: -corner) < 0.15)
     }
 
-    @Test func `fewer faces may be asked for while more are followed, and more again`() throws {
-        // Two of the sample's, side by side.
+    @Test func `the maximum number of faces can be lowered and raised while tracking`() throws {
+        // Two copies of the sample, side by side.
         let one = try scene()
         var two = Gray(width: 640, height: 240, pixels: [])
         for row in 0..<240 {

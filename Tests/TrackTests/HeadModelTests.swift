@@ -4,7 +4,7 @@ import Testing
 @testable import SystemKit
 @testable import Track
 
-/// A placement by known angles, the other way round than the fit.
+/// A placement from known angles, the inverse of the fit.
 private func placement(roll: Float, yaw: Float, pitch: Float, scale: Float, at origin: Point) -> HeadPlacement {
     let (cr, sr) = (cos(radians(roll)), sin(radians(roll)))
     let (cy, sy) = (cos(radians(yaw)), sin(radians(yaw)))
@@ -22,7 +22,7 @@ private func placement(roll: Float, yaw: Float, pitch: Float, scale: Float, at o
 @Test(
     arguments: [(0, 0, 0), (30, 0, 0), (0, 35, 0), (0, 0, 25), (-40, 20, -15), (75, -45, 10)] as [(Float, Float, Float)]
 )
-func `a head that was put somewhere is found there with its angles`(roll: Float, yaw: Float, pitch: Float) {
+func `a head's placement is recovered with its angles`(roll: Float, yaw: Float, pitch: Float) {
     let put = placement(roll: roll, yaw: yaw, pitch: pitch, scale: 80, at: Point(400, 300))
     let found = HeadPlacement(fitting: put.landmarks)
     #expect(abs(found.pose.roll - roll) < 0.5, "roll \(found.pose.roll)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Track
 
-/// Debian's model on the labelled photos; left out, by name, where either is not there.
+/// Debian's model on the labelled photos; skipped if either is missing.
 private enum Real {
     static let data = Fixtures.labelledFaces
 
@@ -29,10 +29,10 @@ private enum Real {
     }
 }
 
-/// By `make accuracy`.
+/// Run by `make accuracy`.
 @Suite(.needsLandmarks, .needsLabelledFaces) struct LandmarkAccuracyTests {
     @Test
-    func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces alone`() throws {
+    func `eyes, nose and mouth of labelled photos are found, and two starts agree on faces only`() throws {
         let scratch = try ScratchFolder()
         let model = try LandmarkModel(cache: scratch.url.path)
         var fitter = LandmarkFitter(model)
@@ -45,8 +45,8 @@ private enum Real {
             let samples = try Real.luma(name)
             guard wanted.count == 4, samples.count == photo.width * photo.height else { continue }
             let between = (wanted[1] - wanted[0]).length
-            // The larger of the two spans, since a turned head brings its eyes together. In the mean shape the eyes are
-            // 0.411 of the box apart, 0.436 above the mouth, and the middle of the three is at (0.5, 0.461).
+            // The larger of the two spans, because a turned head's eyes are closer together. In the mean shape the eyes
+            // are 0.411 of the box apart, 0.436 above the mouth, and the middle of the three is at (0.5, 0.461).
             let drop = wanted[3] - (wanted[0] + wanted[1]) / 2
             let side = max(between / 0.411, drop.length / 0.436)
             let start = Affine(scale: side, angle: Frames.atan2(-drop.x, drop.y), origin: Point())
@@ -68,7 +68,7 @@ private enum Real {
         #expect(errors.sorted()[errors.count * 9 / 10] < 0.045)
         #expect(agreements.sorted()[errors.count * 9 / 10] < 0.04)
 
-        // What is no face at all: waves and slopes.
+        // No face at all: waves and slopes.
         let waves = Picture(width: 300, height: 300)
         for size in stride(from: Float(60), to: 200, by: 20) {
             let box = Affine(scale: size, angle: 0, origin: Point(40, 40))
@@ -78,7 +78,7 @@ private enum Real {
 }
 
 extension LandmarkFitter {
-    /// How far fits from a smaller and a larger box lie apart, as a share of the box's side.
+    /// The distance between fits from a smaller and a larger box, as a share of the box's side.
     fileprivate mutating func fitResidual(_ picture: borrowing LumaView, around box: Affine) -> Float? {
         guard let small = fit(picture, around: box, from: .smaller),
             let large = fit(picture, around: box, from: .larger)

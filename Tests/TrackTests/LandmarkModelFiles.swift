@@ -4,7 +4,7 @@ import Frames
 @testable import SystemKit
 @testable import Track
 
-/// A small landmark model, made up, and the file that dlib would write for it.
+/// A small synthetic landmark model, and the file that dlib would write for it.
 struct ModelFile {
     struct Tree { var splits: [(Int, Int, Float)], leaves: [[Float]] }
     var shape: [Float]
@@ -18,7 +18,7 @@ struct ModelFile {
             let angle = Float(i) * 0.37
             return [0.5 + 0.4 * Frames.cos(angle), 0.5 + 0.4 * Frames.sin(angle)]
         }
-        // Real leaves lie near a space of few dimensions, and so do these.
+        // Real leaves are close to a space of few dimensions, and so are these.
         let space = (0..<12).map { _ in (0..<136).map { _ in random.next(-0.01...0.01) } }
         self.levels = (0..<levels).map { _ in
             (0..<trees).map { _ in
@@ -97,7 +97,7 @@ struct ModelFile {
         return out
     }
 
-    /// The plain method, word for word: Kazemi and Sullivan's cascade in dlib's arithmetic.
+    /// The plain method: Kazemi and Sullivan's cascade in dlib's arithmetic.
     func fit(_ picture: Picture, in box: Affine) -> [Point] {
         var shape = (0..<68).map { Point(self.shape[2 * $0], self.shape[2 * $0 + 1]) }
         let mean = shape
@@ -130,7 +130,7 @@ struct ModelFile {
     }
 }
 
-/// A picture with something everywhere.
+/// A picture with detail everywhere.
 struct Picture {
     let width: Int
     let height: Int
@@ -148,7 +148,7 @@ struct Picture {
         x >= 0 && y >= 0 && x < width && y < height ? samples[y * width + x] : 0
     }
 
-    /// Lends the picture; with `pixelStride` 2 as packed formats hold it.
+    /// Lends the picture; with `pixelStride` 2 like packed formats.
     func withView<Result>(pixelStride: Int = 1, _ body: (borrowing LumaView) -> Result) -> Result {
         let spread = pixelStride == 1 ? samples : samples.flatMap { [$0, 0xaa] }
         return body(

@@ -28,14 +28,14 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     }
 }
 
-@Test func `a missing model is named with the package that brings it`() throws {
+@Test func `a missing model is an error with its package`() throws {
     let problem = #expect(throws: Problem.self) { try LandmarkModel(path: "/nowhere/model.dat", cache: nil) }
     #expect(problem?.kind == .missing)
     #expect(problem?.message.contains("/nowhere/model.dat") == true)
     #expect(problem?.fix.contains("libdlib-data") == true)
 }
 
-@Test func `a model cut short anywhere is refused with its name`() throws {
+@Test func `a model truncated anywhere is an error with its name`() throws {
     let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
     for length in [1, 2, 3, 400, whole.count / 2, whole.count - 2, whole.count - 1] {
@@ -49,7 +49,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(throws: Problem.self) { try LandmarkModel(path: longer, cache: nil) }
 }
 
-@Test func `a damaged model is refused or fits, and never ends the program`() throws {
+@Test func `a damaged model is an error or fits, and never crashes the program`() throws {
     let scratch = try ScratchFolder()
     let whole = ModelFile(levels: 1, trees: 1, pixels: 4).bytes
     var random = Numbers()
@@ -68,7 +68,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(refused > 0)
 }
 
-@Test func `a box outside the picture gives points, and one that is none gives none`() throws {
+@Test func `a box outside the picture gives landmarks, and an invalid one gives none`() throws {
     let scratch = try ScratchFolder()
     let model = try LandmarkModel(path: try scratch.write(Data(ModelFile().bytes), "model.dat"), cache: nil)
     var fitter = LandmarkFitter(model)
@@ -97,7 +97,7 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(model.box(around: Face.Landmarks(repeating: Point(.nan, 4))) == nil)
 }
 
-@Test func `the second start reads the cache, and a damaged, cut or outdated cache is made anew`() throws {
+@Test func `the second start reads the cache, and a damaged, truncated or outdated cache is rebuilt`() throws {
     let scratch = try ScratchFolder()
     let path = try scratch.write(Data(ModelFile().bytes), "model.dat")
     let cache = scratch.path("cache/deep")
@@ -128,13 +128,13 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
         try whole.prefix(length).write(to: URL(fileURLWithPath: kept))
         #expect(try open() == first)
     }
-    // Another model under the same name.
+    // Another model with the same name.
     _ = try scratch.write(Data(ModelFile(levels: 2).bytes), "model.dat")
     #expect(try open() != first)
     #expect(try FileManager.default.contentsOfDirectory(atPath: cache) == [name])
 }
 
-@Test func `where the cache cannot be written the model works from memory`() throws {
+@Test func `if the cache cannot be written the model works from memory`() throws {
     let scratch = try ScratchFolder()
     let plain = ModelFile()
     let path = try scratch.write(Data(plain.bytes), "model.dat")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Track
 
-/// A grey wall of a frame, with a bright square on it.
+/// A frame of a grey wall with a bright square.
 private func wall(_ width: Int, _ height: Int, square: PixelRect? = nil, noise: Int = 0, seed: UInt64 = 1) -> Gray {
     var picture = Gray(width: width, height: height, pixels: Array(repeating: 100, count: width * height))
     if let square {
@@ -22,7 +22,7 @@ private func wall(_ width: Int, _ height: Int, square: PixelRect? = nil, noise: 
 }
 
 extension FrameMotion {
-    /// For tests: compares a picture.
+    /// Compares a picture with the last one.
     fileprivate mutating func update(_ picture: Gray, known: [Rect] = []) {
         update(
             LumaView(
@@ -34,7 +34,7 @@ extension FrameMotion {
 struct MotionTests {
     private let whole = Rect(x: 0, y: 0, width: 640, height: 360)
 
-    @Test func `the first frame shows no motion, nor does a second that is alike`() {
+    @Test func `the first frame has no motion, nor does an identical second one`() {
         var motion = FrameMotion(width: 640, height: 360)
         for _ in 0..<2 {
             motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 200, height: 200)))
@@ -42,7 +42,7 @@ struct MotionTests {
         }
     }
 
-    @Test func `a square that moved counts where it was and where it is, and there alone`() {
+    @Test func `a square that moved counts at its old and new place only`() {
         var motion = FrameMotion(width: 640, height: 360)
         motion.update(wall(640, 360, square: PixelRect(x: 60, y: 60, width: 96, height: 96)))
         motion.update(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
@@ -56,12 +56,12 @@ struct MotionTests {
         }
         // Two squares of 8 x 8 cells in 53 x 30.
         #expect(abs(motion.share - 128 / 1590) < 0.001)
-        // It stays there: the next frame is still.
+        // It stays there, so the next frame is still.
         motion.update(wall(640, 360, square: PixelRect(x: 360, y: 180, width: 96, height: 96)))
         #expect(motion.share == 0)
     }
 
-    @Test func `a rectangle beside the frame, empty or huge, has the share of what lies inside`() {
+    @Test func `a rectangle outside the frame, empty or huge, counts only its part inside`() {
         var motion = FrameMotion(width: 640, height: 360)
         motion.update(wall(640, 360))
         motion.update(wall(640, 360, square: PixelRect(x: 0, y: 0, width: 640, height: 360)))
@@ -72,7 +72,7 @@ struct MotionTests {
         #expect(motion.share(of: Rect(x: 100, y: 100, width: 0, height: 0)) == 0)
     }
 
-    @Test func `what moves in a known face or below it does not count, what moves beside it does`() {
+    @Test func `motion in a known face or below it does not count, motion next to it does`() {
         let face = Rect(x: 280, y: 120, width: 80, height: 80)
         let places = [
             ("the face", PixelRect(x: 290, y: 130, width: 60, height: 60), true),
@@ -89,7 +89,7 @@ struct MotionTests {
             motion.update(wall(640, 360, square: place), known: [face])
             #expect((motion.share == 0) == isExplained, "\(name)")
         }
-        // With nobody known all of it counts.
+        // Without known faces all of it counts.
         for (name, place, _) in places {
             var motion = FrameMotion(width: 640, height: 360)
             motion.update(wall(640, 360))
@@ -98,10 +98,10 @@ struct MotionTests {
         }
     }
 
-    @Test func `a camera's noise is no motion, a change of light by a tenth is`() {
+    @Test func `a camera's noise is not motion, a change of light by a tenth is`() {
         var motion = FrameMotion(width: 640, height: 360)
         for frame in 0..<6 {
-            // As large as a webcam's in a dim room: a standard deviation of four steps.
+            // As strong as a webcam's in a dim room: a standard deviation of four levels.
             motion.update(wall(640, 360, noise: 7, seed: UInt64(frame + 1)))
             #expect(motion.share < 0.002, "frame \(frame): \(motion.share)")
         }
@@ -118,7 +118,7 @@ struct MotionTests {
         #expect(motion.share == 0)
         motion.update(wall(width, height, square: PixelRect(x: 0, y: 0, width: width, height: height)))
         let share = motion.share
-        // A frame that is lower than a cell has none.
+        // A frame lower than a cell has no cells.
         #expect(share == 1 || (min(width, height) < 19 && share == 0), "\(share)")
         let all = Rect(x: 0, y: 0, width: Float(width), height: Float(height))
         #expect(motion.share(of: all) == share)

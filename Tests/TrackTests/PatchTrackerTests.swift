@@ -3,13 +3,12 @@ import Testing
 
 @testable import Track
 
-/// A face's patches are laid on each other. Its eyes are 40 pixels apart in the patch, and in the frame unless it says
-/// otherwise.
+/// Alignment of a face's patches. The eyes are 40 pixels apart in the patch, and in the frame unless stated otherwise.
 @Suite struct PatchTrackerTests {
     private static let (width, height) = (640, 480)
     private static let middle = Point(320, 240)
 
-    /// A picture of waves, which is the same at no two places nearby.
+    /// A picture of waves without repetition nearby.
     private static func waves(_ p: Point, fineness: Float = 1) -> Float {
         let q = (p - middle) * fineness
         let first: Float = 30 * sin(q.x / 10 + 0.4 * sin(q.y / 14))
@@ -21,7 +20,7 @@ import Testing
     /// A chessboard.
     private static func mailbox(_ p: Point) -> Float { (Int(p.x / 12) + Int(p.y / 12)) % 2 == 0 ? 60 : 190 }
 
-    /// Grains of four pixels, of any brightness.
+    /// Grains of four pixels with random brightness.
     private static func grains(_ p: Point) -> Float {
         let (x, y) = (UInt32(p.x / 4), UInt32(p.y / 4))
         var hash = (x &* 7919 &+ y &* 104_729) &* 2_654_435_761
@@ -30,13 +29,13 @@ import Testing
         return Float(hash >> 24)
     }
 
-    /// From the patch's pixels to the frame's, for a face round a place.
+    /// The map from the patch's pixels to the frame's, for a face around a place.
     private static func cut(at place: Point = middle, scale: Float = 1) -> Affine {
         let half = scale * Float(PatchFitter.side - 1) / 2
         return Affine(a: scale, b: 0, c: 0, d: scale, tx: place.x - half, ty: place.y - half)
     }
 
-    /// Turns and grows about a place, then shifts.
+    /// Rotates and scales about a place, then shifts.
     private static func move(
         about place: Point = middle, scale: Float = 1, degrees: Float = 0, shift: Point = .zero
     ) -> Affine {
@@ -46,7 +45,7 @@ import Testing
         return map
     }
 
-    /// A face's patch of a frame whose picture has moved. Beside the frame its edge goes on.
+    /// A face's patch of a frame whose picture has moved. Outside the frame its edge is repeated.
     private static func patch(
         _ cut: Affine, moved: Affine = .identity, gain: Float = 1, offset: Float = 0, of picture: (Point) -> Float
     ) throws -> [UInt8] {
@@ -59,7 +58,7 @@ import Testing
         }
     }
 
-    /// How far two motions put the places of a face's features apart, at most, in its eye distances.
+    /// The largest distance between a face's features after two motions, in its eye distances.
     private static func distance(_ a: Affine, _ b: Affine, at place: Point = middle, scale: Float = 1) -> Float {
         var most: Float = 0
         for y in [-1, 0, 1] as [Float] {
@@ -77,7 +76,7 @@ import Testing
         patchTracker.motion(slot: slot, guess: guess, width: width, height: height)
     }
 
-    /// The motion that is found of a face whose patch was cut at one place, and then where it was guessed to be.
+    /// The estimated motion of a face whose patch was cut at one place, and then at its predicted place.
     private static func found(
         _ moved: Affine, at place: Point = middle, scale: Float = 1, guess: Affine = .identity, gain: Float = 1,
         offset: Float = 0, fineness: Float = 1
@@ -91,10 +90,10 @@ import Testing
         return motion(&patchTracker, guess: guess)
     }
 
-    /// What counts as found, in eye distances: a hundredth.
+    /// The tolerance in eye distances: a hundredth.
     private static let tolerance: Float = 0.01
 
-    /// A motion, and how the light changes meanwhile.
+    /// A motion with a change of light.
     struct Change: Sendable {
         let name: String
         let map: Affine
@@ -116,7 +115,7 @@ import Testing
     ]
 
     @Test(arguments: changes)
-    func `a face that moves from one frame to the next is found where it is`(change: Change) throws {
+    func `a face that moves from one frame to the next is aligned`(change: Change) throws {
         let motion = try Self.found(change.map, gain: change.gain, offset: change.offset)
         let found = try #require(motion, "\(change.name)")
         let off = Self.distance(found.map, change.map)
@@ -125,7 +124,8 @@ import Testing
     }
 
     @Test(arguments: [(16, -12, 0), (20, 0, 0), (-20, 14, 0), (18, -10, 3)] as [(Float, Float, Float)])
-    func `a face that jumps by half its eye distance is sought round about`(x: Float, y: Float, degrees: Float) throws {
+    func `a face that jumps by half its eye distance is searched for nearby`(x: Float, y: Float, degrees: Float) throws
+    {
         let jump = Self.move(degrees: degrees, shift: Point(x, y))
         // Waves so short that refinement alone would settle on a wrong one.
         let motion = try Self.found(jump, fineness: 2)
@@ -134,7 +134,7 @@ import Testing
         #expect(found.correlation > 0.99)
     }
 
-    @Test func `a guess leads to a face that has moved far`() throws {
+    @Test func `a predicted position leads to a face that has moved far`() throws {
         let far = Self.move(scale: 1.05, degrees: 3, shift: Point(50, -30))
         let guess = Self.move(scale: 1.04, degrees: 2, shift: Point(48, -31))
         let motion = try Self.found(far, guess: guess)
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: [0.5, 1, 2] as [Float])
-    func `faces of every size are found as exactly`(scale: Float) throws {
+    func `faces of every size are aligned equally well`(scale: Float) throws {
         let map = Self.move(scale: 1.03, degrees: 2, shift: Point(3, -2.5) * scale)
         let motion = try Self.found(map, scale: scale)
         let found = try #require(motion)
@@ -155,7 +155,7 @@ import Testing
             (Point(10, 240), Point(2, 1)), (Point(20, 240), Point(-3, 1)), (Point(630, 240), Point(-2, 1)),
             (Point(320, 5), Point(1, 2)), (Point(320, 470), Point(1, -2)), (Point(10, 10), Point(2, 2)),
         ] as [(Point, Point)])
-    func `a face that the frame's edge cuts in half is found by what is seen of it`(place: Point, shift: Point) throws {
+    func `a face cut in half by the frame's edge is aligned by its visible part`(place: Point, shift: Point) throws {
         let map = Self.move(shift: shift)
         let motion = try Self.found(map, at: place)
         let found = try #require(motion)
@@ -170,7 +170,7 @@ import Testing
     ]
 
     @Test(arguments: elsewhere)
-    func `a face that is beside the frame, or guessed to be nowhere in it, is not found`(
+    func `a face outside the frame, or predicted outside it, is not aligned`(
         place: Point, guess: Affine
     ) throws {
         var patchTracker = PatchTracker(slots: 1)
@@ -183,7 +183,7 @@ import Testing
         #expect(motion == nil)
     }
 
-    @Test func `nothing is found where nothing was kept, or the patch is of no size`() throws {
+    @Test func `an empty slot, or a patch without size, is not aligned`() throws {
         let cut = Self.cut()
         let picture = try Self.patch(cut) { Self.waves($0) }
         var patchTracker = PatchTracker(slots: 2)
@@ -192,7 +192,7 @@ import Testing
         patchTracker.setPatch(picture, map: cut)
         let (first, second) = (Self.motion(&patchTracker), Self.motion(&patchTracker, slot: 1))
         #expect(first == nil && second != nil)
-        // This frame's, and then the one before.
+        // This frame's patch, and then the one before.
         patchTracker.setPatch(picture, map: Self.cut(scale: 0))
         let third = Self.motion(&patchTracker, slot: 1)
         patchTracker.storePatch(slot: 1)
@@ -201,7 +201,7 @@ import Testing
         #expect(third == nil && fourth == nil)
     }
 
-    @Test func `a flat patch, or another picture, is not taken for the face`() throws {
+    @Test func `a flat patch, or another picture, is not aligned`() throws {
         let cut = Self.cut()
         let waves = try Self.patch(cut) { Self.waves($0) }
         let mailbox = try Self.patch(cut, of: Self.mailbox)
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func `each slot has a face of its own`() throws {
+    @Test func `each slot stores its own face`() throws {
         let cut = Self.cut()
         var patchTracker = PatchTracker(slots: 2)
         patchTracker.setPatch(try Self.patch(cut) { Self.waves($0) }, map: cut)
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `the motion is that since the patch that was kept last`(isKept: Bool) throws {
+    func `the motion is relative to the patch stored last`(isKept: Bool) throws {
         let cut = Self.cut()
         let (first, second) = (Self.move(shift: Point(3, -2)), Self.move(degrees: 2, shift: Point(2, 2)))
         var patchTracker = PatchTracker(slots: 1)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Track
 
-/// A sweep of frames that are shown to it.
+/// A scheduler with its frames.
 private struct Scene: ~Copyable {
     var scheduler: ScanScheduler
     var motion: FrameMotion
@@ -17,7 +17,7 @@ private struct Scene: ~Copyable {
         look()
     }
 
-    /// - Parameter bright: what is no longer grey.
+    /// - Parameter bright: the part that is no longer grey.
     mutating func look(bright: Rect? = nil) {
         var pixels = [UInt8](repeating: 100, count: width * height)
         if let bright {
@@ -33,7 +33,7 @@ private struct Scene: ~Copyable {
             LumaView(samples: pixels.span, width: width, height: height, rowStride: width), known: nobody.span)
     }
 
-    /// The next slices, by their place in the list.
+    /// The next tiles, by their index in the list.
     mutating func slices(_ count: Int, known: [Rect] = []) -> [Int] {
         (0..<count).compactMap { _ in
             let region = scheduler.advance(motion, known: known.span)
@@ -48,7 +48,7 @@ struct ScanSchedulerTests {
     @Test(arguments: [
         (640, 360, 20), (1280, 720, 36), (1920, 1080, 54), (640, 480, 60), (360, 640, 24), (3840, 720, 36),
     ])
-    func `where nothing moves all is searched upright, the largest first, before anything is searched twice`(
+    func `without motion everything is searched upright, the largest first, before anything is searched twice`(
         width: Int, height: Int, smallest: Int
     ) {
         var scene = Scene(width, height, smallest: Float(smallest))
@@ -66,7 +66,7 @@ struct ScanSchedulerTests {
         #expect(order.first.map { scene.scheduler.tiles[$0].scale } == scales.max())
     }
 
-    @Test func `nothing waits for ever, tilted heads neither`() {
+    @Test func `nothing waits forever, not even tilted heads`() {
         var scene = Scene(640, 360, smallest: 20)
         let count = scene.scheduler.tiles.count
         let order = scene.slices(12 * count)
@@ -89,7 +89,7 @@ struct ScanSchedulerTests {
         #expect(order() == first)
     }
 
-    /// Slices until something is searched that shows a place with windows of that scale.
+    /// The number of tiles until a place is searched with windows of that scale.
     private func wait(_ scene: inout Scene, for place: Point, scale: Float) -> Int {
         for slice in 1...400 {
             guard let at = scene.slices(1).first else { return 400 }
@@ -102,8 +102,8 @@ struct ScanSchedulerTests {
         return 400
     }
 
-    @Test func `what moves is searched sooner`() throws {
-        // The smallest windows, whose slices are the most and wait longest.
+    @Test func `moving parts are searched sooner`() throws {
+        // The smallest windows, which have the most tiles and wait longest.
         let scales = Scene(1280, 720, smallest: 36).scheduler.tiles.map(\.scale)
         let smallest = try #require(scales.min())
         var (still, moved) = (0, 0)
@@ -120,7 +120,7 @@ struct ScanSchedulerTests {
         #expect(moved * 2 < still)
     }
 
-    @Test func `where a face was lost is searched first, at every size and tilt`() {
+    @Test func `the place of a lost face is searched first, at every size and tilt`() {
         var scene = Scene(1280, 720, smallest: 36)
         _ = scene.slices(3 * scene.scheduler.tiles.count)
         #expect(scene.scheduler.isComplete)
@@ -139,9 +139,9 @@ struct ScanSchedulerTests {
         #expect(scene.scheduler.isComplete)
     }
 
-    @Test func `what known faces cover is left out, and nothing else`() {
+    @Test func `places that known faces cover are skipped, and nothing else`() {
         var scene = Scene(640, 360, smallest: 20)
-        // A face of half the frame's width before the camera.
+        // A face half as wide as the frame.
         let face = Rect(x: 20, y: -20, width: 400, height: 400)
         let order = Set(scene.slices(6 * scene.scheduler.tiles.count, known: [face]))
         var hidden = 0
@@ -153,13 +153,13 @@ struct ScanSchedulerTests {
         }
         #expect(hidden > 3)
         #expect(scene.scheduler.isComplete, "what is covered need not be searched")
-        // Where all is covered there is nothing to do, and that ends.
+        // If everything is covered there is nothing to do, and the search ends.
         let everything = Rect(x: -3000, y: -3000, width: 9000, height: 9000)
         #expect(scene.slices(5, known: [everything]).isEmpty)
     }
 
     @Test(arguments: [(20, 20), (1, 1), (16, 4000), (21, 21), (4000, 25)])
-    func `frames too small for any face end too`(width: Int, height: Int) {
+    func `frames too small for any face are completed too`(width: Int, height: Int) {
         var scene = Scene(width, height, smallest: 20)
         let count = scene.scheduler.tiles.count
         let order = scene.slices(count + 3)

@@ -6,7 +6,7 @@ import Testing
 struct SceneCutTests {
     /// Blobs and a slope that differ from seed to seed.
     /// - Parameters:
-    ///   - shift: pixels by which everything lies further to the right.
+    ///   - shift: pixels by which everything is shifted to the right.
     ///   - gain: contrast, about a grey of 110.
     private func scene(
         _ seed: Int, width: Int = 320, height: Int = 180, shift: Int = 0, gain: Float = 1, offset: Float = 0
@@ -39,13 +39,13 @@ struct SceneCutTests {
 
     private func take(_ cut: inout SceneCut, _ frame: consuming Frame) -> Bool { cut.update(frame.view.luma) }
 
-    @Test func `the first frame, and one of another size, is no cut`() {
+    @Test func `the first frame, and one of another size, is not a cut`() {
         var cut = SceneCut()
         #expect(!take(&cut, scene(1)))
         #expect(!take(&cut, scene(2, width: 640, height: 360)))
     }
 
-    @Test func `movement and light are no cut`() {
+    @Test func `movement and light are not cuts`() {
         var cut = SceneCut()
         _ = take(&cut, scene(1))
         #expect(!take(&cut, scene(1, shift: 10)))
@@ -54,7 +54,7 @@ struct SceneCutTests {
         #expect(!take(&cut, scene(1, shift: 20)))
     }
 
-    @Test func `another scene is one in its first frame alone`() {
+    @Test func `another scene is a cut in its first frame only`() {
         var cut = SceneCut()
         _ = take(&cut, scene(1))
         for seed in 2...9 {
@@ -63,7 +63,7 @@ struct SceneCutTests {
         }
     }
 
-    @Test func `a picture that comes out of the dark is another scene`() {
+    @Test func `a picture after darkness is a cut`() {
         var cut = SceneCut()
         _ = take(&cut, flat(20))
         #expect(!take(&cut, flat(30)))
@@ -71,7 +71,7 @@ struct SceneCutTests {
         #expect(take(&cut, flat(20)))
     }
 
-    @Test func `a tiny picture is never one`() {
+    @Test func `a tiny picture is never a cut`() {
         var cut = SceneCut()
         #expect(!take(&cut, scene(1, width: 64, height: 36)))
         #expect(!take(&cut, scene(2, width: 64, height: 36)))

@@ -12,7 +12,7 @@ private func detector(landmarks: String = LandmarkModel.debianPath) throws -> Fa
         cache: LandmarkModel.cacheDirectory(environment: ProcessInfo.processInfo.environment))
 }
 
-/// What a tracker says of the sample's first frames.
+/// A tracker's results for the sample's first frames.
 private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
     var sample = try Sample(path: Fixtures.sample, width: 640, height: 360)
     var seen: [[Face]] = []
@@ -24,7 +24,7 @@ private func watch(_ tracker: inout Tracker, frames: Int) throws -> [[Face]] {
 }
 
 @Test(.needsSample)
-func `a face is found within half a second and followed under one name, the same on every run`() throws {
+func `a face is detected within half a second and tracked under one id, the same in every run`() throws {
     var first = Tracker(try detector())
     var second = Tracker(try detector())
     let seen = try watch(&first, frames: 45)
@@ -38,13 +38,13 @@ func `a face is found within half a second and followed under one name, the same
 }
 
 @Test(.needsSample, arguments: [true, false])
-func `who is known does not wait for the search for others, which finds whoever joins`(goesOn: Bool) throws {
+func `known faces do not wait for the search, which detects anyone who joins`(goesOn: Bool) throws {
     let (side, height) = (320, 360)
     var sample = try Sample(path: Fixtures.sample, width: side, height: height)
     var frame = Frame(FrameLayout(width: 2 * side, height: height, format: .gray))
     var tracker = Tracker(try detector())
     var joined: Int?
-    // Somebody sits at the left; from the 60th frame on a second one, who looks alike, at the right.
+    // One person at the left; from the 60th frame on a second one, who looks alike, at the right.
     for number in 0..<120 {
         _ = try sample.withFrame { view, _ in
             var bytes = frame.mutableBytes
@@ -70,7 +70,7 @@ func `who is known does not wait for the search for others, which finds whoever 
 }
 
 @Test(.needsSample)
-func `without landmark data the eyes are found all the same, and the warning names the package`() throws {
+func `without landmark data the eyes are still found, and the warning names the package`() throws {
     var whole = Tracker(try detector())
     var part = Tracker(try detector(landmarks: "/nonexistent.dat"))
     #expect(whole.warning == nil)
@@ -91,9 +91,9 @@ func `without landmark data the eyes are found all the same, and the warning nam
     }
 }
 
-@Test func `where there is no face none is found`() throws {
+@Test func `without a face none is detected`() throws {
     var tracker = Tracker(try detector())
-    // A slope with some texture: not flat, or no window would be looked at.
+    // A slope with some texture: not flat, or no window would be tested.
     var frame = Frame(FrameLayout(width: 320, height: 240, format: .gray))
     var bytes = frame.mutableBytes
     for i in bytes.indices { bytes[i] = UInt8(truncatingIfNeeded: 60 + i % 320 / 4 + (i &* 2_654_435_761 >> 13) % 17) }
@@ -101,10 +101,10 @@ func `without landmark data the eyes are found all the same, and the warning nam
     #expect(tracker.faces.isEmpty)
 }
 
-@Test(arguments: [0, 40] as [Float]) func `a scan leaves no place and no size out`(roll: Float) {
+@Test(arguments: [0, 40] as [Float]) func `a scan covers every place and size`(roll: Float) {
     let (width, height, smallest) = (640, 360, Float(36))
     let scheduler = ScanScheduler(width: width, height: height, smallest: smallest, rolls: [roll])
-    // The smallest faces are looked for upright alone.
+    // The smallest faces are searched for upright only.
     for size in stride(from: roll == 0 ? smallest : smallest * ScanScheduler.levelFactor + 0.1, to: 300, by: 17) {
         for x in stride(from: size / 2, through: Float(width) - size / 2, by: 31) {
             for y in stride(from: size / 2, through: Float(height) - size / 2, by: 29) {

@@ -7,10 +7,10 @@ import Testing
         ControlSetting(id: id, value: value, standard: 128)
     }
 
-    @Test func `what the user had set is set again, and nothing else is touched`() {
+    @Test func `the user's control values are restored, and nothing else is changed`() {
         let before = [setting(1, 60), setting(2, 128), setting(3, 200), setting(4, 10), setting(5, 90)]
-        // The second was not the user's, the third has been set anew, the fourth is ruled by an automatic one, the fifth
-        // is as it was.
+        // The second was not the user's, the third has been set again, the fourth is controlled by an automatic one,
+        // the fifth is unchanged.
         let now = [setting(1, 128), setting(2, 128), setting(3, 150), setting(5, 90)]
         #expect(ControlSetting.lost(of: before, now: now) == [setting(1, 60)])
         #expect(ControlSetting.lost(of: before, now: before).isEmpty)

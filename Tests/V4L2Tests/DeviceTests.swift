@@ -42,7 +42,7 @@ struct DeviceTests {
     }
 
     @Test(arguments: ["YUYV", "UYVY", "NV12", "YU12", "422P", "GREY"])
-    func `a camera's own formats arrive whole`(name: String) throws {
+    func `a camera's own formats are read completely`(name: String) throws {
         var camera = try Camera(path: nil, width: 320, height: 180, rate: 25, format: name)
         #expect(camera.description.contains("\(name) 320x180"))
         var times: [FrameTime] = []
@@ -72,7 +72,7 @@ struct DeviceTests {
         #expect(camera.damaged == 0)
     }
 
-    @Test func `a camera in use is busy and its user is named`() throws {
+    @Test func `a camera in use is busy and its holder is named`() throws {
         let first = try Camera(path: "/dev/video0", width: 320, height: 180, rate: 25)
         let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video0", width: 640, height: 360, rate: 25)
@@ -81,14 +81,14 @@ struct DeviceTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a loopback without a writer is no camera`() {
+    @Test func `a loopback without a writer is not a camera`() {
         let requestError = #expect(throws: Problem.self) {
             _ = try Camera(path: "/dev/video11", width: 320, height: 240, rate: 25)
         }
         #expect([.unusable, .gone].contains(requestError?.kind))
     }
 
-    @Test func `what is written to a loopback is read from it, after a restart too`() throws {
+    @Test func `frames written to a loopback are read from it, after a restart too`() throws {
         for luma in [60, 200] as [UInt8] {
             var loopback = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
             #expect(loopback.description == "Guise Camera (/dev/video10), YUYV 320x240")
@@ -103,7 +103,7 @@ struct DeviceTests {
         }
     }
 
-    @Test func `after the end no buffer of an open reader holds the face`() throws {
+    @Test func `after the end no buffer of an open reader contains the face`() throws {
         var loopback = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         try write(1, luma: 200, to: &loopback)
         let size = loopback.layout.byteCount
@@ -124,7 +124,7 @@ struct DeviceTests {
         var reader = try BufferRing(setUp("/dev/video10"), shortest: 1)
         try first.finish(placeholder: PublishableFrame(Frame(first.layout).view))
 
-        // Another size cannot be had under an open reader: the old one is granted, and obeyed.
+        // Another size isn't possible while a reader is open: the driver keeps the old one, and it is used.
         var second = try Loopback(path: "/dev/video10", width: 640, height: 480, rate: wanted.rate)
         #expect(second.layout == FrameLayout(width: wanted.width, height: wanted.height, format: .yuyv))
         var seen: UInt8?
@@ -137,7 +137,7 @@ struct DeviceTests {
         #expect(seen == 200)
     }
 
-    /// Sets a node up as reading applications do.
+    /// Sets up a node like reading applications.
     private func setUp(_ path: String) throws -> Device {
         let device = try Device(path: path)
         _ = try device.setFormat("YUYV", width: wanted.width, height: wanted.height, for: .capture)
@@ -150,13 +150,13 @@ struct DeviceTests {
             _ = try Loopback(path: "/dev/video10", width: wanted.width, height: wanted.height, rate: wanted.rate)
         }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already writes to it") == true)
         let other = try Loopback(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
         #expect(other.description.hasPrefix("Test Webcam (/dev/video11)"))
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a camera is no loopback`() {
+    @Test func `a camera is not a loopback`() {
         let requestError = #expect(throws: Problem.self) {
             _ = try Loopback(path: "/dev/video0", width: 320, height: 240, rate: 25)
         }
@@ -169,7 +169,7 @@ extension FormatConverter {
     fileprivate func convert(_ bytes: [UInt8], into frame: inout Frame) -> Bool { convert(bytes.span, into: &frame) }
 }
 
-/// libv4lconvert asks a device whether its pictures must be turned, so that it needs one.
+/// libv4lconvert queries a device whether its pictures must be rotated, so it needs one.
 @Suite(.enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
 struct FormatConverterTests {
     @Test func `red pixels become red planes`() throws {
@@ -194,7 +194,7 @@ struct FormatConverterTests {
         #expect(!converter.convert([1, 2, 3], into: &frame))
     }
 
-    /// Where a newer library drops one, the list in `Mode` is wrong.
+    /// If a newer library drops one, the list in `Mode` is wrong.
     @Test(arguments: ["BGR3", "YV12", "YVYU", "NV16", "RGGB", "GBRG", "RGBP", "AR24", "Y16"] as [FourCC])
     func `the formats that are offered are known to the library`(name: FourCC) throws {
         #expect(Mode.cost(of: name) == 2)
@@ -213,7 +213,7 @@ struct FormatConverterTests {
     }
 }
 
-/// Run by itself: vivid stays unplugged.
+/// Runs by itself, because vivid stays unplugged.
 @Suite(.serialized, .enabled(if: isMachine, "needs V4L2 devices: run by `make test-vm`"))
 struct UnplugTests {
     @Test func `an unplugged camera ends with a clear message`() throws {

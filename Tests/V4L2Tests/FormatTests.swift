@@ -34,7 +34,7 @@ struct FormatTests {
         StreamFormat(fourCC: "YUYV", width: 640, height: 480, bytesPerLine: 1 << 40),
         StreamFormat(fourCC: "H264", width: 640, height: 480),
     ])
-    func `what cannot be read right is not read at all`(format: StreamFormat) {
+    func `layouts that cannot be read correctly are rejected`(format: StreamFormat) {
         #expect(format.layout == nil)
     }
 }
@@ -46,7 +46,7 @@ struct ModeTests {
         )
     }
 
-    /// As most webcams on USB 2: full size fast only as MJPEG.
+    /// Like most webcams on USB 2: full size is fast only as MJPEG.
     static let webcam = [
         offer("YUYV", 640, 480, 30, 15), offer("YUYV", 1280, 720, 10), offer("MJPG", 640, 480, 30),
         offer("MJPG", 1280, 720, 30, 15), offer("MJPG", 1920, 1080, 30), offer("H264", 1280, 720, 30),
@@ -64,13 +64,13 @@ struct ModeTests {
         #expect(Mode.nearest(in: rare, width: 640, height: 480, rate: 30)?.fourCC == "MJPG")
     }
 
-    @Test func `the rate nearest to the wanted one is taken, and television's counts as whole`() {
+    @Test func `the nearest rate is chosen, and television's rates count as whole`() {
         #expect(Mode.nearest(in: Self.webcam, width: 640, height: 480, rate: 15)?.rate == 15)
         let offers = [Self.offer("MJPG", 640, 480, 30), Self.offer("YUYV", 640, 480, 29.97)]
         #expect(Mode.nearest(in: offers, width: 640, height: 480, rate: 30)?.fourCC == "YUYV")
     }
 
-    @Test func `a range of sizes gives the wanted one on its grid`() {
+    @Test func `a range of sizes yields the wanted one on its grid`() {
         let range = Offer(
             fourCC: "YUYV", width: .init(least: 160, most: 1920, step: 16), height: .init(least: 120, most: 1080),
             rates: .between(1, 60))
@@ -86,7 +86,7 @@ struct ModeTests {
         #expect(Mode.nearest(in: [offers[0]], width: 640, height: 480, rate: 30)?.fourCC == "GREY")
     }
 
-    @Test func `a camera that offers only what nobody can decode has no mode`() {
+    @Test func `a camera with only unsupported formats has no mode`() {
         #expect(Mode.nearest(in: [Self.offer("H264", 640, 480, 30)], width: 640, height: 480, rate: 30) == nil)
         #expect(Mode.nearest(in: [], width: 640, height: 480, rate: 30) == nil)
         #expect(Mode.nearest(in: [Self.offer("YUYV", 0, 0)], width: 640, height: 480, rate: 30) == nil)

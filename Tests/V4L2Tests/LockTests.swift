@@ -18,12 +18,12 @@ struct LockTests {
         let first = try DeviceLock(device: "/dev/video10", folder: folder)
         let requestError = #expect(throws: Problem.self) { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
         #expect(requestError?.kind == .busy)
-        #expect(requestError?.message.contains("(\(getpid())) already does") == true)
+        #expect(requestError?.message.contains("(\(getpid())) already writes to it") == true)
         _ = try DeviceLock(device: "/dev/video11", folder: folder)
         withExtendedLifetime(first) {}
     }
 
-    @Test func `a writer that ended leaves the way free`() throws {
+    @Test func `a writer that ended frees the device`() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         do { _ = try DeviceLock(device: "/dev/video10", folder: folder) }
         _ = try DeviceLock(device: "/dev/video10", folder: folder)

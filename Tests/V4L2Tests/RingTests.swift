@@ -12,7 +12,7 @@ struct RingTests {
         DequeuedBuffer(index: index, count: count, time: nil, isDamaged: isDamaged)
     }
 
-    /// What comes of a queue of filled buffers: the chosen one, those given back, those counted as damaged.
+    /// The result for a queue of filled buffers: the chosen one, those requeued, those counted as damaged.
     static func choose(_ queue: [DequeuedBuffer], limit: Int = 4) throws -> (index: Int?, back: [Int], damaged: Int) {
         var queue = queue
         var back: [Int] = []
@@ -25,18 +25,18 @@ struct RingTests {
         return (newest?.index, back, damaged)
     }
 
-    @Test func `the newest frame is taken and the older ones go back unread`() throws {
+    @Test func `the newest frame is used and older ones are requeued unread`() throws {
         let result = try Self.choose([Self.filled(2), Self.filled(3), Self.filled(0)])
         #expect(result == (0, [2, 3], 0))
         #expect(try Self.choose([]).index == nil)
     }
 
-    @Test func `broken and short frames are counted, and the last good one is shown`() throws {
+    @Test func `broken and short frames are counted, and the last valid one is shown`() throws {
         let result = try Self.choose([Self.filled(0), Self.filled(1, isDamaged: true), Self.filled(2, count: 99)])
         #expect(result == (0, [1, 2], 2))
     }
 
-    @Test func `a camera faster than its reader does not hold the reader up`() throws {
+    @Test func `a camera faster than its reader does not block the reader`() throws {
         #expect(try Self.choose((0..<50).map { Self.filled($0) }).index == 3)
     }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks at the virtual camera through headless Chromium: opens it, draws it, closes it, and all again.
+"""Tests the virtual camera in headless Chromium: opens it, draws it, closes it, and repeats that.
 
     browser.py GUISE SEEN W H PICTURES
 
@@ -60,19 +60,19 @@ def say(*words):
 
 
 def camera():
-    """What guise says of its camera: open, closed, ..."""
+    """The state of Guise's camera: open, closed, ..."""
     return json.loads(subprocess.run([GUISE, "status", "--json"], stdout=subprocess.PIPE, check=True).stdout)["camera"]
 
 
 def wait_for(state):
-    """However long it takes: vmrun ends what takes too long."""
+    """Waits without a time limit: vmrun ends what takes too long."""
     while camera() != state:
         time.sleep(0.5)
     say("the camera is", state)
 
 
 def yuyv(rgba):
-    """Luma of the limited range, BT.601; no colour."""
+    """Luma in limited range, BT.601, without colour."""
     red, green, blue = rgba[0::4], rgba[1::4], rgba[2::4]
     result = bytearray(b"\x80") * (2 * len(red))
     result[0::2] = bytes(16 + (66 * r + 129 * g + 25 * b + 128 >> 8) for r, g, b in zip(red, green, blue))
@@ -97,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         counts = b"1"
         if self.path == "/picture":
-            # The first pictures may still be the placeholder that is shown while the camera is opened.
+            # The first pictures may still be the placeholder shown while the camera is opened.
             if camera() != "open":
                 counts = b"0"
             elif len(body) != WIDTH * HEIGHT * 4:

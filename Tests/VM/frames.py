@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prepares the clip of the tests, and compares with it what was read from the loopback.
+"""Prepares the clip of the tests, and compares it with frames read from the loopback.
 
     frames.py number CLIP W H             writes each frame's number into its bottom left corner
     frames.py numbers CLIP W H            prints the numbers of the frames, -1 where there is none
@@ -25,7 +25,7 @@ def frames(path, width, height):
         data = file.read()
     size = width * height * 2
     missing = -len(data) % size
-    if missing < 4096:  # what v4l2-ctl had not yet written when it was ended: less than a page
+    if missing < 4096:  # not yet written by v4l2-ctl when it was ended: less than a page
         data += bytes(missing)
     return [bytearray(data[start : start + size]) for start in range(0, len(data) - size + 1, size)]
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <turbojpeg.h>
 
-// --- SVGs are drawn by a child process, guise-svg, because librsvg cannot be told to stop: what a stranger's drawing costs
-// in time and memory, and a crash, are the child's. It serves requests from standard input on standard output until that
-// ends.
+// --- SVGs are rendered by a child process, guise-svg, because librsvg cannot be stopped: if an untrusted SVG takes too
+// much time or memory, or crashes librsvg, only the child ends. It reads requests from standard input until its end,
+// and writes the replies to standard output.
 
 /// A request, followed by the SVG's bytes. No external resources are loaded: no other files, and nothing from the
 /// network.

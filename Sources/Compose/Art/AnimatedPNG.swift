@@ -56,13 +56,13 @@ struct AnimatedPNG {
                 plays = PNG.number(bytes, at: start + 4)
                 let count = PNG.number(bytes, at: start)
                 guard (1...Self.mostPictures).contains(count) else {
-                    throw Flaw("it has \(count) pictures, \(Self.mostPictures) are the limit")
+                    throw Flaw("it has \(count) frames, the limit is \(Self.mostPictures)")
                 }
                 announced = count
                 guard (1...ArtLimits.largestArt).contains(width), (1...ArtLimits.largestArt).contains(height),
                     width <= Self.mostPixels / height / count
                 else {
-                    throw Flaw("\(count) pictures of \(width)x\(height) are too many pixels")
+                    throw Flaw("\(count) frames of \(width)x\(height) have too many pixels")
                 }
             case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[place..<start + length + 4]
             case "fcTL" where isMoving: try begin(Array(data))
@@ -78,7 +78,7 @@ struct AnimatedPNG {
             place = start + length + 4
         }
         guard isMoving else { return nil }
-        guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("pictures are missing") }
+        guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("frames are missing") }
     }
 
     /// Adds an animation frame from the data of its fcTL chunk.
@@ -87,7 +87,7 @@ struct AnimatedPNG {
         let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
         let corner = (PNG.number(control, at: 12), PNG.number(control, at: 16))
         guard size.0 > 0, size.1 > 0, corner.0 + size.0 <= width, corner.1 + size.1 <= height else {
-            throw Flaw("a picture lies outside of it")
+            throw Flaw("a frame extends beyond the picture")
         }
         let parts = (Double(control[20]) * 256 + Double(control[21]), Double(control[22]) * 256 + Double(control[23]))
         pieces.append(

@@ -68,8 +68,8 @@ public struct Art: Sendable {
     /// - Throws: `invalid` if it leads outside.
     static func resolvePath(_ folder: String, _ name: String) throws -> String {
         let outside = Problem(
-            .invalid, "the file '\(brief(name))' would lie outside the mask's folder \(folder)",
-            fix: "name a file inside it")
+            .invalid, "the file '\(brief(name))' is outside the mask's folder \(folder)",
+            fix: "use a file inside it")
         guard !name.isEmpty, !name.utf8.contains(0), !name.hasPrefix("/"), !name.split(separator: "/").contains("..")
         else {
             throw outside

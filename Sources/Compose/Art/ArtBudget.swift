@@ -2,27 +2,31 @@ import Frames
 import Synchronization
 import SystemKit
 
-/// What the art of one mask costs together: each picture is bounded, and a mask may have many.
+/// A limit on the time and pixels that all pictures of one mask take together. Each picture is bounded by itself, but a
+/// mask may have many.
 final class ArtBudget: Sendable {
-    /// Of the mask that this thread is loading; nil: nobody counts.
+    /// The budget of the mask that the current task is loading; nil: no limit.
     @TaskLocal static var current: ArtBudget?
 
-    /// Pixels of all pictures of a mask; with four bytes each, and a third more for their smaller copies, 180 MB.
+    /// The most pixels of all pictures of a mask. With four bytes each, and a third more for smaller levels, 180 MB.
     private static let mostPixels = 32 << 20
-    /// Nanoseconds for all of them, on the clock: the largest mask that comes along takes a hundredth.
+    /// The most time for all pictures of a mask, in nanoseconds of wall-clock time. The largest mask that comes with
+    /// Guise takes a hundredth.
     private static let mostTime: UInt64 = 30_000_000_000
 
     private let pixels = Atomic<Int>(0)
     private let began = monotonicTime()
 
-    /// - Throws: `unusable` where the mask has had its time.
+    /// Checks the time used so far.
+    /// - Throws: `unusable` if the mask has used up its time.
     func checkTime(_ path: String) throws(Problem) {
         guard monotonicTime() - began < Self.mostTime else {
             throw ArtError.broken(path, "the mask's pictures together take more than 30 s")
         }
     }
 
-    /// - Throws: `unusable` where the mask has too much already.
+    /// Adds pixels to the sum.
+    /// - Throws: `unusable` if the mask has too many pixels.
     func countPixels(_ more: Int, _ path: String) throws(Problem) {
         guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
             throw ArtError.broken(

@@ -1,28 +1,30 @@
 import Frames
 import SystemKit
 
-/// Bounds on the files and pictures of masks.
+/// Limits on the files and pictures of masks.
 enum ArtLimits {
-    /// No mask's drawing is as large; a file that is, is a mistake or an attack.
+    /// The most bytes of an SVG. A larger one is a mistake or an attack.
     static let largestSVG = 4 << 20
-    /// 4096 x 4096 pixels at 8 bits do not compress to more.
+    /// The most bytes of a file. A PNG of 4096x4096 pixels at 8 bits doesn't compress to more.
     static let largestPNG = 70 << 20
-    /// Pixels on a side, of a PNG as it lies on disk and of all rasters.
+    /// The most pixels on a side of a PNG file, and of any raster.
     static let largestSide = 4096
-    /// What becomes art gets a border of its own, and a stamp has 4096 pixels a side at most.
+    /// The most pixels on a side of a picture that becomes `Art`: it gets a border, and a sprite has at most 4096
+    /// pixels on a side.
     static let largestArt = 4094
 }
 
-/// What is said of pictures that cannot be read.
+/// Errors for pictures that can't be read.
 enum ArtError {
-    /// Bytes of a message that the C shims write, its end included.
+    /// Bytes of an error text from the C shims, including the terminating zero.
     static let textSize = 256
 
+    /// The error for a picture that can't be read.
     static func broken(_ path: String, _ reason: String) -> Problem {
-        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "put a sound SVG or PNG in its place")
+        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG or PNG")
     }
 
-    /// In one line, whatever the library wrote.
+    /// A C text as one line.
     static func string(_ text: [CChar]) -> String {
         let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return said.split(whereSeparator: \.isNewline).joined(separator: " ")

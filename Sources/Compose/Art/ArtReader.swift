@@ -4,16 +4,16 @@ import Glibc
 import Synchronization
 import SystemKit
 
-/// Reads art: SVG by librsvg in a process of its own (`SVGRenderer`), PNG by cairo.
+/// Reads art: SVG with librsvg in a separate process (`SVGRenderer`), PNG with cairo.
 public enum ArtReader {
-    /// Loads an SVG or PNG; which of the two, its first bytes say.
+    /// Loads an SVG or PNG. The file's first bytes tell which.
     ///
-    /// An SVG's viewBox is drawn with its larger side `maxDimension` pixels long. A PNG keeps its size unless it is
-    /// larger than that. Where `density` asks for less, both are made smaller.
+    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG keeps its size unless it is
+    /// larger than that. Both are made smaller if `density` asks for less.
     /// - Parameters:
-    ///   - density: pixels per art unit beyond which nothing is gained.
-    ///   - maxDimension: pixels, at most 4096.
-    /// - Throws: `missing` or `forbidden`; `unusable` for a file that is empty, broken or too large. Each names it.
+    ///   - density: the most pixels per art unit that are useful.
+    ///   - maxDimension: the most pixels on the longer side; at most 4096 take effect.
+    /// - Throws: `missing` or `forbidden`; `unusable` if the file is empty, broken or too large. Each names the file.
     public static func load(
         path: String, density: Float = .infinity, maxDimension: Int
     ) throws(Problem) -> RGBAImage {
@@ -26,9 +26,9 @@ public enum ArtReader {
         return raster
     }
 
-    /// Reads a PNG that lies in another file.
-    /// - Parameter path: of that file, for messages.
-    /// - Throws: `unusable` where it is broken or too large.
+    /// Reads a PNG that is embedded in another file.
+    /// - Parameter path: of the enclosing file, for messages.
+    /// - Throws: `unusable` if the PNG is broken or too large.
     static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
         try ArtBudget.current?.checkTime(path)
         let raster = try png(bytes, path, min(maxDimension, ArtLimits.largestSide), .infinity)
@@ -36,8 +36,9 @@ public enum ArtReader {
         return raster
     }
 
-    /// Draws an SVG of our own making, as `load` does one from a file.
-    /// - Throws: `unusable` where it is not sound; `name` says which it is.
+    /// Renders an SVG that the program itself generated, in the same way as `load` does with one from a file.
+    /// - Parameter name: what the SVG is, for messages.
+    /// - Throws: `unusable` if the SVG can't be rendered.
     static func renderSVG(
         _ svg: String, named name: String, density: Float, limit: Int = ArtLimits.largestArt
     ) throws(Problem) -> RGBAImage {
@@ -56,7 +57,7 @@ public enum ArtReader {
         return try SVGRenderer.draw(bytes, path, limit: limit, density: density)
     }
 
-    /// Lets go of what drawing needs beside memory, until the next time.
+    /// Ends the SVG renderer's process and frees what else it needs. The next SVG starts it again.
     public static func shutDownRenderer() { SVGRenderer.shutDownRenderer() }
 
     private static func png(
@@ -66,7 +67,7 @@ public enum ArtReader {
         guard (1...ArtLimits.largestSide).contains(width), (1...ArtLimits.largestSide).contains(height) else {
             throw ArtError.broken(
                 path,
-                "a PNG of \(width)x\(height) is too large, \(ArtLimits.largestSide)x\(ArtLimits.largestSide) is the limit"
+                "a PNG of \(width)x\(height) is too large, the limit is \(ArtLimits.largestSide)x\(ArtLimits.largestSide)"
             )
         }
         let scale = min(1, Float(limit) / Float(max(width, height)), density)
@@ -83,7 +84,7 @@ public enum ArtReader {
             size: SIMD2(Float(width), Float(height)))
     }
 
-    /// The pictures of a PNG that moves, each as large as the file says; nil for art that does not.
+    /// Loads the frames of an APNG, each in the file's own size; nil if the art isn't animated.
     /// - Throws: `missing`, `forbidden` or `unusable`.
     static func loadAnimation(
         path: String
@@ -106,22 +107,25 @@ public enum ArtReader {
         }
     }
 
-    /// The whole file, unless it is larger than any picture may be.
+    /// The content of a regular file.
+    /// - Throws: `missing`, `forbidden`, or `unusable` if the file is empty or larger than any picture may be.
     private static func read(_ path: String) throws(Problem) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT, ENOTDIR:
-                throw Problem(.missing, "the picture \(path) is not there", fix: "put it there, or correct its name")
+                throw Problem(.missing, "the picture \(path) does not exist", fix: "check its name")
             case EACCES:
-                throw Problem(.forbidden, "you may not read the picture \(path)", fix: "allow it: chmod u+r FILE")
-            default: throw ArtError.broken(path, "error \(errno) when it was opened")
+                throw Problem(
+                    .forbidden, "cannot read the picture \(path): permission denied",
+                    fix: "allow reading: chmod u+r FILE")
+            default: throw ArtError.broken(path, "opening it failed with error \(errno)")
             }
         }
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw ArtError.broken(path, "it is not a plain file")
+            throw ArtError.broken(path, "it is not a regular file")
         }
         guard status.st_size > 0 else { throw ArtError.broken(path, "the file is empty") }
         guard status.st_size <= ArtLimits.largestPNG else {

@@ -2,25 +2,25 @@ import CArt
 import Frames
 import SystemKit
 
-/// Art as pixels: RGBA, 8 bits each, alpha premultiplied, rows from the top and close together.
+/// A picture: RGBA, 8 bits per channel, premultiplied alpha, rows from the top without padding.
 ///
-/// The unsafe calls to the C shim are in this file alone.
+/// The unsafe calls to the C shim are in this file only.
 public struct RGBAImage: Equatable, Sendable {
-    /// Pixels.
+    /// Width in pixels.
     public let width: Int
-    /// Pixels.
+    /// Height in pixels.
     public let height: Int
-    /// `width * height * 4` bytes.
+    /// The samples: `width * height * 4` bytes.
     public var bytes: [UInt8]
-    /// Pixels per art unit. An SVG's unit is that of its viewBox, a PNG's its own pixel.
+    /// Pixels per art unit. The unit of an SVG is that of its viewBox, the unit of a PNG is its pixel.
     public let scale: Float
-    /// The art units that lie at the outer corner of the first pixel: the viewBox's origin; 0, 0 for a PNG.
+    /// The position of the first pixel's outer corner in art units: the viewBox's origin for an SVG, 0, 0 for a PNG.
     public let origin: Point
-    /// The whole drawing in art units.
+    /// Width and height of the whole drawing in art units.
     public let size: SIMD2<Float>
 
-    /// A raster whose unit is the pixel.
-    /// - Precondition: `bytes` holds `width * height * 4` bytes.
+    /// Makes a raster whose art unit is the pixel.
+    /// - Precondition: `bytes` has `width * height * 4` bytes.
     public init(width: Int, height: Int, bytes: [UInt8]) {
         self.init(
             width: width, height: height, bytes: bytes, scale: 1, origin: Point(0, 0),
@@ -30,16 +30,17 @@ public struct RGBAImage: Equatable, Sendable {
     init(
         width: Int, height: Int, bytes: [UInt8], scale: Float, origin: Point, size: SIMD2<Float>
     ) {
-        precondition(width > 0 && height > 0 && bytes.count == width * height * 4, "a raster's bytes are all there")
+        precondition(
+            width > 0 && height > 0 && bytes.count == width * height * 4, "an image needs width * height * 4 bytes")
         (self.width, self.height, self.bytes) = (width, height, bytes)
         (self.scale, self.origin, self.size) = (scale, origin, size)
     }
 
-    /// Writes a short text in black: for labels, not for masks.
+    /// Draws a short text in black. For labels, not for masks.
     /// - Parameters:
-    ///   - x: pixels, where the text begins.
-    ///   - y: pixels, of its base line.
-    ///   - size: pixels.
+    ///   - x: where the text begins, in pixels.
+    ///   - y: the text's baseline, in pixels.
+    ///   - size: the font size in pixels.
     public mutating func write(text: String, x: Int, y: Int, size: Int) {
         unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             unsafe cart_label(
@@ -48,8 +49,8 @@ public struct RGBAImage: Equatable, Sendable {
         }
     }
 
-    /// Writes a PNG file.
-    /// - Throws: `system` where the file cannot be written.
+    /// Writes the picture to a PNG file.
+    /// - Throws: `system` if the file can't be written.
     public func write(png path: String) throws(Problem) {
         var text = [CChar](repeating: 0, count: ArtError.textSize)
         let result = unsafe bytes.withUnsafeBufferPointer { bytes in
@@ -57,7 +58,7 @@ public struct RGBAImage: Equatable, Sendable {
         }
         guard result == 0 else {
             throw Problem(
-                .system, "cannot write \(path): \(ArtError.string(text))", fix: "name a place that you may write to")
+                .system, "cannot write \(path): \(ArtError.string(text))", fix: "choose a folder that you can write to")
         }
     }
 }

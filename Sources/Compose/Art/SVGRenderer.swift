@@ -84,19 +84,21 @@ private struct Child: Sendable {
         let places = ["\(folder)/guise-svg", "\(folder)/../libexec/guise/guise-svg"]
         guard let found = places.first(where: isReadable) else {
             throw Problem(
-                .missing, "guise-svg, which draws SVGs, is neither at \(places[0]) nor at \(places[1])",
+                .missing, "guise-svg, which renders SVGs, is neither at \(places[0]) nor at \(places[1])",
                 fix: "run `make build` or `make install` again")
         }
         return found
     }
 
+    /// Starts guise-svg.
+    /// - Throws: `missing` if it isn't installed; `system` if it can't be started.
     static func start() throws(Problem) -> Child {
         let program = try program()
         var ends: [2 of CInt] = [-1, -1]
         var child = clinux_child()
         var span = ends.mutableSpan
         guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
-            throw Problem(.system, "no pipe for drawing art: \(errorMessage(of: errno))")
+            throw Problem(.system, "could not create a pipe to guise-svg: \(errorMessage(of: errno))")
         }
         // `clinux_child_start` closes all other descriptors in its children. This is for children that libraries start.
         for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -110,7 +112,7 @@ private struct Child: Sendable {
         close(ends[0])
         guard result == 0 else {
             close(ends[1])
-            throw Problem(.system, "the process that draws art does not start: \(errorMessage(of: -result))")
+            throw Problem(.system, "could not start guise-svg: \(errorMessage(of: -result))")
         }
         return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
     }
@@ -174,7 +176,7 @@ private struct Child: Sendable {
         case 1, 127: return "failed to start: guise-svg needs librsvg2-2 and libseccomp2"
         case 256 + SIGXCPU: return "takes more than 4 s"
         case 256 + SIGKILL: return "takes too long"
-        default: return "takes too much memory, or is too much for librsvg"
+        default: return "takes too much memory, or crashes librsvg"
         }
     }
 }

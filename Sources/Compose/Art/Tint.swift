@@ -20,7 +20,7 @@ struct Tint: Sendable {
         }
         var tint = try fields.object("tint")
         let name = try tint.string("name")
-        guard !name.isEmpty else { throw tint.wrong("name", "empty", allowed: "a name that a user sees") }
+        guard !name.isEmpty else { throw tint.wrong("name", "empty", allowed: "a name to show to users") }
         let own = try tint.color("color", default: "")
         try tint.finish()
         color = choices[name].flatMap { Color($0) } ?? own

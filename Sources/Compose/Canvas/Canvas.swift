@@ -1,35 +1,36 @@
 import Frames
 
-/// The output frame while it is being dressed.
+/// The output frame while masks are drawn on it, with the layers' working memory.
 public struct Canvas: ~Copyable {
-    /// What goes to the sinks.
+    /// The frame that goes to the sinks.
     public var frame: Frame
-    /// For layers that are drawn before they are laid over the frame.
+    /// For layers that are drawn here first and then composited onto the frame.
     var layer = LayerBuffer()
-    /// For solids.
+    /// For mesh layers.
     var meshes = MeshScratch()
     /// For layers that smooth skin.
     var smoother = Smoother()
-    /// For treatments and effects.
+    /// For anonymize layers, face blends and swaps, and effects.
     var effects = EffectScratch()
 
-    /// A black frame of that layout.
+    /// Makes a black frame.
     public init(_ layout: FrameLayout) {
         frame = Frame(layout)
     }
 
-    /// Whether what became a little old may be shown once more, and is drawn anew by `drawDeferred`: the frame need not wait.
+    /// Whether a slightly outdated mesh image may be shown once more and redrawn later by `drawDeferred`, so that the
+    /// frame doesn't have to wait.
     public var mayLag: Bool {
         get { meshes.mayLag }
         set { meshes.mayLag = newValue }
     }
 
-    /// Draws anew what is a little old in this frame, for the next one. Nothing of it is seen in this one.
+    /// Redraws the outdated mesh images of this frame for the next one. Doesn't change this frame.
     public mutating func drawDeferred() { meshes.drawDeferred(frame.layout) }
 
-    /// Lays the tile over the frame.
+    /// Composites the layer buffer onto the frame.
     mutating func drawLayer(_ paint: Paint) { compositeLayer(layer, paint, onto: &frame) }
 
-    /// The same, as it was drawn.
+    /// Composites the layer buffer onto the frame with its own colours.
     mutating func drawLayer(opacity: Float) { drawLayer(Paint(opacity: opacity)) }
 }

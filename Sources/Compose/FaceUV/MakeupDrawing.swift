@@ -262,10 +262,11 @@ struct MakeupDrawing {
     }
 }
 
-/// A part of make-up that has a colour of its own, with its colour if a palette leaves it out.
+/// A part of the make-up that has a colour.
 enum Pigment: String, CaseIterable {
     case lips, shadow, crease, shimmer, liner, lashes, brows, blush, contour, highlight
 
+    /// The colour if a palette doesn't have one.
     var usual: String {
         switch self {
         case .lips: "#b4485a"

@@ -40,7 +40,7 @@ struct AnonymizeLayer: Layer {
         mode = try fields.oneOf("mode", Mode.self)
         shape = mode == .pixelate || mode == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
         guard shape != .bar || mode == .block else {
-            throw fields.wrong("shape", "'bar', which is for blocks", allowed: "ellipse, rectangle")
+            throw fields.wrong("shape", "'bar', which needs the mode 'block'", allowed: "ellipse, rectangle")
         }
         switch mode {
         case .pixelate: size = Float(try fields.number("size", in: 0.33...2, default: 0.4))

@@ -1,7 +1,7 @@
 import Frames
 
 extension Canvas {
-    /// Fades the tile from the outline grown by `full` to nothing at the outline grown by `none`.
+    /// Fades the layer buffer from the outline grown by `full` to nothing at the outline grown by `none`.
     mutating func fadeTile(_ outline: HeadOutline, full: Float, none: Float) {
         let (piece, stride) = (layer.region, layer.stride)
         var words = layer.pixels

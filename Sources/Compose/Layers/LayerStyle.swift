@@ -1,28 +1,29 @@
 import Frames
 import JSON
 
-/// What a layer is made from, beside its own keys.
+/// What a layer is made from, besides its own keys.
 struct LayerParts {
-    /// The mask's own folder, which no path of it may leave.
+    /// The mask's folder; no path in the description may lead outside it.
     let folder: String
     let target: ArtTarget
     let style: LayerStyle
 }
 
-/// What every layer may have.
+/// The keys that layers of all kinds have in common.
 struct LayerStyle: Sendable {
-    /// 0...1, multiplies the art's own.
+    /// Opacity, 0...1; multiplies the art's own alpha.
     let opacity: Float
-    /// What becomes of what is under the layer: `"blend": "multiply"`.
+    /// How the layer is blended with what is under it: `"blend": "multiply"`.
     let blend: BlendMode
-    /// Dyes the layer's art when it is loaded; nil: it keeps its colours.
+    /// The colour that the layer's art is tinted with when it is loaded; nil: it keeps its colours.
     let tint: Tint?
-    /// How much of the face's light the layer takes: `"light": 0` for what glows.
+    /// How much the face's light affects the layer: `"light": 0` for art that glows.
     let light: Float
-    /// Nil: always.
+    /// The condition for showing or animating the layer; nil: always.
     let when: Trigger?
-    /// Whose face.
+    /// The faces that the layer is drawn on.
     let on: FaceSelector
+    /// The layer's animation.
     let motion: Motion
 
     init(_ fields: inout Fields, _ target: ArtTarget) throws {

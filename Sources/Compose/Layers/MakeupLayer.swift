@@ -5,7 +5,7 @@ import Track
 /// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with
 /// real pigment, colours take on all of the skin's light and texture, and are darker on darker skin.
 struct MakeupLayer: Layer {
-    /// Nil where a mask has no more than smoothing.
+    /// The colours; nil if the layer only smooths skin.
     private let colors: FaceUVArt?
     /// The area of skin to smooth; nil if none is smoothed.
     private let bare: FaceUVArt?
@@ -57,7 +57,7 @@ struct MakeupLayer: Layer {
         }
         guard colors != nil || bare != nil else {
             throw fields.wrong(
-                "lips", "missing, and so is all other make-up",
+                "lips", "missing, and so are all other parts",
                 allowed: "at least one of lips, shadow, liner, lashes, brows, blush, contour, highlight, skin")
         }
     }
@@ -89,7 +89,7 @@ struct MakeupLayer: Layer {
                     let color = try entry.string(pigment.rawValue)
                     guard isColor(color) else {
                         throw entry.wrong(
-                            pigment.rawValue, "'\(color)', which is no colour", allowed: "#rrggbb, as in #b03040")
+                            pigment.rawValue, "'\(color)', which is not a colour", allowed: "#rrggbb, as in #b03040")
                     }
                     palette[pigment] = color
                 }

@@ -3,7 +3,7 @@ import JSON
 import SystemKit
 import Track
 
-/// Draws a mesh on the head, as an impostor while the head moves little.
+/// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
 
@@ -18,12 +18,12 @@ struct MeshLayer: Layer {
         for var entry in try fields.objects("materials") {
             let name = try entry.string("name")
             guard !materials.contains(where: { $0.name == name }) else {
-                throw entry.wrong("name", "'\(name)', which is there already", allowed: "a name of its own")
+                throw entry.wrong("name", "'\(name)', which is already used", allowed: "a unique name")
             }
             materials.append((name, try Material(&entry, folder: parts.folder, range: range, tint: parts.style.tint)))
         }
         if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
-            throw fields.wrong("tint", "for no material", allowed: "a material with \"tinted\": true")
+            throw fields.wrong("tint", "set, but no material is tinted", allowed: "a material with \"tinted\": true")
         }
         var reader = MeshReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }
@@ -46,7 +46,7 @@ struct MeshLayer: Layer {
         let pose = HeadMesh.Pose(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
-            // Vectors by their parts: an array literal would be an array at times.
+            // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
         let place = canvas.meshes.impostors.place(of: owner)

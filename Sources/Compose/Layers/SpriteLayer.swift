@@ -34,7 +34,7 @@ struct SpriteLayer: Layer {
         let moving = parts.style.motion.pictures
         let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
         if !moving.isEmpty, fields.has("art") {
-            throw fields.wrong("art", "given beside 'motion.frames'", allowed: "one of them")
+            throw fields.wrong("art", "used together with 'motion.frames'", allowed: "only one of them")
         }
         lips = try fields.choice("lips", default: .covered)
         pins = try fields.objects("pins").map { pin in
@@ -48,15 +48,17 @@ struct SpriteLayer: Layer {
             return Pin(art: Point(Float(at[0]), Float(at[1])), face: anchor)
         }
         guard (1...Self.mostPins).contains(pins.count) else {
-            throw fields.wrong("pins", "has \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
+            throw fields.wrong("pins", "a list of \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
         }
         guard Self.canHold(pins) else {
             throw fields.wrong(
-                "pins", "has pins that lie on one another, or three on one line", allowed: "pins apart from each other")
+                "pins", "a list with pins at the same place, or three on one line",
+                allowed: "pins apart from each other")
         }
         guard pins.count == 1 || parts.style.motion.swing == nil else {
             throw fields.wrong(
-                "motion", "has 'swing' for art on \(pins.count) pins", allowed: "one pin, about which it swings")
+                "motion", "an object with 'swing', for art with \(pins.count) pins",
+                allowed: "one pin, about which it swings")
         }
         let wantsDistance = pins.count == 1
         let distance = try fields.number("eyeDistance", in: 1...10_000, default: wantsDistance ? nil : 100)
@@ -111,8 +113,8 @@ struct SpriteLayer: Layer {
         guard pins.count > 3 else { return ThinPlateSpline(from: low, to: high) }
         guard let bend = ThinPlateSpline(from: low, to: high, pins: pins.map(\.art)) else {
             throw fields.wrong(
-                "pins", "has pins that lie on one line, or on one another",
-                allowed: "pins round the art")
+                "pins", "a list with pins on one line, or at the same place",
+                allowed: "pins around the art")
         }
         return bend
     }

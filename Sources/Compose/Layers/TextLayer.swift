@@ -39,7 +39,7 @@ struct TextLayer: Layer, PictureLayer {
         let written = try fields.string("text")
         let text = target.choices["text"] ?? written
         guard !text.isEmpty, text.count <= Self.longest else {
-            throw fields.wrong("text", "of \(text.count) letters", allowed: "1 to \(Self.longest)")
+            throw fields.wrong("text", "\(text.count) characters long", allowed: "1 to \(Self.longest)")
         }
         var style = TextStyle()
         style.font = try fields.string("font", default: style.font)
@@ -60,7 +60,7 @@ struct TextLayer: Layer, PictureLayer {
                 let known = Anchor.allCases.map(\.rawValue)
                 let hint = nearest(to: name, among: known).map { "did you mean '\($0)'? " } ?? ""
                 throw fields.wrong(
-                    "face", "'\(name)', which is no landmark", allowed: hint + known.joined(separator: ", "))
+                    "face", "'\(name)', which is not a known landmark", allowed: hint + known.joined(separator: ", "))
             }
             let shift = fields.has("shift") ? try fields.numbers("shift", count: 2) : [0, 0]
             guard shift.allSatisfy({ abs($0) <= 20 }) else {
@@ -177,16 +177,17 @@ private struct TextStyle {
         let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
         // A viewBox wide enough for the longest text, rendered small, to find the text's extent.
         let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
-        let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "the text", density: .infinity)
+        let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "of the text", density: .infinity)
         guard var ink = draft.ink else {
-            throw Problem(.invalid, "the text '\(text)' draws nothing", fix: "give it letters that a font has")
+            throw Problem(
+                .invalid, "the text '\(text)' has no visible character", fix: "use characters that a font has")
         }
         // A fixed ascent and descent: names side by side share a baseline and height, with or without a y.
         let (top, bottom) = (min(ink.y, -72), max(ink.y + ink.height, (lines - 1) * 120 + 20))
         ink = Rect(x: ink.x - 2, y: top, width: ink.width + 4, height: bottom - top)
         var density = lineHeight / Float(Self.line)
         if let room { density = min(density, room.x / ink.width, room.y / ink.height) }
-        return try ArtReader.renderSVG(svg(text, box: ink), named: "the text", density: density)
+        return try ArtReader.renderSVG(svg(text, box: ink), named: "of the text", density: density)
     }
 }
 
@@ -209,7 +210,7 @@ private struct Plate {
             let file = try fields.string("art")
             let box = try fields.numbers("box", count: 4)
             guard box[2] > 0, box[3] > 0, box.allSatisfy({ abs($0) < 100_000 }) else {
-                throw fields.wrong("box", "has no size", allowed: "left, top, width, height in art units")
+                throw fields.wrong("box", "empty, or too large", allowed: "left, top, width, height in art units")
             }
             background = .art(
                 path: try Art.resolvePath(parts.folder, file),
@@ -239,7 +240,7 @@ private struct Plate {
                 """
                 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(w) \(h)"><rect width="\(w)" height="\(h)" \
                 rx="\(height * 0.35)" fill="\(color)" fill-opacity="\(opacity)"/></svg>
-                """, named: "the plate", density: 1)
+                """, named: "of the plate", density: 1)
             return plate.with(words, at: (side, down))
         case .art(let path, let box):
             let draft = try ArtReader.load(path: path, maxDimension: 64)

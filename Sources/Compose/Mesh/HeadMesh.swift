@@ -2,32 +2,34 @@ import Frames
 import Synchronization
 import SystemKit
 
-/// Triangles in head space that are drawn on a head: lit as the face is, hidden where the head is in front of them.
+/// Meshes in head space that are drawn on a head: lit like the face, and hidden where the head is in front of them.
 struct HeadMesh: Sendable {
-    /// Tells it from all others.
+    /// A number that no other mesh has.
     let number = Self.numbers.add(1, ordering: .relaxed).newValue
     private static let numbers = Atomic(0)
     private let pieces: [MeshPiece]
     private let occluder: Occluder?
     let range: ColorRange
-    /// The point in head space about which swinging parts turn.
+    /// The point about which swinging parts rotate, in head space.
     private let pivot: SIMD3<Float>
-    /// The strength of the shadow, 0...1.
+    /// Strength of the contact shadow, 0...1.
     private let shadow: Float
-    /// Blades on what faces away by more than 30 degrees are hidden by it.
+    /// The z of a normal from which on blades aren't drawn: surfaces that face away by more than 30 degrees hide them.
     private static let beyond: Float = 0.5
-    /// Sheets that are seen from less than 12 degrees beside their edge are next to nothing, and about to show their
-    /// other side's light.
+    /// The least z of a sheet's normal for a reference corner. Sheets within 12 degrees of edge-on are almost
+    /// invisible, and about to show the other side's light.
     private static let onEdge: Float = 0.2
 
+    /// Makes a mesh of its pieces.
     /// - Parameters:
-    ///   - pivot: the point in head space about which swinging parts turn.
-    ///   - shadow: its strength, 0...1.
+    ///   - occluder: the head, which hides what is behind it; nil: it hides nothing.
+    ///   - pivot: the point about which swinging parts rotate, in head space.
+    ///   - shadow: strength of the contact shadow, 0...1.
     init(pieces: [MeshPiece], occluder: Occluder?, range: ColorRange, pivot: SIMD3<Float>, shadow: Float) {
         (self.pieces, self.occluder, self.range, self.pivot, self.shadow) = (pieces, occluder, range, pivot, shadow)
     }
 
-    /// A mesh on a head as it is in a frame, to be drawn.
+    /// A request to draw a mesh on a head as it is in one frame.
     struct DrawRequest: Sendable {
         let mesh: HeadMesh
         let owner: Impostor.Owner
@@ -35,23 +37,22 @@ struct HeadMesh: Sendable {
         /// Pixels per head unit.
         let scale: Float
 
-        /// Draws the owner's impostor anew.
-        /// - Parameter place: of the impostor in the cache.
-        /// - Returns: false if the mesh is outside the frame.
+        /// Draws the mesh into an entry of the impostor cache.
+        /// - Returns: false if none of it is near the frame.
         func draw(on scratch: inout MeshScratch, _ place: Int, _ layout: FrameLayout) -> Bool {
             mesh.draw(on: &scratch, place, pose, scale: scale, layout)
         }
     }
 
-    /// How the head is turned and lit in a frame.
+    /// The head's placement and light in one frame.
     struct Pose: Sendable {
         let view: HeadProjection
         let lighting: Lighting
         let swing: AffineMap3D
     }
 
-    /// What carries the picture that was drawn last to where it belongs now, and how far it would be off there; nil: there
-    /// is no such map.
+    /// The affine map that moves the cached impostor to its place in this frame, and the remaining deviation; nil if
+    /// there is no such map.
     func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
         var places = Impostor.Places(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
@@ -68,6 +69,9 @@ struct HeadMesh: Sendable {
         return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
     }
 
+    /// Draws the mesh into an entry of the impostor cache.
+    /// - Parameter scale: pixels per head unit.
+    /// - Returns: false if none of it is near the frame.
     private func draw(
         on scratch: inout MeshScratch, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
     ) -> Bool {
@@ -78,7 +82,7 @@ struct HeadMesh: Sendable {
             for vertex in piece.mesh.vertices {
                 let seen = seen(vertex, pose)
                 if piece.build == .fur && seen.facing.z > Self.beyond {
-                    // All three of a blade's corners: what has no area is not drawn.
+                    // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
@@ -88,7 +92,7 @@ struct HeadMesh: Sendable {
                 scratch.corners.append(corner)
             }
         }
-        // Light falls from above at the least, so that a brim always shades the brow.
+        // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = pose.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
         let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
@@ -105,7 +109,7 @@ struct HeadMesh: Sendable {
         }
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
-            // What is seen through comes last.
+            // Transparent pieces come last.
             for pass in 0..<2 {
                 var first = 0
                 for piece in pieces {
@@ -129,7 +133,7 @@ struct HeadMesh: Sendable {
         return true
     }
 
-    /// Remembers how corners that are seen lie, some of each piece.
+    /// Records the positions and colours of visible corners, some from each piece.
     /// - Parameter corners: of all pieces, in their order.
     private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
@@ -139,7 +143,7 @@ struct HeadMesh: Sendable {
             let count = piece.mesh.vertices.count
             var place: Float = 0
             for _ in 0..<4 + spare * count / max(all, 1) {
-                // By the golden ratio, so that however corners are numbered they lie all over the piece.
+                // Steps by the golden ratio, which spread over the piece however its vertices are numbered.
                 place += 0.618_034
                 place -= place.rounded(.down)
                 let i = min(Int(place * Float(count)), count - 1)
@@ -157,7 +161,7 @@ struct HeadMesh: Sendable {
         }
     }
 
-    /// Where a corner lies in the picture, and which way it faces there.
+    /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
     private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
         var (place, normal) = (vertex.position, vertex.normal)
@@ -168,18 +172,20 @@ struct HeadMesh: Sendable {
         return (pose.view(place), pose.view.turned(normal))
     }
 
+    /// The lit colour of a vertex.
     @inline(__always)
     private func color(
         _ vertex: Mesh.Vertex, _ facing: SIMD3<Float>, _ piece: MeshPiece, _ lighting: Lighting
     ) -> SIMD4<Float> {
         let material = piece.material
-        // A sheet's inner side faces the other way, and is darker.
+        // The inner side of a sheet has the opposite normal, and is darker.
         let isInside = piece.build == .sheet && facing.z > 0
         return lighting.color(
             material.color, material.finish, normal: isInside ? facing * -1 : facing,
             shade: isInside ? vertex.shade * material.inside : vertex.shade)
     }
 
+    /// The vertex for the rasterizer.
     private func corner(
         _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: MeshPiece,
         _ lighting: Lighting
@@ -187,7 +193,7 @@ struct HeadMesh: Sendable {
         let material = piece.material
         let texture: SIMD2<Float>
         if let picture = material.picture {
-            // One transparent pixel surrounds the art, and whole numbers are pixel centres.
+            // One transparent pixel surrounds the art, and whole coordinates are pixel centres.
             texture = vertex.part * [Float(picture.size.x), Float(picture.size.y)] + 0.5
         } else {
             texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
@@ -196,6 +202,7 @@ struct HeadMesh: Sendable {
             position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
     }
 
+    /// The surface with which the rasterizer fills a piece.
     /// - Parameter scale: pixels per head unit.
     private func surface(_ piece: MeshPiece, _ scale: Float) -> RasterSurface {
         let material = piece.material
@@ -215,7 +222,7 @@ struct HeadMesh: Sendable {
 }
 
 extension PixelRect {
-    /// Whole pixels round both corners; nil where they are not finite or far away.
+    /// The smallest rectangle of whole pixels that contains both corners; nil if they aren't finite or are far away.
     init?(covering low: Point, _ high: Point) {
         let limit: Float = 100_000
         guard low.x > -limit, low.y > -limit, high.x < limit, high.y < limit, low.x <= high.x, low.y <= high.y else {

@@ -1,17 +1,20 @@
 import Frames
 import Track
 
-/// Head space seen by a camera: perspective of a mean webcam's lens about the head's place.
+/// Perspective projection of head space, with an average webcam's lens and the vanishing point at the head's origin.
 struct HeadProjection {
     private let head: HeadPlacement
+    /// The third row of the head's rotation: from head space to depth.
     private let away: SIMD3<Float>
     private let scale: Float
-    /// Eye distances from the camera to the eyes.
+    /// Distance from the camera to the eyes, in eye distances.
     private let distance: Float
 
-    /// The lens: a picture is as wide as 1.1 times its distance (58 degrees), as most webcams' at 720p.
+    /// Focal length relative to the picture's width: at a distance of 1, the picture shows a width of 1.1 (58 degrees),
+    /// as most webcams do at 720p.
     private static let focalLength: Float = 0.9
-    /// Nearer heads are drawn as from here: photos are mostly cut from larger pictures.
+    /// The least distance of the camera, in eye distances. Photos with larger heads are mostly crops of larger
+    /// pictures.
     private static let nearest: Float = 7
 
     init(_ head: HeadPlacement, width: Int) {
@@ -21,8 +24,8 @@ struct HeadProjection {
         distance = max(Self.nearest, Self.focalLength * Float(width) / scale)
     }
 
-    /// Pixels, and depth as -1 over the distance from the camera in head units: linear in the picture, and less what is
-    /// nearer.
+    /// Projects a point. x and y are pixels; z is depth, -1 over the distance from the camera in head units: linear in
+    /// the picture, and smaller for nearer points.
     @inline(__always)
     func callAsFunction(_ p: SIMD3<Float>) -> SIMD4<Float> {
         let inverse = 1 / max(distance + dot(away, p), 1)

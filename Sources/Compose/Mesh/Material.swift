@@ -39,12 +39,13 @@ struct Material: Sendable {
         var glow: Float = 0
     }
 
+    /// Reads a material's description.
     /// - Parameters:
-    ///   - folder: the mask's own folder, which no path of it may leave.
-    ///   - tint: replaces the colour of what is tinted; nil: nothing is dyed.
-    /// - Throws: `Problem` with file and line.
+    ///   - folder: the mask's folder; no path in the description may lead outside it.
+    ///   - tint: replaces the colour of tinted materials; nil: nothing is tinted.
+    /// - Throws: `Problem` with file and line for an error in the description or the picture.
     init(_ fields: inout Fields, folder: String, range: ColorRange, tint: Tint?) throws {
-        // Light multiplies what lies above black; U and V are about 128.
+        // Light multiplies the luma above black; U and V are relative to 128.
         let black: Float = range == .full ? 0 : 16
         let own = try fields.color("color", default: "#ffffff")
         isTinted = try fields.bool("tinted", default: false)

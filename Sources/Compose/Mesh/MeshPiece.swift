@@ -1,11 +1,11 @@
 import Frames
 
-/// Triangles of one material.
+/// Triangles that have one material.
 struct MeshPiece: Sendable {
     let mesh: Mesh
     private(set) var material: Material
     let build: Build
-    /// Head units for each of the picture's sides, where it is stretched most.
+    /// The width and height of the material's picture on the mesh in head units, where it is stretched most.
     let stretch: SIMD2<Float>
 
     init(mesh: Mesh, material: Material, build: Build) {
@@ -13,8 +13,8 @@ struct MeshPiece: Sendable {
         stretch = material.picture == nil ? .zero : mesh.stretch
     }
 
-    /// The same with no finer picture than a head needs.
-    /// - Parameter scale: pixels per head unit, at most.
+    /// A copy without the levels of the picture that are finer than needed.
+    /// - Parameter scale: the most pixels per head unit.
     func upTo(scale: Float) -> MeshPiece {
         var piece = self
         piece.material.picture = material.picture.map {
@@ -23,18 +23,20 @@ struct MeshPiece: Sendable {
         return piece
     }
 
-    /// Pixels of the frame for one of the picture's, where it is stretched most.
+    /// Pixels of the frame per pixel of the picture, where it is stretched most.
+    /// - Parameter scale: pixels per head unit.
     func texelScale(_ picture: borrowing Art, _ scale: Float) -> Float {
         let (width, height) = (Float(picture.size.x), Float(picture.size.y))
         return scale * max(stretch.x / max(width, 1), stretch.y / max(height, 1))
     }
 
+    /// Kinds of surfaces.
     enum Build {
-        /// Closed: seen from outside alone.
+        /// A closed surface, visible only from outside.
         case body
-        /// Seen from both sides.
+        /// An open surface, visible from both sides.
         case sheet
-        /// Blades, lit as what they stand on.
+        /// Blades, lit like the surface they stand on.
         case fur
     }
 }

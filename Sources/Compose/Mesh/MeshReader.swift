@@ -45,7 +45,7 @@ extension Fields {
             scale = try vector("scale", default: [1, 1, 1], limit: 20)
         }
         guard abs(scale.x) > 1e-3, abs(scale.y) > 1e-3, abs(scale.z) > 1e-3 else {
-            throw wrong("scale", "almost nothing", allowed: "numbers from 0.001 to 20, or their negatives")
+            throw wrong("scale", "too small", allowed: "numbers from 0.001 to 20, or their negatives")
         }
         return scale
     }
@@ -56,7 +56,7 @@ extension Fields {
         if let fallback, json(key) == nil { return fallback }
         let list = try numbers(key, count: 3)
         guard list.allSatisfy({ abs($0) <= limit }) else {
-            throw wrong(key, "too far", allowed: "numbers from \(Int(-limit)) to \(Int(limit))")
+            throw wrong(key, "out of range", allowed: "numbers from \(Int(-limit)) to \(Int(limit))")
         }
         return [Float(list[0]), Float(list[1]), Float(list[2])]
     }
@@ -73,9 +73,9 @@ extension Fields {
         let allowed =
             "\(count.lowerBound) to \(count.upperBound) lists of \(widths.lowerBound)"
             + (widths.count > 1 ? " or \(widths.upperBound)" : "") + " numbers up to \(Int(limit))"
-        guard let json = json(key) else { throw wrong(key, "is missing", allowed: allowed) }
+        guard let json = json(key) else { throw wrong(key, "missing", allowed: allowed) }
         guard case .array(let rows) = json.value, count.contains(rows.count) else {
-            throw wrong(key, "of another kind or length", allowed: allowed)
+            throw wrong(key, "of the wrong type or length", allowed: allowed)
         }
         return try rows.map { row in
             guard case .array(let numbers) = row.value, widths.contains(numbers.count) else {
@@ -98,7 +98,7 @@ struct MeshReader {
     private let materials: [(name: String, material: Material)]
     private let frame: AffineMap3D
     private(set) var pieces: [MeshPiece] = []
-    /// Of what swings.
+    /// The point about which swinging parts rotate, in head space; nil if nothing swings.
     private(set) var pivot: SIMD3<Float>?
 
     init(materials: [(name: String, material: Material)], frame: AffineMap3D) {
@@ -110,7 +110,7 @@ struct MeshReader {
     mutating func read(_ part: inout Fields) throws {
         let kind = try part.choice("shape", default: Kind.lathe)
         guard part.has("shape") else {
-            throw part.wrong("shape", "is missing", allowed: Kind.allCases.map(\.rawValue).joined(separator: ", "))
+            throw part.wrong("shape", "missing", allowed: Kind.allCases.map(\.rawValue).joined(separator: ", "))
         }
         let material = try material(&part)
         var (mesh, isSheet) = try shape(kind, &part)
@@ -167,13 +167,13 @@ struct MeshReader {
         var placed = mesh
         placed.transform(map)
         guard placed.vertices.allSatisfy({ $0.position.x.isFinite && $0.position.y.isFinite && $0.position.z.isFinite })
-        else { throw part.wrong(key, "has corners that lie nowhere", allowed: "sizes and angles of a head's measure") }
+        else { throw part.wrong(key, "too large to be drawn", allowed: "smaller sizes and scales") }
         pieces.append(MeshPiece(mesh: placed, material: material, build: build))
         let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         guard triangles <= Mesh.mostTriangles, vertices <= Mesh.mostVertices else {
             throw part.wrong(
-                key, "makes more than \(Mesh.mostTriangles) triangles with those before it",
+                key, "too detailed: more than \(Mesh.mostTriangles) triangles with the parts before it",
                 allowed: "fewer copies, columns or tufts")
         }
     }
@@ -193,7 +193,8 @@ struct MeshReader {
             let unit = Float(try part.number("unit", in: 0.1...10_000, default: 100))
             // Half a pixel on a face whose eyes are 150 pixels apart.
             guard let path = OutlinePath(text, tolerance: unit / 300) else {
-                throw part.wrong("path", "no closed outline", allowed: "the data of an SVG path, of up to 2000 points")
+                throw part.wrong(
+                    "path", "not a closed outline", allowed: "the data of an SVG path with up to 2000 points")
             }
             let depth = Float(try part.number("depth", in: 0.001...10, default: 0.1))
             let bevel = Float(try part.number("bevel", in: 0...5, default: 0.02))
@@ -241,7 +242,7 @@ struct MeshReader {
     /// Reads one radius for all points of the path, or one for each.
     private func radii(_ part: inout Fields, count: Int) throws -> [Float] {
         guard let json = part.json("radius") else {
-            throw part.wrong("radius", "is missing", allowed: "a number, or one for each point of the path")
+            throw part.wrong("radius", "missing", allowed: "a number, or one for each point of the path")
         }
         if case .number = json.value {
             return Array(repeating: Float(try part.number("radius", in: 0.001...10)), count: count)

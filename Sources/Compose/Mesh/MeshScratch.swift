@@ -1,24 +1,24 @@
 import Frames
 
-/// The memory that meshes are drawn with, kept from frame to frame.
+/// The working memory of mesh layers, kept from frame to frame.
 struct MeshScratch: ~Copyable {
     var rasterizer = Rasterizer()
     var impostors = ImpostorCache()
     var corners: [RasterVertex] = []
-    /// Whether pictures that became a little old may be laid once more, and are drawn anew by `drawDeferred`.
+    /// Whether slightly outdated impostors may be shown once more and redrawn by `drawDeferred`.
     var mayLag = false
     private var deferred: [HeadMesh.DrawRequest] = []
     private var first = 0
 
     init() { deferred.reserveCapacity(ImpostorCache.most) }
 
-    /// Has an impostor that is a little old drawn anew by `drawDeferred`.
+    /// Queues a request for `drawDeferred`.
     mutating func postpone(_ request: HeadMesh.DrawRequest) {
         if deferred.count < ImpostorCache.most { deferred.append(request) }
     }
 
-    /// Draws the pictures anew that were laid though they had become old, as their heads lay then.
-    /// - Parameter layout: of the frame that they were laid on.
+    /// Redraws the impostors that were shown although they were outdated, with the heads' placements of that frame.
+    /// - Parameter layout: of that frame.
     mutating func drawDeferred(_ layout: FrameLayout) {
         for i in deferred.indices {
             let request = deferred[i]
@@ -28,26 +28,28 @@ struct MeshScratch: ~Copyable {
         deferred.removeAll(keepingCapacity: true)
     }
 
-    /// The corners that follow belong together.
+    /// Starts a mesh: the corners appended from now on belong to it.
     mutating func begin() { first = corners.count }
 
-    /// - Parameter hides: false where shadows fall on it alone.
+    /// Adds a mesh as an occluder.
+    /// - Parameter hides: false for a mesh that only receives shadows.
     mutating func occlude(_ mesh: borrowing Mesh, _ view: HeadProjection, hides: Bool) {
         begin()
         for vertex in mesh.vertices {
             var position = view(vertex.position)
-            // As far away as can be.
+            // The largest depth.
             if !hides { position.z = 0 }
             corners.append(RasterVertex(position: position, color: .zero, texture: .zero))
         }
         Self.occlude(&rasterizer, corners, from: first, mesh.triangles)
     }
 
+    /// Draws a piece's triangles.
     mutating func draw(_ piece: borrowing MeshPiece, from first: Int, _ surface: RasterSurface) {
         Self.draw(&rasterizer, corners, from: first, piece, surface)
     }
 
-    // The parts one by one: a span of one keeps the whole from being changed otherwise.
+    // Static functions that take each part by itself: a span of one part would keep the whole from being changed.
     private static func occlude(
         _ rasterizer: inout Rasterizer, _ corners: borrowing [RasterVertex], from first: Int, _ triangles: [UInt16]
     ) {

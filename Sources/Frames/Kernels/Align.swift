@@ -109,7 +109,8 @@ public struct ImageAligner: ~Copyable {
     private mutating func prepare(
         _ picture: Span<UInt8>, _ template: Span<UInt8>, _ side: Int, _ step: Int, _ visible: (Point) -> Bool
     ) -> Bool {
-        precondition(picture.count >= side * side && template.count >= side * side && side > 4, "both have all samples")
+        precondition(
+            picture.count >= side * side && template.count >= side * side && side > 4, "both need side * side samples")
         count = 0
         let middle = Float(side - 1) / 2
         let radii = Self.radii * Float(side)
@@ -235,7 +236,7 @@ private struct Normal {
 ///   - target: its first `side * side / 4` samples are filled.
 public func halve(_ source: Span<UInt8>, side: Int, into target: inout MutableSpan<UInt8>) {
     let half = side / 2
-    precondition(source.count >= side * side && target.count >= half * half, "both have all samples")
+    precondition(source.count >= side * side && target.count >= half * half, "too few samples")
     for row in 0..<half {
         let top = 2 * row * side
         for x in 0..<half {

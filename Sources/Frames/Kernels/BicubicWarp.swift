@@ -181,7 +181,7 @@ private func mix(
             sum &+= unsafe at.loadUnaligned(fromByteOffset: 16, as: SIMD8<Int16>.self) &* across.third
             sum &+= unsafe at.loadUnaligned(fromByteOffset: 24, as: SIMD8<Int16>.self) &* across.fourth
             let mixed = (sum &+ 32) &>> 6
-            // What a cubic throws over is cut off: no channel is less than none, or more than its alpha.
+            // Clamp the cubic's overshoot: no channel is below 0 or above its alpha.
             let alpha = laneMin(
                 SIMD8(lowHalf: SIMD4(repeating: mixed[3]), highHalf: SIMD4(repeating: mixed[7])),
                 SIMD8(repeating: 255))

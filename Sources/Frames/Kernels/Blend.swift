@@ -24,7 +24,7 @@ public struct Sprite: Sendable {
     }
 }
 
-/// Lays a stamp over a frame, touching only the pixels under it. Allocates nothing.
+/// Blends a sprite over a frame, touching only the pixels under it. Allocates nothing.
 ///
 /// Chroma is taken as sited in the middle of the luma samples that share it, as V4L2's documentation says of 4:2:2 and
 /// 4:2:0: it gets the mean of the art over those samples.

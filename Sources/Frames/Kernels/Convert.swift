@@ -5,10 +5,10 @@
 /// - Precondition: both have the same width and height.
 public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
     let (from, to) = (view.layout, frame.layout)
-    precondition(from.width == to.width && from.height == to.height, "conversion keeps the size")
+    precondition(from.width == to.width && from.height == to.height, "both frames need the same size")
     var target = frame.mutableBytes
     // The only bounds check: everything below stays within the bytes of the layouts.
-    precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
+    precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes for the layouts")
     unsafe view.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }

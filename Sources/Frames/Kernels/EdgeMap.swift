@@ -118,7 +118,7 @@ public struct EdgeMap: ~Copyable {
     public func screen(_ color: UInt32, opacity: Float, onto frame: inout Frame) {
         let layout = frame.layout
         guard width >= 18, height >= 3, opacity > 0 else { return }
-        precondition(width == layout.width / 2 && height == layout.height / 2, "the edges are the frame's own")
+        precondition(width == layout.width / 2 && height == layout.height / 2, "the edges are of another frame size")
         let gain = UInt16((min(opacity, 1) * 256).rounded())
         let rows = layout.format.chromaShift.y == 1 ? 2 : 1
         let (y0, u0, v0) = (UInt16(color & 255), UInt16(color >> 8 & 255), UInt16(color >> 16 & 255))

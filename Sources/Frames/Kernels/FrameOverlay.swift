@@ -28,7 +28,8 @@ public struct FrameOverlay: Sendable {
     /// Creates an overlay from pixels.
     /// - Parameter pixels: `width * height` of them.
     public init(width: Int, height: Int, pixels: [UInt32]) {
-        precondition(width > 0 && height > 0 && pixels.count == width * height, "a sheet's pixels are all there")
+        precondition(
+            width > 0 && height > 0 && pixels.count == width * height, "an overlay needs width * height pixels")
         var words: [UInt32] = []
         var stretches: [Stretch] = []
         var firsts: [Int] = []

@@ -18,8 +18,8 @@ public struct GrayRange: Equatable, Sendable {
         let (columns, rows) = ((rect.width + 1) / 2, (rect.height + 1) / 2)
         precondition(
             rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= rowStride && columns > 0 && rows > 0
-                && (rect.y + rect.height) * rowStride <= samples.count, "the rectangle lies inside the picture")
-        precondition(share >= 0 && share < 0.5, "something is left")
+                && (rect.y + rect.height) * rowStride <= samples.count, "the rectangle must be inside the picture")
+        precondition(share >= 0 && share < 0.5, "the share must be below one half")
         var counts = [256 of Int32](repeating: 0)
         for row in 0..<rows {
             let first = (rect.y + 2 * row) * rowStride + rect.x
@@ -57,8 +57,10 @@ public struct GrayRange: Equatable, Sendable {
 ///   - level: the grey level that becomes `shown`.
 ///   - shown: 0 to 255.
 public func adjustLevels(_ samples: inout MutableSpan<UInt8>, count: Int, gain: Float, from level: Int, to shown: Int) {
-    precondition(count >= 0 && count <= samples.count, "the picture has all samples")
-    precondition(gain >= 0 && gain <= 256 && 0...255 ~= level && 0...255 ~= shown, "grey levels, and a gain")
+    precondition(count >= 0 && count <= samples.count, "too few samples")
+    precondition(
+        gain >= 0 && gain <= 256 && 0...255 ~= level && 0...255 ~= shown, "levels must be 0...255, and the gain 0...256"
+    )
     let factor = Int32((gain * 256).rounded())
     // Half a step more, to round to the nearest.
     let offset = Int32(shown) << 8 - Int32(level) * factor + 128

@@ -1,10 +1,13 @@
 /// Scales a planar picture to half its width and height, rounded up: each sample is the mean of four. Allocates
 /// nothing.
-/// - Precondition: both are I420 of one range, and the frame is half as large.
+/// - Precondition: both frames must be I420 with the same range, and the target must have half the size.
 public func halve(_ source: borrowing Frame, into frame: inout Frame) {
     let (from, to) = (source.layout, frame.layout)
-    precondition(from.format == .i420 && to.format == .i420 && from.range == to.range, "both are I420 of one range")
-    precondition(to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the frame is half as large")
+    precondition(
+        from.format == .i420 && to.format == .i420 && from.range == to.range,
+        "both frames must be I420 with the same range")
+    precondition(
+        to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the target must have half the size")
     let input = source.bytes
     var output = frame.mutableBytes
     for (a, b) in zip(from.planes, to.planes) {
@@ -33,14 +36,15 @@ public func halve(_ source: borrowing Frame, into frame: inout Frame) {
 /// - Precondition: the picture is YUYV or UYVY, the frame I420 of the same range and half as large, rounded up.
 public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     let (from, to) = (view.layout, frame.layout)
-    precondition(from.format == .yuyv || from.format == .uyvy, "the picture is packed")
-    precondition(to.format == .i420 && from.range == to.range, "the frame is I420 of the same range")
-    precondition(to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the frame is half as large")
+    precondition(from.format == .yuyv || from.format == .uyvy, "the source must be packed")
+    precondition(to.format == .i420 && from.range == to.range, "the target must be I420 with the same range")
+    precondition(
+        to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the target must have half the size")
     let plane = from.planes[0]
     let isLumaFirst = from.format == .yuyv
     var target = frame.mutableBytes
     // The only bounds check: everything below stays within the bytes of the layouts.
-    precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "all bytes are there")
+    precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes for the layouts")
     unsafe view.bytes.withUnsafeBufferPointer { source in
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }

@@ -19,15 +19,15 @@ func laneMax<V: SIMD>(_ a: V, _ b: V) -> V where V.Scalar: Comparable {
 @inline(__always)
 func laneClamp<V: SIMD>(_ a: V, _ low: V, _ high: V) -> V where V.Scalar: Comparable { laneMin(laneMax(a, low), high) }
 
-/// The lesser of each two floats.
+/// The lane-wise minimum of floats.
 @inline(__always)
 func laneMin(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .< a) }
 
-/// The greater of each two floats.
+/// The lane-wise maximum of floats.
 @inline(__always)
 func laneMax(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing(with: b, where: b .> a) }
 
-/// The nearest whole numbers, for floats of up to 2^21: adding 1.5 * 2^23 leaves them in the lowest bits.
+/// The nearest integers, for floats up to 2^21: adding 1.5 * 2^23 leaves them in the lowest bits.
 @inline(__always)
 func roundedLanes(_ a: SIMD4<Float>) -> SIMD4<Int32> {
     unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000

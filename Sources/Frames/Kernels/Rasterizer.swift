@@ -142,7 +142,7 @@ public struct Grain: Sendable {
 
     /// Selects the rows that are drawn until `resolve`, counted from the region's top.
     public mutating func select(_ rows: Range<Int>) {
-        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band lies in the region")
+        precondition(rows.lowerBound >= 0 && rows.upperBound <= region.height, "a band must be inside the region")
         band = rows
         let count = region.width * rows.count
         if depth.count < count {
@@ -234,7 +234,7 @@ public struct Grain: Sendable {
 
     /// Averages the band's samples into `layer`, which must have the same region, and resets the samples.
     public mutating func resolve(into layer: inout LayerBuffer) {
-        precondition(layer.region == region, "the tile has the picture's place and size")
+        precondition(layer.region == region, "the layer must have the same region")
         let (width, height, rowWords) = (region.width, band.count, layer.stride)
         let first = band.lowerBound * rowWords
         var words = layer.pixels
@@ -505,7 +505,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let owns = goesUp | (isLevel & signs(bits(zero - dx)))
             value = dy * x - dx * y - chosen(one, zero, owns)
             spread = laneMax(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
-            // A level edge leaves all columns or none.
+            // A horizontal edge keeps all columns or none.
             let isLeft = ~goesDown
             let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
             leftward = chosen(zero, columns, isLeft)
@@ -538,8 +538,8 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 rows * stepY.y + value.y, spread.y, (leftward.y, leftShift.y), (rightward.y, rightShift.y))
             narrow(
                 rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
-            // What is too small for `whole` stays below 0, and what is too large stays large: the bits of floats rise with
-            // them.
+            // Values too small for `whole` stay below 0, and values too large stay large: the bits of floats are in the
+            // order of the floats.
             return RowColumns(
                 begin: roundedLanes(begins), end: roundedLanes(ends), full: roundedLanes(fulls),
                 fullEnd: roundedLanes(fullEnds))
@@ -591,7 +591,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
         let texture0 = textureA - textureX * p.x - textureY * p.y
 
-        // Pixel centres may lie outside of a triangle that covers a sample: its corners bound what it shows there.
+        // Pixel centres may be outside a triangle that covers a sample: clamp the values there to those of its corners.
         let lowest = laneMin(laneMin(a.color, b.color), c.color)
         let highest = laneMax(laneMax(a.color, b.color), c.color)
         let (firstZ, secondZ, thirdZ) = (
@@ -601,7 +601,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let farthestZ = laneMax(laneMax(firstZ, secondZ), thirdZ)
         let textureLow = laneMin(laneMin(textureA, textureB), textureC)
         let textureHigh = laneMax(laneMax(textureA, textureB), textureC)
-        // What an edge function is at the four samples, beyond what it is at the pixel's centre.
+        // The differences between the edge functions at the four samples and at the pixel's centre.
         let (first, second, third) = (
             sampleY * edges.stepY.x + sampleX * edges.stepX.x, sampleY * edges.stepY.y + sampleX * edges.stepX.y,
             sampleY * edges.stepY.z + sampleX * edges.stepX.z
@@ -635,7 +635,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 var texture = rowTexture + textureX * fx
                 while x <= stop {
                     let at = row &+ x
-                    // Slivers are so steep that rounding alone would put them before what is near.
+                    // Slivers are so steep that rounding errors alone would put them in front of nearer surfaces.
                     let z = laneMin(laneMax(slope, nearestZ), farthestZ)
                     let outside = bits(e0) | bits(e1) | bits(e2)
                     let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)

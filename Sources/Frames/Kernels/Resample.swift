@@ -15,7 +15,7 @@ import SystemKit
 public func resample(
     _ picture: borrowing LumaView, by map: Affine, into patch: inout MutableSpan<UInt8>, width: Int, height: Int
 ) {
-    precondition(width >= 0 && height >= 0 && patch.count >= width * height, "the patch has room for all its samples")
+    precondition(width >= 0 && height >= 0 && patch.count >= width * height, "the patch needs width * height samples")
     let wildest = max(max(abs(map.a), abs(map.b)), max(abs(map.c), abs(map.d)))
     // Beyond this, positions could overflow fixed point; no picture is that large. False for NaN.
     guard wildest < 1000, abs(map.tx) < 4_000_000, abs(map.ty) < 4_000_000, width < 4096, height < 4096 else { return }

@@ -1,14 +1,14 @@
 import CLinux
 import SystemKit
 
-/// Premultiplied words, lent.
+/// A borrowed picture of premultiplied words that is sampled.
 @safe struct SampledArt {
     let pixels: UnsafePointer<UInt32>
     let width: Int
     let height: Int
     /// Words from one row to the next.
     let stride: Int
-    /// Of each of its `ArtBlocks`; nil: all of it is art.
+    /// For each of the `ArtBlocks`, whether it or a neighbour contains art; nil: all do.
     private let isNearArt: UnsafePointer<Bool>?
     private let blocksAcross: Int
 
@@ -20,21 +20,24 @@ import SystemKit
         (self.width, self.height, self.stride, blocksAcross) = (width, height, stride, blocks.count(width))
     }
 
-    /// Whether it has the pixel at this place, with 16 bits behind the point, and those to its right and below.
+    /// Whether the picture contains the pixel at a fixed-point position (16 fraction bits) and those to its right and
+    /// below.
     @inline(__always)
     func contains(_ u: Int, _ v: Int) -> Bool {
         u >= 0 && v >= 0 && u < (width &- 1) << ArtLine.fraction && v < (height &- 1) << ArtLine.fraction
     }
 
-    /// Whether a block, or one of those round it, holds any art.
+    /// Whether a block or one of its neighbours contains art.
     @inline(__always)
     func isNearArt(column: Int, row: Int) -> Bool {
         guard let isNearArt = unsafe isNearArt else { return true }
         return unsafe isNearArt[row &* blocksAcross &+ column]
     }
 
-    /// Asks for all lines of the stamp's art at once. Between two frames their copies drive it out of the caches, and who
-    /// samples along a slanted line waits for each of its lines in turn: make-up costs 0.86 to 0.95 of what it did.
+    /// Prefetches all cache lines of the sprite's art.
+    ///
+    /// Between two frames, copies of the frames evict them, and sampling along a slanted line would wait for each cache
+    /// line in turn. Make-up takes 0.86 to 0.95 of the time without this.
     func prefetch() {
         let shift = ArtBlocks.sprite.shift
         for y in 0..<height {
@@ -46,22 +49,22 @@ import SystemKit
     }
 }
 
-/// Pictures in square blocks.
+/// A division of pictures into square blocks.
 struct ArtBlocks {
-    /// Of a block's side, pixels, as a power of two.
+    /// The side of a block in pixels, as a power of two.
     let shift: Int
 
-    /// For stamps: half a run of theirs reaches no further than the next block.
+    /// Blocks for sprites: half a run reaches no further than the next block.
     static let sprite = ArtBlocks(shift: 4)
 
-    /// Blocks that so many pixels touch.
+    /// The number of blocks along a side of the given pixels.
     func count(_ pixels: Int) -> Int { (pixels + 1 << shift - 1) >> shift }
 
-    /// Says of each block whether it or one of those round it holds any art, row by row.
+    /// Marks each block that contains art or is adjacent to one that does, row by row.
     /// - Parameters:
     ///   - words: premultiplied, row by row.
     ///   - stride: words from one row to the next.
-    ///   - isNear: keeps its memory.
+    ///   - isNear: the result; its memory is reused.
     func mark(_ words: Span<UInt32>, width: Int, height: Int, stride: Int, into isNear: inout [Bool]) {
         let (across, down) = (count(width), count(height))
         if isNear.count < across * down { isNear = Array(repeating: false, count: across * down) }

@@ -56,7 +56,7 @@ public struct Cascade: Sendable {
     /// - Throws: `Problem` of kind `unusable`, naming the file and Debian's package, if the text is not a cascade in
     ///   the current format, is damaged, or refers to nodes or features that it does not contain.
     public init(xml: Span<UInt8>, file: String) throws(Problem) {
-        guard xml.count <= CascadeReader.largestFile else { throw Self.unusable(file, "it is larger than any cascade") }
+        guard xml.count <= CascadeReader.largestFile else { throw Self.unusable(file, "it is too large for a cascade") }
         var reader = CascadeReader()
         var text = CascadeXML(xml, file: file)
         try reader.read(&text)
@@ -78,7 +78,7 @@ public struct Cascade: Sendable {
 
     /// The cascade with its features' corners as offsets into integrals of one stride.
     package func program(for integral: borrowing Integral) -> CascadeProgram {
-        precondition(integral.planes.rawValue >= planes.rawValue, "the integral holds what the cascade reads")
+        precondition(integral.planes.rawValue >= planes.rawValue, "the integral lacks planes that the cascade needs")
         let places = Places(stride: Int32(integral.stride), plane: Int32(integral.planeSize), odd: Int32(integral.odd))
         var haar: [HaarNode] = []
         var patterns: [PatternNode] = []
@@ -104,7 +104,7 @@ public struct Cascade: Sendable {
     static func unusable(_ file: String, _ why: String) -> Problem {
         Problem(
             .unusable, "cannot read the cascade \(file): \(why)",
-            fix: "install Debian's package opencv-data again, or take another file")
+            fix: "reinstall Debian's package opencv-data, or use another file")
     }
 }
 

@@ -27,7 +27,7 @@ struct CascadeReader {
     mutating func read(_ text: inout CascadeXML) throws(Problem) {
         try text.open("opencv_storage")
         guard let root = try text.child(), text.matches(root, "cascade") else {
-            throw text.damaged("it holds no <cascade>, or one of the format before OpenCV 2")
+            throw text.damaged("it contains no <cascade>, or one in the format before OpenCV 2")
         }
         while let name = try text.child() {
             if text.matches(name, "stageType") {
@@ -58,9 +58,9 @@ struct CascadeReader {
             throw text.damaged("its window, stages or features are missing")
         }
         guard nodes.allSatisfy({ $0.feature >= 0 && $0.feature < shapes.count }) else {
-            throw text.damaged("a node names a feature that is not there")
+            throw text.damaged("a node refers to a missing feature")
         }
-        guard shapes.allSatisfy(fits) else { throw text.damaged("a feature leaves the window") }
+        guard shapes.allSatisfy(fits) else { throw text.damaged("a feature extends beyond the window") }
     }
 
     private func fits(_ shape: Cascade.Feature) -> Bool {
@@ -115,7 +115,7 @@ struct CascadeReader {
                     best = max(best, Float(number))
                 }
             } else {
-                throw text.damaged("a tree holds something unknown")
+                throw text.damaged("a tree contains an unknown element")
             }
         }
         guard nodes.count > firstNode, leaves.count - firstLeaf == nodes.count - firstNode + 1 else {
@@ -140,19 +140,19 @@ struct CascadeReader {
             func successor(_ number: Double) throws(Problem) -> Int32 {
                 // Only later nodes, so that every walk through the tree ends.
                 guard let to = Int(exactly: number), to <= 0 ? to >= -count : to > node && to < count else {
-                    throw text.damaged("a tree refers to a node that is not there")
+                    throw text.damaged("a tree refers to a missing node")
                 }
                 return Int32(to > 0 ? firstNode + to : ~(firstLeaf - to))
             }
             let at = node * step
             guard let feature = Int(exactly: numbers[at + 2]) else {
-                throw text.damaged("a feature's number is broken")
+                throw text.damaged("a feature's index is invalid")
             }
             var subset = SIMD8<UInt32>()
             if features == .patterns {
                 for word in 0..<8 {
                     guard let bits = Int32(exactly: numbers[at + 3 + word]) else {
-                        throw text.damaged("a node's patterns are broken")
+                        throw text.damaged("a node's patterns are invalid")
                     }
                     subset[word] = UInt32(bitPattern: bits)
                 }
@@ -183,7 +183,7 @@ struct CascadeReader {
             } else if text.matches(name, "tilted") {
                 shape.isTilted = try text.integer(in: 0...1) == 1
             } else {
-                throw text.damaged("a feature holds something unknown")
+                throw text.damaged("a feature contains an unknown element")
             }
         }
         guard count >= (features == .haar ? 2 : 1) else { throw text.damaged("a feature has too few rectangles") }
@@ -197,7 +197,7 @@ struct CascadeReader {
         guard numbers.count == (weighted ? 5 : 4) else { throw text.damaged("a rectangle is incomplete") }
         for i in 0..<4 {
             guard let value = Int32(exactly: numbers[i]), abs(value) <= Self.largestWindow else {
-                throw text.damaged("a rectangle leaves the window")
+                throw text.damaged("a rectangle extends beyond the window")
             }
             shape.rects[index][i] = value
         }

@@ -54,7 +54,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         let name = start..<at
         while at < bytes.count, bytes[at] != UInt8(ascii: ">") { at += 1 }
         guard at < bytes.count, !name.isEmpty, bytes[at - 1] != UInt8(ascii: "/") else {
-            throw damaged("a tag does not end")
+            throw damaged("a tag is not closed")
         }
         at += 1
         return closes ? .close(name) : .open(name)
@@ -65,7 +65,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         switch try next() {
         case .open(let name): return name
         case .close: return nil
-        case .text, .end: throw damaged("a list holds something that is no element")
+        case .text, .end: throw damaged("a list contains something other than elements")
         }
     }
 
@@ -75,7 +75,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
     }
 
     mutating func close() throws(Problem) {
-        guard case .close = try next() else { throw damaged("an element does not end") }
+        guard case .close = try next() else { throw damaged("an element is not closed") }
     }
 
     /// Skips the rest of an open element.
@@ -86,7 +86,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
             case .open: depth += 1
             case .close: depth -= 1
             case .text: break
-            case .end: throw damaged("an element does not end")
+            case .end: throw damaged("an element is not closed")
             }
         }
     }
@@ -114,7 +114,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
         guard case .text(let part) = try next() else { throw damaged("numbers are missing") }
         at = part.lowerBound
         while at < part.upperBound {
-            guard list.count < limit else { throw damaged("a list holds too many numbers") }
+            guard list.count < limit else { throw damaged("a list contains too many numbers") }
             list.append(try number())
             skipSpace()
         }
@@ -145,12 +145,12 @@ struct CascadeXML: ~Copyable, ~Escapable {
             }
             at += 1
         }
-        guard at > start + (point == nil ? 0 : 1) else { throw damaged("a number is unreadable") }
+        guard at > start + (point == nil ? 0 : 1) else { throw damaged("a number is malformed") }
         if let byte = peek(), byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E") {
             at += 1
             exponent += try self.exponent()
         }
-        if let byte = peek(), !isSpace(byte), byte != UInt8(ascii: "<") { throw damaged("a number is unreadable") }
+        if let byte = peek(), !isSpace(byte), byte != UInt8(ascii: "<") { throw damaged("a number is malformed") }
         guard abs(exponent) < 60 else { throw damaged("a number is out of range") }
         var power = 1.0
         for _ in 0..<abs(exponent) { power *= 10 }
@@ -170,7 +170,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
             value = value * 10 + Int(byte - UInt8(ascii: "0"))
             at += 1
         }
-        guard at > start else { throw damaged("a number is unreadable") }
+        guard at > start else { throw damaged("a number is malformed") }
         return negative ? -value : value
     }
 
@@ -199,7 +199,7 @@ struct CascadeXML: ~Copyable, ~Escapable {
 
     private mutating func skip(behind word: StaticString) throws(Problem) {
         while !starts(word) {
-            guard at < bytes.count else { throw damaged("a comment does not end") }
+            guard at < bytes.count else { throw damaged("a comment is not closed") }
             at += 1
         }
         at += word.utf8CodeUnitCount

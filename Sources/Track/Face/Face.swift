@@ -94,12 +94,12 @@ struct EyePair: Sendable {
         self.init(middle: (right + left) / 2, distance: across.length, roll: degrees(atan2(across.y, across.x)))
     }
 
-    /// Whether two eye distances, in pixels, may be of one face in two frames.
+    /// Whether two eye distances, in pixels, may belong to one face in two frames.
     static func areAlike(_ distance: Float, _ other: Float) -> Bool {
         (0.6...1.67).contains(distance / max(other, 1e-3))
     }
 
-    /// The subject's own.
+    /// The subject's right eye.
     var right: Point { middle - across }
     /// The subject's left eye.
     var left: Point { middle + across }

@@ -177,7 +177,9 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
     /// - Parameter work: grows by the trees evaluated, in stumps.
     package func evaluate(_ integral: borrowing Integral, x: Int, y: Int, work: inout Int) -> CascadeResult? {
         let (columns, rows) = windows(of: integral)
-        precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
+        precondition(
+            integral.stride == stride && integral.planeSize == planeSize, "the program is for another integral's layout"
+        )
         guard x >= 0, y >= 0, x < columns, y < rows, x % pitch == 0 else { return nil }
         let window = unsafe UnsafePointer(integral.entries + y * stride + x / pitch)
         guard let scale = unsafe contrast(window) else { return CascadeResult() }
@@ -195,7 +197,9 @@ package struct CascadeHit: BitwiseCopyable, Equatable, Sendable {
         hits: inout MutableSpan<CascadeHit>, count: inout Int, work: inout Int
     ) {
         let size = windows(of: integral)
-        precondition(integral.stride == stride && integral.planeSize == planeSize, "the integral the program is for")
+        precondition(
+            integral.stride == stride && integral.planeSize == planeSize, "the program is for another integral's layout"
+        )
         let last = min(columns.upperBound, size.columns)
         var x = (max(columns.lowerBound, 0) + pitch - 1) / pitch * pitch
         guard y >= 0, y < size.rows, step > 0 else { return }

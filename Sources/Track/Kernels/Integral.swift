@@ -64,8 +64,10 @@ import SystemKit
     ///   - isSplit: whether rows store their even columns first, for cascades that only evaluate windows at even
     ///     columns.
     package init(maxWidth: Int, maxHeight: Int, planes: Planes, isSplit: Bool = false) {
-        precondition(!isSplit || planes != .tilted, "tilted sums are not split")
-        precondition(maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14, "a level has a size")
+        precondition(!isSplit || planes != .tilted, "tilted sums cannot be split")
+        precondition(
+            maxWidth > 0 && maxHeight > 0 && maxWidth < 1 << 14 && maxHeight < 1 << 14,
+            "the size must be positive and below 16384")
         (self.maxWidth, self.maxHeight, self.planes) = (maxWidth, maxHeight, planes)
         odd = isSplit ? maxWidth / 2 + 1 : 0
         stride = isSplit ? 2 * odd : maxWidth + 1

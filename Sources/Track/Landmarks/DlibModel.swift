@@ -53,8 +53,8 @@ struct DlibModel: ~Copyable {
 
     private func damaged(_ why: String) -> Problem {
         Problem(
-            .unusable, "\(path) is not a landmark model that can be read: \(why)",
-            fix: "install it again: apt install --reinstall libdlib-data")
+            .unusable, "\(path) is not a valid landmark model: \(why)",
+            fix: "reinstall it: apt install --reinstall libdlib-data")
     }
 
     /// The file's size in bytes and modification time in nanoseconds, which together identify a model.
@@ -69,14 +69,14 @@ struct DlibModel: ~Copyable {
         splits.removeAll(keepingCapacity: true)
         leaves.removeAll(keepingCapacity: true)
         for _ in 0..<(try count(1...Self.maxTrees, "trees")) {
-            _ = try count(15...15, "splits of a tree")
+            _ = try count(15...15, "splits per tree")
             splits.append(0)
             for _ in 0..<15 {
-                let first = try count(0...RegressionTrees.maxPixels - 1, "number of a pixel")
-                let second = try count(0...RegressionTrees.maxPixels - 1, "number of a pixel")
+                let first = try count(0...RegressionTrees.maxPixels - 1, "pixel index")
+                let second = try count(0...RegressionTrees.maxPixels - 1, "pixel index")
                 splits.append(RegressionTrees.pack(first: first, second: second, threshold: try float()))
             }
-            _ = try count(RegressionTrees.leaves...RegressionTrees.leaves, "leaves of a tree")
+            _ = try count(RegressionTrees.leaves...RegressionTrees.leaves, "leaves per tree")
             for _ in 0..<RegressionTrees.leaves { try vector(into: &leaves) }
         }
         file.forget(first: position)
@@ -88,21 +88,21 @@ struct DlibModel: ~Copyable {
     /// Reads the pixels of all levels, which follow the last level.
     /// - Throws: `Problem` if the pixels are damaged.
     mutating func readPixels() throws(Problem) -> [[Pixel]] {
-        guard try integer() == levels else { throw damaged("its levels and pixels do not agree") }
+        guard try integer() == levels else { throw damaged("its levels and pixels do not match") }
         var pixels: [[Pixel]] = []
         for _ in 0..<levels {
             var level: [Pixel] = []
             for _ in 0..<(try count(1...RegressionTrees.maxPixels, "pixels")) {
-                level.append(Pixel(anchor: try count(0...67, "number of a landmark"), x: 0, y: 0))
+                level.append(Pixel(anchor: try count(0...67, "landmark index"), x: 0, y: 0))
             }
             pixels.append(level)
         }
-        guard try integer() == levels else { throw damaged("its levels and pixels do not agree") }
+        guard try integer() == levels else { throw damaged("its levels and pixels do not match") }
         for level in pixels.indices {
-            guard try integer() == pixels[level].count else { throw damaged("its pixels' numbers do not agree") }
+            guard try integer() == pixels[level].count else { throw damaged("its numbers of pixels do not match") }
             for i in pixels[level].indices { (pixels[level][i].x, pixels[level][i].y) = (try float(), try float()) }
         }
-        guard position == file.count else { throw damaged("something follows its end") }
+        guard position == file.count else { throw damaged("there is data after its end") }
         return pixels
     }
 
@@ -114,7 +114,7 @@ struct DlibModel: ~Copyable {
 
     private mutating func count(_ range: ClosedRange<Int>, _ what: String) throws(Problem) -> Int {
         let n = try integer()
-        guard range.contains(n) else { throw damaged("\(n) \(what) where \(range) can be") }
+        guard range.contains(n) else { throw damaged("\(what): \(n), expected \(range)") }
         return n
     }
 
@@ -129,11 +129,11 @@ struct DlibModel: ~Copyable {
         guard start < bytes.count else { throw damaged("it ends too early") }
         let control = bytes[start]
         let end = start + 1 + Int(control & 15)
-        guard control & 0x78 == 0 || control & 0x7f == 8 else { throw damaged("byte \(start) is no number") }
+        guard control & 0x78 == 0 || control & 0x7f == 8 else { throw damaged("byte \(start) is not a number") }
         guard end <= bytes.count else { throw damaged("it ends too early") }
         var magnitude: UInt64 = 0
         for i in start + 1..<end { magnitude |= UInt64(bytes[i]) << UInt64(8 * (i - start - 1)) }
-        guard magnitude <= UInt64(Int.max) else { throw damaged("byte \(start) is no number") }
+        guard magnitude <= UInt64(Int.max) else { throw damaged("byte \(start) is not a number") }
         return (control & 0x80 == 0 ? Int(magnitude) : -Int(magnitude), end)
     }
 

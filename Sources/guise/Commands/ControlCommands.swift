@@ -92,7 +92,7 @@ struct StatusCommand: ControlCommand {
 
     func run() throws {
         var client = try connectToDaemon()
-        // Of several lines, each made plain by itself.
+        // Each line is escaped separately.
         for line in (text(try client.perform(request)) ?? "").split(separator: "\n") {
             print(json ? String(line) : plain(String(line)))
         }

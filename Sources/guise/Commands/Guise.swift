@@ -14,8 +14,8 @@ struct Guise: ParsableCommand {
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 
-    /// The edge: every problem is shown here, once, in one line. Exit code 1 for problems, 3 where no daemon runs, 64 for
-    /// wrong options.
+    /// Runs a command. Every error is printed here, once, on one line. The exit code is 1 for errors, 3 if no daemon is
+    /// running, and 64 for invalid options.
     static func main() {
         do {
             var command = try parseAsRoot()

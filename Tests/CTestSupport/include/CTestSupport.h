@@ -3,8 +3,8 @@
 
 #include <sys/types.h>
 
-/// Starts argv[0], found in PATH, in a folder and environment of its own: nothing on standard input, nothing open but
-/// its two outputs, no signal blocked or ignored. Returns 0, or a negative errno.
+/// Starts argv[0], found in PATH, with a given folder and environment, empty standard input, no open descriptors except
+/// its two outputs, and no signal blocked or ignored. Returns 0, or a negative errno.
 int ctest_spawn(const char *const argv[], const char *const environment[], const char *folder, int out, int errors,
                 pid_t *pid);
 

@@ -1,6 +1,6 @@
 #ifndef GUISE_FUZZER_H
 #define GUISE_FUZZER_H
-// libFuzzer, which is part of the Swift toolchain, as a library: SwiftPM wants a main() of its own.
+// libFuzzer, which is part of the Swift toolchain, as a library: SwiftPM needs its own main().
 #include <stddef.h>
 #include <stdint.h>
 

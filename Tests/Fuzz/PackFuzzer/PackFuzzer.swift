@@ -5,10 +5,10 @@ import Glibc
 import SystemKit
 import Track
 
-/// Packs as no designer makes them: libFuzzer changes the bytes, and sees which parts of the reader they reach.
+/// Fuzzer of mask packs: libFuzzer changes the bytes, and observes which parts of the reader they reach.
 ///
-/// A pack either is a mask that can be worn, or a `Problem` in words. All else (a trap, a hang, memory without end) ends
-/// the run, and the bytes are kept.
+/// A pack is either a valid mask, or a `Problem`. Anything else (a trap, a hang, unlimited memory) ends the run, and
+/// the bytes are kept.
 @main enum PackFuzzer {
     static func main() {
         var count = CommandLine.argc
@@ -30,7 +30,7 @@ private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         Pack.wear(try MaskLibrary(searchPaths: [folder]).load("pack", for: Pack.target))
     } catch is Problem {
-        // Said in words: that is all that is asked for.
+        // A `Problem` is a valid result.
     } catch {
         fatalError("no Problem, but \(error)")
     }
@@ -38,20 +38,20 @@ private func test(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 }
 
 private enum Pack {
-    /// The files that a pack may have; no input writes elsewhere.
+    /// The files that a pack may have; inputs can't write elsewhere.
     static let names = ["mask.json", "art.svg", "art.png", "art.gltf", "art.glb", "art.bin"]
-    /// Small: what is read counts, not how it looks.
+    /// Small, because only reading is tested, not the picture.
     static let layout = FrameLayout(width: 64, height: 64, format: .yuyv)
     static let target = ArtTarget(layout)
 
-    /// A place in memory for this process's packs; nil: none could be made.
+    /// A folder in memory for this process's packs; nil if none could be made.
     static let folder: String? = {
         let folder = "/dev/shm/guise-fuzz-\(getpid())"
         unsafe mkdir(folder, 0o700)
         return unsafe mkdir("\(folder)/pack", 0o700) == 0 ? folder : nil
     }()
 
-    /// The bytes are files, parted by lines "=== NAME"; what stands before the first such line is mask.json.
+    /// Splits the bytes into files at lines "=== NAME"; the part before the first such line is mask.json.
     static func files(of input: [UInt8]) -> [(name: String, text: [UInt8])] {
         var files: [(name: String, text: [UInt8])] = [("mask.json", [])]
         for line in input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -62,7 +62,7 @@ private enum Pack {
                 files[files.count - 1].text += line + [UInt8(ascii: "\n")]
             }
         }
-        // Each line got an end; the last had none, or it ended before the line that names the next file.
+        // Removes the last line's end, which the file did not have.
         for i in files.indices where !files[i].text.isEmpty { files[i].text.removeLast() }
         return files
     }
@@ -74,7 +74,7 @@ private enum Pack {
         close(descriptor)
     }
 
-    /// On a face that nearly fills the picture, and where nobody is.
+    /// On a face that almost fills the picture, and without faces.
     static func wear(_ mask: Mask) {
         var compositor = Compositor(masks: [mask])
         var canvas = Canvas(layout)

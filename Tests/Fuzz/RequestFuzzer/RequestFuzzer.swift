@@ -4,10 +4,10 @@ import Frames
 import Glibc
 import JSON
 
-/// Lines as no client sends them: libFuzzer changes the bytes, and sees which parts of the reader they reach.
+/// Fuzzer of requests: libFuzzer changes the bytes, and observes which parts of the reader they reach.
 ///
-/// A line either is a request, or is refused in words. What was read is written and read again, to the same. All else
-/// ends the run, and the bytes are kept.
+/// A line is either a request, or an error with a message. Parsed lines are written and read back the same. Anything
+/// else ends the run, and the bytes are kept.
 @main enum RequestFuzzer {
     static func main() {
         var count = CommandLine.argc
