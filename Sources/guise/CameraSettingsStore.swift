@@ -24,7 +24,7 @@ final class CameraSettingsStore: Sendable {
     /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
     func open(_ wanted: CameraController.CameraRequest, _ context: AppContext) throws -> any FrameSource & ~Copyable {
         guard wanted.source == "camera" || wanted.source.hasPrefix("/dev/video") else {
-            return try context.openSource(wanted.source, loop: true)
+            return try context.openSource(SourceSpec(wanted.source), loop: true)
         }
         var path: String? = wanted.source == "camera" ? nil : wanted.source
         let before = known.withLock { $0[wanted.source] }

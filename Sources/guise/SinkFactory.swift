@@ -2,27 +2,61 @@ import Frames
 import Publish
 import V4L2
 
+/// A sink as it is named on the command line and in the configuration.
+enum SinkSpec: Equatable {
+    /// The first v4l2loopback.
+    case loopback
+    /// The video node at a path.
+    case device(String)
+    case page
+    /// Discards frames.
+    case null
+    case file(String)
+
+    /// - Parameter text: `loopback`, `/dev/videoN`, `page`, `null`, or a path.
+    init(_ text: String) {
+        self =
+            switch text {
+            case "loopback": .loopback
+            case "page": .page
+            case "null": .null
+            case let node where node.hasPrefix("/dev/video"): .device(node)
+            default: .file(text)
+            }
+    }
+
+    /// Whether it is a virtual camera.
+    var isDevice: Bool {
+        switch self {
+        case .loopback, .device: true
+        case .page, .null, .file: false
+        }
+    }
+
+    var isFile: Bool { if case .file = self { true } else { false } }
+}
+
 /// The factory of sinks. A new kind needs a file in Publish and a case here.
 extension AppContext {
     /// Opens a sink.
     /// - Parameters:
-    ///   - spec: `loopback`, `/dev/videoN`, `null`, or a file. The page is not a sink; it gets copies of frames.
+    ///   - spec: any but the page, which gets copies of frames.
     ///   - layout: the layout of the frames.
     ///   - rate: the frame rate, in frames per second.
     ///   - overwrites: whether an existing file is replaced.
     /// - Throws: `Problem` with a fix.
     func openSink(
-        _ spec: String, _ layout: FrameLayout, rate: Double, overwrites: Bool
+        _ spec: SinkSpec, _ layout: FrameLayout, rate: Double, overwrites: Bool
     ) throws -> any FrameSink & ~Copyable {
         switch spec {
-        case "loopback":
+        case .loopback:
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
-        case let node where node.hasPrefix("/dev/video"):
+        case .device(let node):
             return try Loopback(path: node, width: layout.width, height: layout.height, rate: rate)
-        case "null":
+        case .null, .page:
             return NullSink(layout: layout)
-        default:
-            return try FileSink(path: spec, layout: layout, rate: rate, overwrites: overwrites)
+        case .file(let path):
+            return try FileSink(path: path, layout: layout, rate: rate, overwrites: overwrites)
         }
     }
 }

@@ -3,24 +3,56 @@ import Compose
 import SystemKit
 import V4L2
 
+/// A source as it is named on the command line and in the configuration.
+enum SourceSpec: Equatable, CustomStringConvertible {
+    /// The first camera.
+    case camera
+    /// The video node at a path.
+    case device(String)
+    /// The sample portrait.
+    case sample
+    /// A photo or clip.
+    case file(String)
+
+    /// - Parameter text: `camera`, `/dev/videoN`, `sample`, or a path.
+    init(_ text: String) {
+        self =
+            switch text {
+            case "camera": .camera
+            case "sample": .sample
+            case let node where node.hasPrefix("/dev/video"): .device(node)
+            default: .file(text)
+            }
+    }
+
+    var description: String {
+        switch self {
+        case .camera: "camera"
+        case .sample: "sample"
+        case .device(let path), .file(let path): path
+        }
+    }
+
+    /// Whether it is a camera or stands in for one, so that another one can replace it while Guise runs.
+    var isReplaceable: Bool { if case .file = self { false } else { true } }
+}
+
 /// The factory of sources. A new kind needs a file in Capture and a case here.
 extension AppContext {
     /// Opens a source.
-    /// - Parameters:
-    ///   - spec: `camera`, `/dev/videoN`, `sample`, or a file.
-    ///   - loop: whether a file starts again at its end.
+    /// - Parameter loop: whether a file starts again at its end.
     /// - Throws: `Problem` with a fix.
-    func openSource(_ spec: String, loop: Bool) throws -> any FrameSource & ~Copyable {
+    func openSource(_ spec: SourceSpec, loop: Bool) throws -> any FrameSource & ~Copyable {
         let wanted = configuration.camera
         switch spec {
-        case "camera":
+        case .camera:
             return try Camera(path: nil, width: wanted.width, height: wanted.height, rate: wanted.rate)
-        case let node where node.hasPrefix("/dev/video"):
+        case .device(let node):
             return try Camera(path: node, width: wanted.width, height: wanted.height, rate: wanted.rate)
-        case "sample":
+        case .sample:
             return try openSample()
-        default:
-            return try Clip(path: spec, loop: loop)
+        case .file(let path):
+            return try Clip(path: path, loop: loop)
         }
     }
 
@@ -33,7 +65,9 @@ extension AppContext {
 
     /// Resolves `auto` on this machine.
     /// - Returns: the source, the sinks, and notes for the user on the choice and its alternatives.
-    func resolveAuto(source: String, sinks: [String]) -> (source: String, sinks: [String], notes: [String]) {
+    func resolveAuto(
+        source: String, sinks: [String]
+    ) -> (source: SourceSpec, sinks: [SinkSpec], notes: [String]) {
         let devices = source == "auto" || sinks.contains("auto") ? listDevices() : []
         var notes: [String] = []
         var source = source
@@ -56,6 +90,6 @@ extension AppContext {
                     : "sink: a page, because there is no v4l2loopback device (to get one: sudo apt install v4l2loopback-dkms; "
                         + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
         }
-        return (source, sinks, notes)
+        return (SourceSpec(source), sinks.map { SinkSpec($0) }, notes)
     }
 }

@@ -93,7 +93,8 @@ extension EndToEnd {
             try describe("kind", art + "{\"kind\": \"spirte\"}]}")
             let outcome = try expect(
                 [
-                    "bytes": "larger than 256 KiB", "nesting": "nested more than 32 levels deep", "keys": "more than 1000 keys",
+                    "bytes": "larger than 256 KiB", "nesting": "nested more than 32 levels deep",
+                    "keys": "more than 1000 keys",
                     "layers": "allowed: 64 layers", "circle": "perhaps in a cycle",
                     "includes": "allowed: 32 includes", "long": "unknown key 'kkk",
                     "escape": "unknown key '?[2Jkey'", "kind": "did you mean 'sprite'?",

@@ -36,7 +36,7 @@ struct BenchCommand: ParsableCommand {
     func run() throws {
         var starting = BenchStart()
         let context = try AppContext()
-        var source = try context.openSource(input ?? "sample", loop: true)
+        var source = try context.openSource(SourceSpec(input ?? "sample"), loop: true)
         starting.note("source opened")
         // The format that a loopback device gets.
         let size = context.configuration.output

@@ -27,7 +27,7 @@ struct PageCommand: ParsableCommand {
             if !noOpen { Browser.open(link) }
         } catch is NoDaemon {
             // After `--revoke`, a missing daemon is not started: the option only replaces the secret.
-            if !revoke { try RunCommand.serve(AppContext(), page: noOpen ? .printed : .shown) }
+            if !revoke { try Launcher.serve(AppContext(), page: noOpen ? .printed : .shown) }
         }
     }
 }

@@ -1,0 +1,181 @@
+import Capture
+import Compose
+import Control
+import Frames
+import Glibc
+import Page
+import Publish
+import SystemKit
+
+/// Puts the daemon together: opens source and sinks, connects the frame loop with what controls it, and runs it.
+enum Launcher {
+    /// Whether the page is started with the daemon, and opened in a browser.
+    enum PageUse {
+        /// Start the page if it is among the sinks. Open it if it was chosen automatically, for lack of a virtual
+        /// camera, and standard error is a terminal.
+        case asChosen
+        /// Start and open the page, whatever the sinks are.
+        case shown
+        /// Start the page and print its link, whatever the sinks are.
+        case printed
+    }
+
+    /// Runs the daemon until it is interrupted or the source ends.
+    /// - Parameters:
+    ///   - context: the configuration and the paths.
+    ///   - source: the source; nil for the configured one.
+    ///   - sinks: the sinks; empty for the configured ones.
+    ///   - masks: the names of the masks; empty for the configured ones.
+    ///   - isRealtime: whether the frames of a file are processed at the file's own rate.
+    ///   - isLooped: whether a file starts again at its end.
+    ///   - overwrites: whether existing files are replaced.
+    ///   - page: whether the page is started and opened.
+    static func serve(
+        _ context: AppContext, source: String? = nil, sinks: [String] = [], masks: [String] = [],
+        isRealtime: Bool = false,
+        isLooped: Bool = false, overwrites: Bool = false, page: PageUse
+    ) throws {
+        let settings = context.configuration
+        let wantedSinks = sinks.isEmpty ? settings.sinks : sinks
+        let (sourceSpec, sinkSpecs, notes) = context.resolveAuto(
+            source: source ?? settings.source, sinks: wantedSinks)
+        for note in notes { log(note) }
+        let hasPage = sinkSpecs.contains(.page) || page != .asChosen
+
+        let signals = try Signals()
+        // Programs or the page can show a live output: it must always have a picture, and the daemon accepts commands.
+        let isLive = hasPage || !sinkSpecs.allSatisfy(\.isFile)
+        var listening = isLive ? try Self.listen() : Listening()
+        let isShown = hasPage || sinkSpecs.contains(where: \.isDevice)
+        // The sample is a stand-in for a camera, and is replaced by one on request.
+        let isKept = isShown && sourceSpec.isReplaceable
+        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try context.openSource(sourceSpec, loop: isLooped)
+
+        // The first device determines the size and format, because other programs may have fixed them.
+        let size = settings.output
+        var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
+        var rate = size.rate
+        var title = sourceSpec.description
+        var isLiveSource = isKept
+        switch source {
+        case .some(let source):
+            title = source.description
+            isLiveSource = source.isLive
+            if !source.isLive { rate = source.rate ?? size.rate }
+            let layout = source.layout
+            if !source.isLive, sourceSpec != .sample, !isLive {
+                canvas = layout
+            } else if !sinkSpecs.contains(where: \.isDevice) {
+                // Without a device that needs its own format, frames keep the source's format.
+                canvas = FrameLayout(
+                    width: size.width, height: size.height, format: layout.format, range: layout.range)
+            }
+        case .none: break
+        }
+        var outputs: [Output] = []
+        for spec in sinkSpecs.filter({ $0 != .page }).sorted(by: { $0.isDevice && !$1.isDevice }) {
+            let sink = try context.openSink(spec, canvas, rate: rate, overwrites: overwrites)
+            let output = Output(sink, canvas: outputs.isEmpty ? nil : canvas)
+            if outputs.isEmpty { canvas = output.layout }
+            outputs.append(output)
+            log("\(title) -> \(output.description)")
+        }
+        if let absence = listening.absence { log("guise: commands can't reach this process: \(absence)", .warning) }
+        // Masks are loaded before the first frame, so that no face is shown unmasked.
+        let loader = try context.maskLoader(
+            masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
+        var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
+
+        var first = Settings()
+        first.apply(settings)
+        if isKept { first.source = sourceSpec.description }
+        let mailbox = try Mailbox(first)
+        let placeholders = Placeholders(canvas)
+        let preview = Preview(layout: canvas) { mailbox.wakeEvent.signal() }
+        pipeline.preview = preview
+        let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
+        var descriptions = outputs.map(\.description)
+        if hasPage {
+            let (link, place) = try pageService.open(port: settings.port)
+            descriptions.append("page \(place)")
+            // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
+            log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
+            if page == .printed { print(link) }
+            let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
+            if isSeen { Browser.open(link) }
+        }
+        let daemon = try Daemon(
+            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.read)
+        daemon.setCamera(isKept ? "" : title)
+        let cameraSettings = CameraSettingsStore()
+        let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
+            let source = try cameraSettings.open(wanted, context)
+            daemon.cameraOpened(source.description)
+            return source
+        } closing: {
+            cameraSettings.saveSettings()
+        } failed: { problem in
+            daemon.report("\(problem)")
+            daemon.setCamera(problem.message)
+            placeholders.draw(.problem, "No picture", "\(problem)")
+        }
+        if isLive { startThread(named: "placeholders") { placeholders.drawAll() } }
+        var server: ControlServer?
+        if isLive {
+            let fresh = try ControlServer(listening.listener.take(), daemon)
+            pageService.setControlServer(fresh)
+            server = fresh
+        }
+        loader.start(signaling: mailbox.wakeEvent)
+        daemon.watchConfiguration()
+        defer {
+            loader.close()
+            cameraController.close()
+        }
+        let isPaced = !isLiveSource && isRealtime
+        let service = Service()
+        let descriptor = signals.descriptor
+        var loop = FrameLoop(
+            signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
+            FrameLoop.Dependencies(
+                clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
+                captures: pageService.captures, preview: preview,
+                requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
+                pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
+        defer {
+            pageService.close()
+            server?.close()
+        }
+        if sinkSpecs.contains(where: \.isFile) { ChildDeadline.killAfterSignal(descriptor) }
+        let outcome = Result { try loop.run(&pipeline) }
+        service.notifyStopping()
+        // After the end of a file, the encoder may need longer for the last frames.
+        if case .success(.sourceEnded) = outcome {} else { ChildDeadline.killAfterTimeout() }
+        // The outputs are finished first, so that no face stays on a device whatever happened. Finishing a recording
+        // takes a while.
+        var ending = Result<Void, any Error>.success(())
+        for output in outputs {
+            do { try placeholders.withPlaceholder(.stopped) { try output.finish(placeholder: $0) } } catch {
+                ending = .failure(error)
+            }
+        }
+        try? mailbox.now.recorder?.finish()
+        _ = try outcome.get()
+        try ending.get()
+    }
+
+    /// Opens the control socket. Without a place for it, Guise runs without a socket. If another process listens there,
+    /// this throws.
+    private static func listen() throws -> Listening {
+        do throws(Problem) { return Listening(listener: try Listener(), absence: nil) } catch {
+            guard error.kind == .missing else { throw error }
+            return Listening(listener: nil, absence: error)
+        }
+    }
+
+    private struct Listening: ~Copyable {
+        var listener: Listener?
+        /// The reason that there is no listener.
+        var absence: Problem?
+    }
+}
