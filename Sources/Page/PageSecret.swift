@@ -69,8 +69,12 @@ public struct PageSecretStore: Sendable {
         _ = try write(path, overwrites: true)
     }
 
-    /// Whether a secret is still valid.
-    func isCurrent(_ secret: PageSecret) -> Bool { (path.map(read) ?? fallback) == secret }
+    /// Whether a secret is still valid. While there are no free descriptors to read its file, nothing ends.
+    func isCurrent(_ secret: PageSecret) -> Bool {
+        guard let path else { return fallback == secret }
+        var lacksDescriptors = false
+        return read(path, &lacksDescriptors) == secret || lacksDescriptors
+    }
 
     private func write(_ path: String, overwrites: Bool) throws(Problem) -> PageSecret {
         let secret = PageSecret()
@@ -92,8 +96,16 @@ public struct PageSecretStore: Sendable {
     /// Reads the secret. Nil unless the path is a regular file of this user that no other user may read, and contains a
     /// secret.
     private func read(_ path: String) -> PageSecret? {
+        var ignored = false
+        return read(path, &ignored)
+    }
+
+    private func read(_ path: String, _ lacksDescriptors: inout Bool) -> PageSecret? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else {
+            lacksDescriptors = [EMFILE, ENFILE].contains(errno)
+            return nil
+        }
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == getuid(),
