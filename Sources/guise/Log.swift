@@ -25,7 +25,7 @@ func printNow(_ text: String) {
     fflush(nil)
 }
 
-/// Text that may hold what a stranger wrote, in one line and without what a terminal would obey.
+/// Untrusted text on one line of at most 1000 characters, without the control characters that a terminal interprets.
 func plain(_ text: String) -> String {
     let most = 1000
     let shown = text.unicodeScalars.prefix(most).map { scalar in

@@ -538,7 +538,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                 rows * stepY.y + value.y, spread.y, (leftward.y, leftShift.y), (rightward.y, rightShift.y))
             narrow(
                 rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
-            // Values too small for `whole` stay below 0, and values too large stay large: the bits of floats are in the
+            // Values too small for `roundedLanes` stay below 0, and values too large stay large: the bits of floats are in the
             // order of the floats.
             return RowColumns(
                 begin: roundedLanes(begins), end: roundedLanes(ends), full: roundedLanes(fulls),
