@@ -40,10 +40,10 @@ func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSett
 
 /// Makes programs smaller by 2.6 MB: no library sees the program's symbols but those that it asks for itself (1.2 MB),
 /// which lets the linker drop what is unused; and relocations take a bit each instead of 24 bytes (1.4 MB; this needs
-/// glibc 2.36, and Swift's own linker, because gold has no such relocations). Equal functions are folded into one.
+/// glibc 2.36, and Swift's own linker, because gold has no such relocations).
 let smallSettings: [LinkerSetting] = [
     .unsafeFlags(
-        "-use-ld=lld -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs"
+        "-use-ld=lld -Xlinker --no-export-dynamic -Xlinker -z -Xlinker pack-relative-relocs"
             .split(separator: " ").map(String.init), .when(configuration: .release))
 ]
 
