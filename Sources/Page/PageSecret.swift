@@ -78,19 +78,9 @@ public struct PageSecretStore: Sendable {
 
     private func write(_ path: String, overwrites: Bool) throws(Problem) -> PageSecret {
         let secret = PageSecret()
-        try makeFolders(above: path)
+        try makeOwnFolders(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
         try writeOwnFile(Array(secret.hex.utf8), to: path, overwrites: overwrites)
         return secret
-    }
-
-    private func makeFolders(above path: String) throws(Problem) {
-        var folders: [String] = []
-        var folder = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
-        while !folder.isEmpty, !isFolder(String(folder)) {
-            folders.append(String(folder))
-            folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
-        }
-        for folder in folders.reversed() { try makeOwnFolder(folder) }
     }
 
     /// Reads the secret. Nil unless the path is a regular file of this user that no other user may read, and contains a

@@ -119,9 +119,14 @@ public struct FileVersion: Equatable, Sendable {
 }
 
 /// Writes a file that only this user may read. It is written under a random temporary name, then renamed.
-/// - Parameter overwrites: whether an existing file is replaced.
+/// - Parameters:
+///   - overwrites: whether an existing file is replaced.
+///   - isDurable: whether the bytes are on the disk before the file has its name, so that it is complete even if the
+///     power fails.
 /// - Throws: `system` if the folder cannot be written, or the file exists and must not be replaced.
-public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = false) throws(Problem) {
+public func writeOwnFile(
+    _ bytes: [UInt8], to path: String, overwrites: Bool = false, isDurable: Bool = false
+) throws(Problem) {
     let part = path + "." + randomFileName() + ".part"
     func problem() -> Problem {
         Problem(
@@ -139,7 +144,9 @@ public func writeOwnFile(_ bytes: [UInt8], to path: String, overwrites: Bool = f
         guard count > 0 else { break }
         written += count
     }
-    guard written == bytes.count, overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path) else {
+    guard written == bytes.count, !isDurable || fsync(descriptor) == 0,
+        overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path)
+    else {
         let failure = problem()
         close(descriptor)
         _ = unsafe unlink(part)
@@ -177,6 +184,18 @@ public func makeOwnFolder(_ folder: String) throws(Problem) {
             "could not use the folder \(folder): \(code == EEXIST ? "it belongs to another user" : errorMessage(of: code))",
             fix: "set XDG_RUNTIME_DIR to a folder that you own")
     }
+}
+
+/// Creates a folder and its missing parents for this user alone.
+/// - Throws: as `makeOwnFolder`.
+public func makeOwnFolders(_ path: String) throws(Problem) {
+    var missing: [String] = []
+    var folder = path[...]
+    while !folder.isEmpty, !isFolder(String(folder)) {
+        missing.append(String(folder))
+        folder = folder[..<(folder.lastIndex(of: "/") ?? folder.startIndex)]
+    }
+    for folder in missing.reversed() { try makeOwnFolder(folder) }
 }
 
 /// The first line of a small file, such as those of /proc and /sys; nil if it cannot be read or the line is empty.

@@ -86,54 +86,11 @@ import Glibc
         let pages = min(max(0, bytes), count) & ~4095
         if pages > 0 { unsafe madvise(base, pages, MADV_DONTNEED) }
     }
-
-    /// Writes a whole file under a temporary name, then renames it. Whoever opens `path` finds either the old file or
-    /// the complete new one, even if two processes write at once or the power fails.
-    /// - Throws: `missing`, `forbidden` or `system` if it cannot be written.
-    public static func write(_ bytes: Span<UInt8>, to path: String) throws(Problem) {
-        let draft = "\(path).\(getpid()).\(UInt32.random(in: 0...UInt32.max)).new"
-        let descriptor = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Problem(errno: errno, writing: path) }
-        let reason = unsafe bytes.withUnsafeBytes { source -> CInt in
-            var done = 0
-            while done < source.count {
-                let n = unsafe Glibc.write(descriptor, source.baseAddress.map { unsafe $0 + done }, source.count - done)
-                if n < 0 && errno == EINTR { continue }
-                if n <= 0 { return n < 0 ? errno : EIO }
-                done += n
-            }
-            return fsync(descriptor) == 0 ? 0 : errno
-        }
-        close(descriptor)
-        guard reason == 0 else {
-            unsafe unlink(draft)
-            throw Problem(errno: reason, writing: path)
-        }
-        guard unsafe rename(draft, path) == 0 else {
-            let reason = errno
-            unsafe unlink(draft)
-            throw Problem(errno: reason, writing: path)
-        }
-    }
-
-    /// Creates a directory and its missing parents, for this user alone.
-    /// - Throws: `missing`, `forbidden` or `system` if one cannot be created.
-    public static func makeDirectory(_ path: String) throws(Problem) {
-        var made = path.hasPrefix("/") ? "" : "."
-        for part in path.split(separator: "/") {
-            made += "/" + part
-            guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else { throw Problem(errno: errno, writing: made) }
-        }
-    }
 }
 
 extension Problem {
     fileprivate init(errno code: CInt, opening path: String) {
         self.init(Self.kind(code), "cannot open \(path): \(errorMessage(of: code))")
-    }
-
-    fileprivate init(errno code: CInt, writing path: String) {
-        self.init(Self.kind(code), "cannot write \(path): \(errorMessage(of: code))")
     }
 
     private static func kind(_ code: CInt) -> Kind {

@@ -31,8 +31,8 @@ public final class LandmarkModel: Sendable {
         let bytes = try LandmarkConverter.convert(path)
         if let cache, let kept {
             do throws(Problem) {
-                try MappedFile.makeDirectory(cache)
-                try MappedFile.write(bytes.span, to: kept)
+                try makeOwnFolders(cache)
+                try writeOwnFile(bytes, to: kept, overwrites: true, isDurable: true)
             } catch {
                 // A full or read-only disk costs the next start half a second, and this one nothing.
             }
