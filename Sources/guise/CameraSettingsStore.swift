@@ -23,10 +23,12 @@ final class CameraSettingsStore: Sendable {
     /// Opens a source. A camera that was unplugged meanwhile gets its settings back.
     /// - Throws: `Problem` of kind `missing` if the camera is not there, and the errors of `openSource`.
     func open(_ wanted: CameraController.CameraRequest, _ context: AppContext) throws -> any FrameSource & ~Copyable {
-        guard wanted.source == "camera" || wanted.source.hasPrefix("/dev/video") else {
-            return try context.openSource(SourceSpec(wanted.source), loop: true)
+        var path: String?
+        switch SourceSpec(wanted.source) {
+        case .camera: path = nil
+        case .device(let node): path = node
+        case let other: return try context.openSource(other, loop: true)
         }
-        var path: String? = wanted.source == "camera" ? nil : wanted.source
         let before = known.withLock { $0[wanted.source] }
         if let identity = before?.identity {
             // A request for any camera may get another one; a request for this camera waits for it.

@@ -25,8 +25,11 @@ enum ArtError {
     }
 
     /// A C text as one line.
-    static func string(_ text: [CChar]) -> String {
-        let said = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return said.split(whereSeparator: \.isNewline).joined(separator: " ")
+    static func string(_ text: [CChar]) -> String { string(utf8: text.map { UInt8(bitPattern: $0) }) }
+
+    /// A C text as one line.
+    static func string(utf8 text: some Collection<UInt8>) -> String {
+        let message = String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
+        return message.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }

@@ -62,10 +62,7 @@ enum SVGRenderer {
 
     fileprivate static func words(of reply: cart_reply) -> String {
         var reply = reply
-        return unsafe withUnsafeBytes(of: &reply.error) { text in
-            let said = unsafe String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
-            return said.split(whereSeparator: \.isNewline).joined(separator: " ")
-        }
+        return unsafe withUnsafeBytes(of: &reply.error) { unsafe ArtError.string(utf8: $0) }
     }
 }
 

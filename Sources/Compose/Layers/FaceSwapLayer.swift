@@ -25,11 +25,11 @@ struct FaceSwapLayer: PictureLayer {
         yours.recolor(&canvas.effects.second, like: mine)
         guard canvas.layer.begin(there.box(), in: canvas.frame.layout) else { return }
         canvas.layer.draw(canvas.effects.first, by: map)
-        canvas.fadeTile(there, full: Self.full, none: Self.none)
+        canvas.fadeLayer(there, full: Self.full, none: Self.none)
         canvas.drawLayer(opacity: appearance.opacity)
         guard canvas.layer.begin(here.box(), in: canvas.frame.layout) else { return }
         canvas.layer.draw(canvas.effects.second, by: back)
-        canvas.fadeTile(here, full: Self.full, none: Self.none)
+        canvas.fadeLayer(here, full: Self.full, none: Self.none)
         canvas.drawLayer(opacity: appearance.opacity)
     }
 
@@ -96,6 +96,21 @@ struct FaceColors {
                 let luma = kept((value(0) - from.x) * scale / 256 + to.x)
                 let (u, v) = (kept(value(8) - from.y + to.y), kept(value(16) - from.z + to.z))
                 words[y * stride + x] = luma | u << 8 | v << 16 | 0xff00_0000
+            }
+        }
+    }
+}
+
+extension Canvas {
+    /// Fades the layer buffer from the outline grown by `full` to nothing at the outline grown by `none`.
+    fileprivate mutating func fadeLayer(_ outline: HeadOutline, full: Float, none: Float) {
+        let (piece, stride) = (layer.region, layer.stride)
+        var words = layer.pixels
+        for y in 0..<piece.height {
+            for x in 0..<piece.width {
+                let cover = outline.cover(Point(Float(piece.x + x), Float(piece.y + y)), full: full, none: none)
+                guard cover < 1 else { continue }
+                words[y * stride + x] = faded(words[y * stride + x], UInt32(cover * 256))
             }
         }
     }
