@@ -208,7 +208,11 @@ public struct FaceCover: ~Copyable {
             let (column, row) = (i % columns, i / columns)
             let cell = Rect(x: Float(column * side), y: Float(row * side), width: Float(side), height: Float(side))
             if !missing.isEmpty, motion?.share(of: cell) ?? 0 > Self.share {
-                var isTheirs = missing.contains { $0.area(at: time).overlap(cell) > 0 }
+                // Within two cells of the lost face too: it moved on before it was missed.
+                let reach = Rect(
+                    x: cell.x - 2 * cell.width, y: cell.y - 2 * cell.height, width: 5 * cell.width,
+                    height: 5 * cell.height)
+                var isTheirs = missing.contains { $0.area(at: time).overlap(reach) > 0 }
                 for y in max(0, row - 2)...min(row + 2, rows - 1) where !isTheirs {
                     for x in max(0, column - 2)...min(column + 2, columns - 1) {
                         let noted = moved[y * columns + x]

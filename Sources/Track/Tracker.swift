@@ -522,25 +522,23 @@ public struct Tracker: ~Copyable {
     /// Examines one candidate: it becomes a track, stays a candidate, or is dropped.
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var candidate = candidate
-        candidate.lastExamined = seconds
         candidate.examinations += 1
         if let seen = detector.detect(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
             guard let logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds) else { return }
             candidate.detection = seen
             if logOdds <= Thresholds.candidateLogOdds {
                 guard isThorough else { return }
-                candidate.rejections += 1
+                candidate.reject(at: seconds)
             } else if logOdds > Thresholds.detectionLogOdds, isThorough, tracks.count == settings.max {
                 // A face for which there is no room.
                 (candidate.examinations, candidate.rejections) = (0, 0)
             }
         } else {
             candidate.examinations += 1
-            candidate.rejections += 1
+            candidate.reject(at: seconds)
         }
-        if candidate.examinations < Candidate.maxExaminations,
-            !(isThorough && candidate.rejections >= Candidate.maxRejections)
-        {
+        candidate.lastExamined = seconds
+        if !candidate.isRefuted(thorough: isThorough) {
             pendingCandidates.append(candidate)
         } else if isThorough {
             markRefuted(candidate.detection, at: seconds)
@@ -622,17 +620,28 @@ private struct RefutedPlace {
 }
 
 /// A detection that may be a face.
-private struct Candidate {
+struct Candidate {
     /// Examinations after which a candidate is refuted; one that detects nothing counts twice.
-    static let maxExaminations = 14
-    /// While `isThorough`, rejections after which a candidate is refuted.
-    static let maxRejections = 2
+    private static let maxExaminations = 14
+    /// While the tracker `isThorough`, the number of frames in which a candidate is rejected before it is refuted.
+    private static let maxRejections = 2
 
     var detection: Detection
     var examinations = 0
+    /// The number of frames in which the candidate was rejected.
     var rejections = 0
     /// The time of the last examination, seconds.
     var lastExamined = -Double.infinity
+
+    init(detection: Detection) { self.detection = detection }
+
+    /// Counts a rejection. Another one of the same frame doesn't count: it only repeats the first.
+    mutating func reject(at seconds: Double) { if lastExamined < seconds { rejections += 1 } }
+
+    /// Whether the candidate is finally not a face.
+    func isRefuted(thorough: Bool) -> Bool {
+        examinations >= Self.maxExaminations || thorough && rejections >= Self.maxRejections
+    }
 
     func covers(_ other: Detection) -> Bool { detection.mayBe(other) }
 }

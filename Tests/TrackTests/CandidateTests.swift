@@ -93,4 +93,14 @@ import Testing
         }
         #expect(tracker.faces.count >= 1 && overlaps == 0)
     }
+
+    @Test func `a candidate is refuted by two frames, not by two looks at one`() {
+        var candidate = Candidate(detection: Detection(eyes: .zero, eyeDistance: 30, roll: 0, votes: 3))
+        for seconds in [0.1, 0.1, 0.2] {
+            #expect(!candidate.isRefuted(thorough: true), "before \(seconds) s")
+            candidate.reject(at: seconds)
+            candidate.lastExamined = seconds
+        }
+        #expect(candidate.isRefuted(thorough: true) && !candidate.isRefuted(thorough: false))
+    }
 }
