@@ -34,7 +34,7 @@ let kernelSettings =
 func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSetting] = swiftSettings) -> Target {
     .testTarget(
         name: "\(module)Tests",
-        dependencies: ([module, "TestSupport", "SystemKit"] + others).map { .byName(name: $0) },
+        dependencies: Set([module, "TestSupport", "SystemKit"] + others).sorted().map { .byName(name: $0) },
         swiftSettings: settings)
 }
 

@@ -66,9 +66,7 @@ static void watch(const char *device, const struct v4l2_format *format, const st
     sigprocmask(SIG_BLOCK, &all, NULL);
     close_all_but(pipe, lock < 0 ? pipe : lock);
     char byte;
-    ssize_t count;
-    do count = read(pipe, &byte, 1);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(read(pipe, &byte, 1));
     if (count != 0) _exit(0);
     for (int i = 0; i < TRIES; i++) {
         if (leave_placeholder(device, format, guard->placeholder, guard->size, writes) == 0) break;
@@ -115,7 +113,6 @@ void clinux_guard_end(struct clinux_guard *guard) {
     (void)clinux_write(guard->pipe, &well, 1);
     close(guard->pipe);
     int status;
-    while (waitpid(guard->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    (void)TEMP_FAILURE_RETRY(waitpid(guard->pid, &status, 0));
     munmap(guard->placeholder, guard->size);
 }

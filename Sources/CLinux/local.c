@@ -40,16 +40,14 @@ int clinux_local_connect(const char *path) {
     if (error) return error;
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
-    int result;
-    do result = connect(descriptor, (struct sockaddr *)&address, sizeof address);
-    while (result < 0 && errno == EINTR);
+    const int result = TEMP_FAILURE_RETRY(connect(descriptor, (struct sockaddr *)&address, sizeof address));
     return result < 0 ? failed(descriptor) : descriptor;
 }
 
 int clinux_local_accept(int listener) {
     int descriptor;
-    do descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    while (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED));
+    do descriptor = TEMP_FAILURE_RETRY(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    while (descriptor < 0 && errno == ECONNABORTED);
     return descriptor < 0 ? -errno : descriptor;
 }
 
@@ -63,9 +61,7 @@ int clinux_local_peer(int descriptor, uid_t *user, pid_t *process) {
 }
 
 ssize_t clinux_local_send(int descriptor, const uint8_t *bytes, size_t size) {
-    ssize_t count;
-    do count = send(descriptor, bytes, size, MSG_NOSIGNAL);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(send(descriptor, bytes, size, MSG_NOSIGNAL));
     return count < 0 ? -errno : count;
 }
 

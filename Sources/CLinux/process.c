@@ -104,38 +104,30 @@ ssize_t clinux_write(int descriptor, const uint8_t *bytes, size_t size) {
     sigaddset(&pipe_signal, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    ssize_t count;
-    do count = write(descriptor, bytes, size);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(write(descriptor, bytes, size));
     const ssize_t result = count < 0 ? -errno : count;
     // If the reader closes while write waits for room, SIGPIPE is pending and the bytes written before are returned.
     if (result < (ssize_t)size && !sigismember(&pending, SIGPIPE)) {
         const struct timespec now = {0, 0};
-        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
-        }
+        (void)TEMP_FAILURE_RETRY(sigtimedwait(&pipe_signal, NULL, &now));
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
 }
 
 ssize_t clinux_read(int descriptor, uint8_t *bytes, size_t size) {
-    ssize_t count;
-    do count = read(descriptor, bytes, size);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(read(descriptor, bytes, size));
     return count < 0 ? -errno : count;
 }
 
 void clinux_child_await(pid_t pid) {
     siginfo_t info;
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
-    }
+    (void)TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
 }
 
 int clinux_child_wait(pid_t pid) {
     int status;
-    pid_t got;
-    do got = waitpid(pid, &status, 0);
-    while (got < 0 && errno == EINTR);
+    const pid_t got = TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     if (got < 0) return -errno;
     if (WIFSIGNALED(status)) return 256 + WTERMSIG(status);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;

@@ -69,10 +69,7 @@ public struct ControlClient: ~Copyable {
                 received.removeSubrange(...end)
                 return try JSON(line, file: "answer")
             }
-            var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&polled, 1, CInt(seconds) * 1000)
-            if ready < 0, errno == EINTR { continue }
-            guard ready > 0 else {
+            guard waitUntilReady(descriptor, milliseconds: CInt(seconds) * 1000) else {
                 throw Problem(
                     .busy, "Guise did not reply within \(seconds) s", fix: "run `guise doctor` to find the reason")
             }

@@ -114,7 +114,8 @@ public final class ControlServer: Sendable {
             let listened = clients.contains { !$0.topics.isEmpty }
             let isBusy = clients.contains(where: \.hasLine)
             let timeout = isBusy ? 0 : listened || clients.contains(where: \.isClosing) ? eventInterval : -1
-            guard unsafe poll(&polled, nfds_t(polled.count), timeout) >= 0 || errno == EINTR else { return }
+            var waiting = polled.mutableSpan
+            guard pollDescriptors(&waiting, milliseconds: timeout) >= 0 else { return }
             if polled[0].revents != 0 { wakeEvent.drain() }
 
             let (pending, isOpen) = outbox.withLock { outbox in

@@ -80,8 +80,10 @@ func querySocket(_ path: String, _ line: String, timeout: Double = defaultTimeou
     var block = [UInt8](repeating: 0, count: 1 << 12)
     while monotonicTime() < end, answer.count < answerLimit {
         waitUntil(descriptor, POLLIN, until: end)
-        let count = unsafe block.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
-        if count < 0, errno == EAGAIN || errno == EINTR { continue }
+        let count = unsafe block.withUnsafeMutableBytes { block in
+            retryingInterrupted { unsafe recv(descriptor, block.baseAddress, block.count, 0) }
+        }
+        if count < 0, errno == EAGAIN { continue }
         guard count > 0 else { break }
         answer += block[..<count]
         if let newline = answer.firstIndex(of: UInt8(ascii: "\n")) {
@@ -95,8 +97,7 @@ func querySocket(_ path: String, _ line: String, timeout: Double = defaultTimeou
 private func waitUntil(_ descriptor: CInt, _ events: Int32, until end: UInt64) {
     let now = monotonicTime()
     guard now < end else { return }
-    var waiting = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-    _ = unsafe poll(&waiting, 1, CInt((end - now) / 1_000_000 + 1))
+    waitUntilReady(descriptor, for: events, milliseconds: CInt((end - now) / 1_000_000 + 1))
 }
 
 /// Runs a program that shares this terminal, as sudo needs for its password prompt.
@@ -110,7 +111,7 @@ public func runInTerminal(_ arguments: [String]) -> Int {
         return 127
     }
     var status: CInt = 0
-    while unsafe waitpid(process, &status, 0) < 0 { guard errno == EINTR else { return 127 } }
+    guard retryingInterrupted({ unsafe waitpid(process, &status, 0) }) >= 0 else { return 127 }
     // wait(2): the low seven bits are the signal, the next byte the exit status.
     let signal = Int(status & 0x7f)
     return signal == 0 ? Int(status >> 8 & 0xff) : 128 + signal

@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import NIOHTTP1
+import SystemKit
 
 /// An open photo or video recording.
 final class CaptureFile: Sendable {
@@ -37,8 +38,7 @@ final class CaptureFile: Sendable {
         while offset < range.upperBound {
             let wanted = min(Self.chunk, range.upperBound - offset)
             var bytes = [UInt8](repeating: 0, count: wanted)
-            let count = unsafe pread(descriptor, &bytes, wanted, offset)
-            if count < 0, errno == EINTR { continue }
+            let count = retryingInterrupted { unsafe pread(descriptor, &bytes, wanted, offset) }
             guard count > 0 else { throw PageError(503, "failed", "the file ended early") }
             try await writer.send(.body(ByteBuffer(bytes: bytes[..<count])))
             offset += count

@@ -89,7 +89,8 @@ import Synchronization
         guard result == 0 else {
             if -result == ENOENT {
                 throw Problem(
-                    .missing, "cannot start \(name): it is not installed", fix: "install it: sudo apt install ffmpeg")
+                    .missing, "cannot start \(name): it is not installed",
+                    fix: "install it: sudo apt install \(Self.package(of: name))")
             }
             throw Problem(.system, "cannot start \(name): \(errorMessage(of: -result))")
         }
@@ -207,10 +208,12 @@ import Synchronization
         return (String(decoding: bytes[..<count], as: UTF8.self), exit, child.lines)
     }
 
+    /// The Debian package that contains a program.
+    private static func package(of program: String) -> String { program == "ffprobe" ? "ffmpeg" : program }
+
     /// Waits until the pipe is readable.
     public func wait() {
-        var waiting = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&waiting, 1, -1)
+        waitUntilReady(pipe)
     }
 }
 

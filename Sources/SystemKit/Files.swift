@@ -6,7 +6,7 @@ public let sizeLimit = 64 << 20
 /// Reads the whole of a small file.
 /// - Parameter limit: the largest allowed size, in bytes; a larger file is probably the wrong one.
 /// - Throws: `Problem` that says why the file cannot be read.
-public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] {
+public func contents(of path: String, limit: Int = sizeLimit) throws(Problem) -> [UInt8] {
     // Without O_NONBLOCK, opening a pipe in place of a file would block.
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unreadable(path, errno) }
@@ -21,15 +21,10 @@ public func contents(of path: String, limit: Int = sizeLimit) throws -> [UInt8] 
         let from = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: chunk))
         let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe read(descriptor, $0.baseAddress?.advanced(by: from), chunk)
+            let target = unsafe $0.baseAddress?.advanced(by: from)
+            return retryingInterrupted { unsafe read(descriptor, target, chunk) }
         }
-        guard count >= 0 else {
-            if errno == EINTR {
-                bytes.removeLast(chunk)
-                continue
-            }
-            throw unreadable(path, errno)
-        }
+        guard count >= 0 else { throw unreadable(path, errno) }
         bytes.removeLast(chunk - count)
         if count == 0 { return bytes }
         guard bytes.count <= limit else {
@@ -138,9 +133,9 @@ public func writeOwnFile(
     var written = 0
     while written < bytes.count {
         let count = unsafe bytes.withUnsafeBufferPointer {
-            unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer($0)[written...])
+            return retryingInterrupted { unsafe write(descriptor, rest.baseAddress, rest.count) }
         }
-        if count < 0, errno == EINTR { continue }
         guard count > 0 else { break }
         written += count
     }

@@ -81,8 +81,7 @@ public struct FolderWatch: ~Copyable {
             pollfd(fd: wakeEvent, events: Int16(POLLIN), revents: 0),
         ]
         var span = polled.mutableSpan
-        let count = unsafe span.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, timeout) }
-        guard count > 0 else { return [] }
+        guard pollDescriptors(&span, milliseconds: timeout) > 0 else { return [] }
         var result = WaitResult()
         if polled[1].revents != 0 {
             Self.drain(wakeEvent)

@@ -1,8 +1,6 @@
 import Glibc
 
 /// The monotonic clock and the functions that wait by it, which tests replace.
-///
-/// The unsafe call to poll(2) is confined to this file.
 public struct PollClock: Sendable {
     /// The current time, nanoseconds.
     public let now: @Sendable () -> UInt64
@@ -24,7 +22,7 @@ public struct PollClock: Sendable {
 
     /// The system's clock.
     public static let system = PollClock(
-        now: { monotonicTime() }, poll: { pollDescriptors(&$0, $1) },
+        now: { monotonicTime() }, poll: { pollDescriptors(&$0, milliseconds: $1) },
         sleep: { usleep(UInt32(clamping: $0 / 1000)) })
 
     /// Waits until a descriptor is readable.
@@ -34,8 +32,4 @@ public struct PollClock: Sendable {
         var span = polled.mutableSpan
         return poll(&span, milliseconds) > 0
     }
-}
-
-private func pollDescriptors(_ polled: inout MutableSpan<pollfd>, _ milliseconds: CInt) -> CInt {
-    unsafe polled.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), milliseconds) }
 }

@@ -80,12 +80,10 @@ public struct Device: ~Copyable {
 
     /// Makes an ioctl, and repeats it if a signal interrupts it. Returns 0 or the `errno`.
     static func control<T>(_ descriptor: CInt, _ request: UInt, _ argument: inout T) -> CInt {
-        while true {
-            let result = unsafe withUnsafeMutablePointer(to: &argument) { unsafe ioctl(descriptor, request, $0) }
-            if result >= 0 { return 0 }
-            let code = errno
-            if code != EINTR { return code }
+        let result = unsafe withUnsafeMutablePointer(to: &argument) { argument in
+            retryingInterrupted { unsafe ioctl(descriptor, request, argument) }
         }
+        return result >= 0 ? 0 : errno
     }
 
     func control<T>(_ request: UInt, _ argument: inout T) -> CInt { Self.control(descriptor, request, &argument) }
@@ -154,12 +152,10 @@ public struct Device: ~Copyable {
     /// Writes `bytes` with one write(2). Returns the number of bytes written, or the negative `errno`.
     public func write(_ bytes: Span<UInt8>) -> Int {
         unsafe bytes.withUnsafeBufferPointer { buffer in
-            while true {
-                let count = unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
-                if count >= 0 { return count }
-                let code = errno
-                if code != EINTR { return -Int(code) }
+            let count = retryingInterrupted {
+                unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
             }
+            return count >= 0 ? count : -Int(errno)
         }
     }
 }

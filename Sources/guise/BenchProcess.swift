@@ -55,9 +55,7 @@ func residentMemory() -> String {
 
 /// Waits until a source may have a frame, at most 100 ms. A source without a descriptor always may.
 func waitUntilReadable(_ descriptor: CInt?) {
-    guard let descriptor else { return }
-    var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    _ = unsafe poll(&polled, 1, 100)
+    if let descriptor { waitUntilReady(descriptor, milliseconds: 100) }
 }
 
 /// The text of a file in /proc/self; empty if it cannot be read.

@@ -19,8 +19,7 @@ enum ChildDeadline {
     static func killAfterSignal(_ signals: CInt) {
         startThread(named: "signals") {
             while true {
-                var waiting = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
-                guard unsafe poll(&waiting, 1, -1) >= 0 || errno == EINTR else { return }
+                guard waitUntilReady(signals) else { return }
                 usleep(timeout)
                 // SIGHUP, which reloads the configuration, is ignored here.
                 var pending = sigset_t()

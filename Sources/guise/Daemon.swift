@@ -78,6 +78,7 @@ final class Daemon: RequestResponder {
     // MARK: - requests
 
     func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
+        log("request: \(command)", .debug)
         switch command {
         case .snapshot(let path, let hasNote):
             do {

@@ -316,7 +316,7 @@ struct FrameLoop: ~Copyable {
         }
         var span = polled.mutableSpan
         let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
-        guard count >= 0 || errno == EINTR else { throw Problem(.system, "poll failed: \(errorMessage(of: errno))") }
+        guard count >= 0 else { throw Problem(.system, "poll failed: \(errorMessage(of: errno))") }
         if polled[1].revents != 0 { dependencies.mailbox.wakeEvent.drain() }
         return polled[0].revents == 0 || !receiveSignals()
     }

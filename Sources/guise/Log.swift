@@ -1,20 +1,25 @@
 import CLinux
 import FoundationEssentials
 import Glibc
+import Synchronization
 
 /// Prints an error as one line on standard error.
 func logError(_ what: any Error) { log("guise: \(what)", .error) }
 
 /// The severity of a log line, as the journal counts it (sd-daemon(3)).
-enum LogLevel: Int { case error = 3, warning = 4, info = 6 }
+enum LogLevel: Int { case error = 3, warning = 4, info = 6, debug = 7 }
+
+/// The least severe level that is printed: `debug` after `--verbose`.
+let logThreshold = Atomic<Int>(LogLevel.info.rawValue)
 
 /// Whether standard error is the journal, which reads a line's priority from its beginning. A terminal would show it.
 let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
 
 /// Prints one line on standard error, without the program's name.
-func log(_ line: String, _ priority: LogLevel = .info) {
-    let prefix = isJournal ? "<\(priority.rawValue)>" : ""
-    let bytes = Array("\(prefix)\(plain(line))\n".utf8)
+func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
+    guard level.rawValue <= logThreshold.load(ordering: .relaxed) else { return }
+    let prefix = isJournal ? "<\(level.rawValue)>" : ""
+    let bytes = Array("\(prefix)\(plain(line()))\n".utf8)
     // A full disk or a closed terminal does not end the program.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }

@@ -32,10 +32,11 @@ final class Service {
         notify("WATCHDOG=1")
     }
 
-    /// Reports the state in words, for `systemctl status`.
+    /// Reports the state in words, for `systemctl status` and the verbose log.
     func setStatus(_ words: String) {
         guard words != status else { return }
         status = words
+        log("state: \(words)", .debug)
         notify("STATUS=\(words)")
     }
 

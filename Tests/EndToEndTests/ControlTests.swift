@@ -101,7 +101,10 @@ extension EndToEnd {
             #expect(guise.waits { $0["frames"]?.number ?? 0 > frames + 3 }, "it still publishes")
         }
 
-        @Test func `a second daemon names the first, and one killed by SIGKILL blocks nothing`() throws {
+        @Test
+        func `a second daemon names the first, one killed by SIGKILL blocks nothing, and --verbose logs requests`()
+            throws
+        {
             let first = try RunningGuise(RunningGuise.sample + ["--sink", "null"])
             let second = try first.guise("run", "--source", "sample", "--sink", "null")
             #expect(
@@ -110,10 +113,12 @@ extension EndToEnd {
             first.running.wait()
             let gone = try first.guise("status")
             #expect(gone.code == 3 && gone.errors.contains("Guise isn't running"), "\(gone)")
-            let third = try RunningGuise(RunningGuise.sample + ["--sink", "null"], in: first.scratch)
+            #expect(!first.running.said.contains("request: "))
+            let third = try RunningGuise(RunningGuise.sample + ["--sink", "null", "--verbose"], in: first.scratch)
             #expect(try third.guise("status").code == 0)
             #expect(try third.guise("stop").code == 0)
-            #expect(third.running.wait().code == 0)
+            let end = third.running.wait()
+            #expect(end.code == 0 && end.errors.contains("request: status") && end.errors.contains("state: "), "\(end)")
         }
     }
 

@@ -107,41 +107,11 @@ public enum ArtReader {
         }
     }
 
-    /// The content of a regular file.
-    /// - Throws: `missing`, `forbidden`, or `unusable` if the file is empty or larger than any picture may be.
+    /// The content of a file.
+    /// - Throws: as `contents(of:)`; `unusable` if the file is empty or larger than any picture may be.
     private static func read(_ path: String) throws(Problem) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            switch errno {
-            case ENOENT, ENOTDIR:
-                throw Problem(.missing, "the picture \(path) does not exist", fix: "check its name")
-            case EACCES:
-                throw Problem(
-                    .forbidden, "cannot read the picture \(path): permission denied",
-                    fix: "allow reading: chmod u+r FILE")
-            default: throw ArtError.broken(path, "opening it failed with error \(errno)")
-            }
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw ArtError.broken(path, "it is not a regular file")
-        }
-        guard status.st_size > 0 else { throw ArtError.broken(path, "the file is empty") }
-        guard status.st_size <= ArtLimits.largestPNG else {
-            throw ArtError.broken(path, "a file of \(status.st_size) bytes is too large")
-        }
-        var bytes = [UInt8](repeating: 0, count: status.st_size)
-        var count = 0
-        while count < bytes.count {
-            let more = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
-                guard let base = buffer.baseAddress else { return 0 }
-                return unsafe Glibc.read(descriptor, base + count, buffer.count - count)
-            }
-            if more < 0, errno == EINTR { continue }
-            guard more > 0 else { throw ArtError.broken(path, "it could not be read to its end") }
-            count += more
-        }
+        let bytes = try contents(of: path, limit: ArtLimits.largestPNG)
+        guard !bytes.isEmpty else { throw ArtError.broken(path, "the file is empty") }
         return bytes
     }
 }

@@ -149,10 +149,7 @@ private struct Child: Sendable {
     private func read(into bytes: UnsafeMutableRawBufferPointer, _ timeout: CInt) -> Bool {
         var rest = unsafe bytes
         while unsafe !rest.isEmpty, let base = rest.baseAddress {
-            var polled = pollfd(fd: replies, events: Int16(POLLIN), revents: 0)
-            let ready = unsafe poll(&polled, 1, timeout)
-            if ready < 0, errno == EINTR { continue }
-            guard ready > 0 else {
+            guard waitUntilReady(replies, milliseconds: timeout) else {
                 kill(process, SIGKILL)
                 return false
             }

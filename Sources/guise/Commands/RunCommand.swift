@@ -20,8 +20,11 @@ struct RunCommand: ParsableCommand {
     var loop = false
     @Flag(help: "Replace files that exist.")
     var overwrite = false
+    @Flag(name: .shortAndLong, help: "Log requests and changes of state too.")
+    var verbose = false
 
     func run() throws {
+        if verbose { logThreshold.store(LogLevel.debug.rawValue, ordering: .relaxed) }
         try Launcher.serve(
             AppContext(configuration: config), source: source, sinks: sinks, masks: masks, isRealtime: realtime,
             isLooped: loop, overwrites: overwrite, page: .asChosen)
