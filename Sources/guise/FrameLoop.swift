@@ -3,10 +3,10 @@ import Capture
 import Compose
 import Control
 import Glibc
-import Page
 import Privacy
 import Publish
 import SystemKit
+import Track
 
 /// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
 ///
@@ -44,7 +44,7 @@ struct FrameLoop: ~Copyable {
         let cameraController: CameraController
         let placeholders: Placeholders
         let captures: CaptureStore
-        let preview: Preview
+        let monitor: any FrameMonitor
         /// Reloads the configuration, after SIGHUP.
         let requestReload: () -> Void
         /// Reports to the service manager that frames flow.
@@ -181,7 +181,7 @@ struct FrameLoop: ~Copyable {
 
     /// Updates whether there are readers, and once a second the statistics.
     private mutating func pollReaders(at now: UInt64) {
-        var isWatched = dependencies.preview.isWatched
+        var isWatched = dependencies.monitor.hasViewers
         var isRead: Bool?
         for output in outputs {
             let answer = output.isWatched(at: now)
@@ -270,9 +270,9 @@ struct FrameLoop: ~Copyable {
             let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time) }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
-                // The preview is updated regardless of its rate.
-                if dependencies.preview.isWatched {
-                    dependencies.preview.update(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
+                if dependencies.monitor.hasViewers {
+                    dependencies.monitor.update(
+                        frame, faces: pipeline.monitoredFaces, isReplacement: true, at: dependencies.clock.now())
                 }
             }
         } catch {
@@ -420,7 +420,7 @@ struct FrameLoop: ~Copyable {
         hasPicture = true
         let before = threadTime()
         switch pipeline.gate.outcome {
-        case .publishable(let frame): try publish(frame, overlay: pipeline.overlay)
+        case .publishable(let frame): try publish(frame, faces: pipeline.monitoredFaces)
         case .withheld: try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that took long does not make the next one count as early.
@@ -451,7 +451,7 @@ struct FrameLoop: ~Copyable {
     /// Publishes a frame.
     /// - Parameter isPlaceholder: whether the frame is a placeholder, which capture requests are not given.
     private func publish(
-        _ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay] = [], isPlaceholder: Bool = false
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
             do { try output.publish(frame) } catch  where isKept && !output.isLive {
@@ -461,7 +461,12 @@ struct FrameLoop: ~Copyable {
             }
         }
         settings.recorder?.enqueue(frame)
-        if dependencies.preview.isWatched { updatePreview(frame, overlay, isPlaceholder) }
+        if dependencies.monitor.hasViewers {
+            let now = dependencies.clock.now()
+            dependencies.monitor.update(frame, faces: faces, isReplacement: false, at: now)
+            // The pipeline shows the unmasked picture, if there is one.
+            if isPlaceholder { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
+        }
         guard dependencies.mailbox.hasCaptureRequests else { return }
         if !isPlaceholder {
             dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
@@ -473,22 +478,13 @@ struct FrameLoop: ~Copyable {
         }
     }
 
-    /// Copies a frame for the viewers of the page. The pipeline copies the unmasked picture.
-    private func updatePreview(
-        _ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool
-    ) {
-        let (preview, now) = (dependencies.preview, dependencies.clock.now())
-        if preview.needsFrame(.after, at: now) { preview.update(frame, overlay: overlay, at: now) }
-        if isPlaceholder, preview.needsFrame(.before, at: now) { preview.updatePlaceholder(frame, at: now) }
-    }
-
     /// Publishes a substitute if the source has no frame: the last frame if the next one is only late, or else a
     /// placeholder.
     private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
-            try publish(frame, overlay: pipeline.overlay)
+            try publish(frame, faces: pipeline.monitoredFaces)
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle

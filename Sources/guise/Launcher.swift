@@ -92,7 +92,7 @@ enum Launcher {
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(canvas)
         let preview = Preview(layout: canvas) { mailbox.wakeEvent.signal() }
-        pipeline.preview = preview
+        pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
         if hasPage {
@@ -139,7 +139,7 @@ enum Launcher {
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
-                captures: pageService.captures, preview: preview,
+                captures: pageService.captures, monitor: preview,
                 requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
                 pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {

@@ -387,14 +387,14 @@ final class Stage {
         end(at: 3600)
         var pipeline = Pipeline(
             tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
-        pipeline.preview = preview
+        pipeline.monitor = preview
         let outputs = logs.map { Output(Self.sink($0), canvas: nil) }
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
-                placeholders: placeholders, captures: captures, preview: preview,
+                placeholders: placeholders, captures: captures, monitor: preview,
                 requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
                 setStatus: { self.said.append($0) }))
         clock.settle()
