@@ -230,7 +230,7 @@ public struct FaceCover: ~Copyable {
         guard let back = placement.inverse else { return }
         let layout = canvas.frame.layout
         let layer = Self.side(layout.width, layout.height)
-        canvas.effects.pixelation.measure(
+        canvas.effects.pixelation.average(
             canvas.frame, origin: .zero, side: Float(layer), columns: layout.width / layer + 1,
             rows: layout.height / layer + 1)
         canvas.effects.pixelation.quantize()

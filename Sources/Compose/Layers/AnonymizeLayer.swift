@@ -75,7 +75,7 @@ struct AnonymizeLayer: Layer {
         let half = outline.halfSize / side
         let (across, down) = (Self.whole(half.x), Self.whole(half.y))
         let origin = outline.center - Point(Float(across), Float(down)) * side
-        canvas.effects.pixelation.measure(
+        canvas.effects.pixelation.average(
             canvas.frame, origin: origin, side: side, columns: 2 * across, rows: 2 * down)
         canvas.effects.pixelation.quantize()
         if shape == .ellipse {
@@ -112,7 +112,7 @@ struct AnonymizeLayer: Layer {
         let (across, down) = (Self.whole(half.x) + 1, Self.whole(half.y) + 1)
         let origin = outline.center - Point(Float(across), Float(down)) * side
         let (columns, rows) = (2 * across, 2 * down)
-        canvas.effects.pixelation.measure(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
+        canvas.effects.pixelation.average(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
         canvas.effects.pixelation.blur(radius: radius, passes: 3)
         canvas.effects.pixelation.fade { column, row in
             let middle = origin + Point(Float(column) + 0.5, Float(row) + 0.5) * side

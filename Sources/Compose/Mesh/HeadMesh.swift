@@ -95,10 +95,11 @@ struct HeadMesh: Sendable {
         // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = pose.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
-        let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        let blurMargin = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
         let border = Float(warpBorder)
         let region = PixelRect(
-            covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
+            covering: pointwiseMin(low, low + fall - blurMargin) - border,
+            pointwiseMax(high, high + fall + blurMargin) + border
         )
         guard let region, scratch.impostors.entries[place].begin(region, in: layout) else { return false }
         let drawn = scratch.impostors.entries[place].layer.region
