@@ -25,7 +25,7 @@ public struct MaskLayer: Sendable {
         }
         try fields.refuse("way", renamedTo: "mode")
         style = try LayerStyle(&fields, target)
-        guard kind.allowsFrames || style.motion.pictures.isEmpty else {
+        guard kind.allowsFrames || style.motion.frames.isEmpty else {
             throw fields.wrong(
                 "motion", "an object with 'frames' in a \(name) layer",
                 allowed: "frames only in \(LayerKind.names(where: \.allowsFrames)) layers")

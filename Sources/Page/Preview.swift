@@ -190,7 +190,7 @@ public final class Preview: Sendable {
                 guard newest.isThere, newest.number != shown.number else { return }
                 if !shown.isThere {
                     shown.frame = Frame(layout)
-                    shown.faces.reserveCapacity(Tracker.mostFaces)
+                    shown.faces.reserveCapacity(Tracker.maxFaces)
                     shown.isThere = true
                 }
                 swap(&newest.frame, &shown.frame)
@@ -271,7 +271,7 @@ private final class FrameSlot: Sendable {
             newest.withLock { newest in
                 guard !newest.isThere else { return }
                 newest.frame = Frame(layout)
-                newest.faces.reserveCapacity(Tracker.mostFaces)
+                newest.faces.reserveCapacity(Tracker.maxFaces)
                 newest.isThere = true
             }
         }

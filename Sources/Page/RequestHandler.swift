@@ -61,7 +61,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
-        if announced > mostRead {
+        if announced > maxRead {
             answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if announced > 0, announced <= bodyLimit {
             self.request?.body.reserveCapacity(announced)
@@ -71,7 +71,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func append(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         guard !hasAnswered else { return }
         bodyCount += bytes.readableBytes
-        if bodyCount > mostRead {
+        if bodyCount > maxRead {
             answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if bodyCount <= bodyLimit {
             request?.body.append(contentsOf: bytes.readableBytesView)
@@ -81,7 +81,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The number of body bytes that are read at most, kept or not.
-    private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
+    private var maxRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
 
     private var tooLarge: PageError {
         bodyLimit == router.limits.photo

@@ -102,7 +102,7 @@ struct Configuration: Equatable {
             throw object.wrong("rotate", "\(degrees)", allowed: rotations)
         }
         viewTransform.rotation = rotation
-        let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.mostCrop, default: [0, 0, 0, 0])
+        let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.maxCrop, default: [0, 0, 0, 0])
         viewTransform.crop = SIMD4(crop)
         viewTransform.zoom = try object.choice("zoom", default: viewTransform.zoom)
         viewTransform.maxZoom = try object.number("maxZoom", in: 1...3, default: viewTransform.maxZoom)

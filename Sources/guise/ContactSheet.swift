@@ -12,7 +12,7 @@ final class ContactSheet {
         Pose.View(roll: 8, isMirrored: true, width: 18),
     ]
     /// The maximum number of poses.
-    static let mostPoses = 12
+    static let maxPoses = 12
     /// The maximum height in pixels, given by cairo.
     private static let tallest = 32767
     /// The height in pixels of the name below each cell.

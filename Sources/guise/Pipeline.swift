@@ -156,7 +156,7 @@ struct Pipeline: ~Copyable {
         if scaler?.input != view.layout {
             let (part, isZoomed) = (viewTransform.part(of: view.layout), viewTransform.zoom == .face)
             scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
-            zoom = isZoomed ? FaceZoom(in: part, most: viewTransform.maxZoom) : nil
+            zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil
         }
         if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
         try scaler?.fit(view, into: &gate.canvas.frame)

@@ -45,7 +45,7 @@ final class Thumbnails: Sendable {
     /// The side of a thumbnail in pixels. It is drawn at twice the size and scaled down, as a screen does with a video.
     private static let side = 192
     /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks than this.
-    private static let mostPictures = 512
+    private static let maxPictures = 512
 
     init(_ context: AppContext) { self.context = context }
 
@@ -94,7 +94,7 @@ final class Thumbnails: Sendable {
         subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
-            if pictures.count >= Self.mostPictures { pictures.removeAll() }
+            if pictures.count >= Self.maxPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
         }
         return jpeg

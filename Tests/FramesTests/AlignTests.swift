@@ -136,7 +136,7 @@ struct AlignTests {
         var imageAligner = ImageAligner(capacity: 800)
         let found = imageAligner.search(
             plain.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
-            from: start, reach: 2)
+            from: start, radius: 2)
         #expect(found == nil)
     }
 
@@ -147,7 +147,7 @@ struct AlignTests {
         var imageAligner = ImageAligner(capacity: 800)
         let found = imageAligner.search(
             picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
-            from: .identity, reach: 10)
+            from: .identity, radius: 10)
         let jump = try #require(found)
         print("refinement alone is \(refined) pixels off; searched: \(jump)")
         #expect(refined > 3, "else there is nothing to search for")
@@ -164,7 +164,7 @@ struct AlignTests {
                 from: .identity, maxIterations: 3)
             _ = imageAligner.search(
                 picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { $0.x > 3 },
-                from: .identity, reach: 2)
+                from: .identity, radius: 2)
         }
         run()
         let before = callocations_count()

@@ -20,7 +20,7 @@ struct AnonymizeLayer: Layer {
 
     let mode: Mode
     let shape: Shape
-    /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `mostCells` sets a lower
+    /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `maxCells` sets a lower
     /// limit.
     let size: Float
     /// The colour of a block, as a word of a `Sprite`.
@@ -31,7 +31,7 @@ struct AnonymizeLayer: Layer {
     /// pixelated faces (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur
     /// whose standard deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of a pattern that alternates from cell to
     /// cell: at most one level.
-    private static let mostCells: Float = 6
+    private static let maxCells: Float = 6
     /// Soft edges fade from the first to the second of these outlines, relative to the head's. The first is beyond the
     /// head, since alpha is interpolated between cells.
     private static let (full, none): (Float, Float) = (1.1, 1.35)
@@ -96,7 +96,7 @@ struct AnonymizeLayer: Layer {
 
     /// The smallest allowed cell, in pixels.
     private static func coarseness(of outline: HeadOutline) -> Float {
-        2 * max(outline.halfSize.x, outline.halfSize.y) / mostCells
+        2 * max(outline.halfSize.x, outline.halfSize.y) / maxCells
     }
 
     /// Number of cells on each side of the centre.

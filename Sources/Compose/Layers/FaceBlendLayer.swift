@@ -38,7 +38,7 @@ struct FaceBlendLayer: Layer {
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         guard let map = sprite.placement(on: tracked.face) else { return }
-        let level = sprite.pictures[sprite.timeline.picture(at: appearance.time)].level(
+        let level = sprite.pictures[sprite.timeline.frame(at: appearance.time)].level(
             forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         let whole = map.after(toArt)

@@ -172,8 +172,8 @@ private struct TextStyle {
     func drawn(_ text: String, lineHeight: Float, within room: Point? = nil) throws -> RGBAImage {
         let lines = Float(text.split(separator: "\n", omittingEmptySubsequences: false).count)
         // A viewBox wide enough for the longest text, rendered small, to find the text's extent.
-        let wide = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
-        let draft = try ArtReader.renderSVG(svg(text, box: wide), named: "of the text", density: .infinity)
+        let area = Rect(x: -7500, y: -150, width: 15_000, height: 120 * lines + 150)
+        let draft = try ArtReader.renderSVG(svg(text, box: area), named: "of the text", density: .infinity)
         guard var ink = draft.ink else {
             throw Problem(
                 .invalid, "the text '\(text)' has no visible character", fix: "use characters that a font has")

@@ -83,16 +83,16 @@ public struct ImageAligner: ~Copyable {
     ///   - step: the distance between samples in the template, pixels, across and down.
     ///   - visible: whether the template shows something at one of its pixels; false beyond the frame's edge.
     ///   - start: the map that is shifted.
-    ///   - reach: the largest shift in every direction, pixels of the picture.
+    ///   - radius: the largest shift in every direction, pixels of the picture.
     /// - Returns: the shifted map with the highest correlation; nil if too little is visible.
     public mutating func search(
         _ picture: Span<UInt8>, for template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
-        from start: Affine, reach: Int
+        from start: Affine, radius: Int
     ) -> Alignment? {
         guard prepare(picture, template, side, step, visible) else { return nil }
         var best: Alignment?
-        for y in -reach...reach {
-            for x in -reach...reach {
+        for y in -radius...radius {
+            for x in -radius...radius {
                 var map = start
                 (map.tx, map.ty) = (map.tx + Float(x), map.ty + Float(y))
                 // A shift that puts half of the face outside the patch is not evidence.
