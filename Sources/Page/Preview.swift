@@ -279,7 +279,7 @@ private final class FrameSlot: Sendable {
 
     func removeViewer(_ options: Preview.StreamOptions) {
         viewerOptions.withLock { viewerOptions in
-            if let place = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: place) }
+            if let index = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: index) }
             updateRate(viewerOptions)
             let isLast = viewerOptions.isEmpty
             if !viewerOptions.contains(where: { ($0.width, $0.hasOverlay) == (options.width, options.hasOverlay) }) {

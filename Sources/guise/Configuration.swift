@@ -162,9 +162,9 @@ extension MaskSelection {
 
     /// The mask with its opacity and choices. The person slot is temporary and left out.
     var json: JSON {
-        let chosen = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
+        let options = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
         return JSON([
-            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": chosen,
+            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": options,
         ])
     }
 

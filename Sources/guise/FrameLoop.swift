@@ -68,7 +68,7 @@ struct FrameLoop: ~Copyable {
 
     private var source: (any FrameSource & ~Copyable)?
     /// True if the source is managed by `cameraController`, which opens it again when it is lost.
-    private let isKept: Bool
+    private let isSourceManaged: Bool
     private var wanted: CameraController.CameraRequest?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
@@ -132,8 +132,8 @@ struct FrameLoop: ~Copyable {
         self.isPaced = isPaced
         settings = dependencies.mailbox.now
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
-        isKept = source == nil
-        loopStatus.camera = isKept ? .closed : .open
+        isSourceManaged = source == nil
+        loopStatus.camera = isSourceManaged ? .closed : .open
         self.source = consume source
     }
 
@@ -184,7 +184,7 @@ struct FrameLoop: ~Copyable {
         var isWatched = dependencies.monitor.hasViewers
         var isRead: Bool?
         for output in outputs {
-            let answer = output.isWatched(at: now)
+            let answer = output.hasReaders(at: now)
             isWatched = isWatched || answer ?? true
             if let answer { isRead = isRead ?? false || answer }
         }
@@ -221,7 +221,7 @@ struct FrameLoop: ~Copyable {
 
     /// Opens and closes the camera as needed.
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
-        guard isKept else { return }
+        guard isSourceManaged else { return }
         let isNeeded =
             settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
         let want =
@@ -307,12 +307,12 @@ struct FrameLoop: ~Copyable {
         polled[0] = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        var place = 3
-        for output in outputs where place < polled.count {
+        var index = 3
+        for output in outputs where index < polled.count {
             guard let events = output.readerEvents else { continue }
             if events.isUnsure { timeout = min(timeout, Self.unsure) }
-            polled[place] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
-            place += 1
+            polled[index] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
+            index += 1
         }
         var span = polled.mutableSpan
         let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
@@ -325,9 +325,9 @@ struct FrameLoop: ~Copyable {
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
     /// True if frames are taken from the source. While they are not shown, a file waits; the frames of a camera are
     /// discarded.
-    private var mayTake: Bool { isShowing || isKept && !isPaced }
+    private var mayTake: Bool { isShowing || isSourceManaged && !isPaced }
     /// True if something is published when the source has no frame. Otherwise the sinks wait for the file.
-    private var fillsGaps: Bool { isKept || !isShowing }
+    private var fillsGaps: Bool { isSourceManaged || !isShowing }
     /// True if the last frame is published in this case.
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// The time in nanoseconds from the last published frame to such a frame.
@@ -362,7 +362,7 @@ struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
+        if isSourceManaged, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
             let problem = Problem(
                 .gone, "\(taken.description) has sent no frames for \(Self.timeout) s", fix: "plug it in again")
             source = consume taken
@@ -408,7 +408,7 @@ struct FrameLoop: ~Copyable {
                 try pipeline.process(view, at: time, isInTime ? .prompt : .following)
                 isComposed = true
             }
-        } catch let problem as Problem where isKept {
+        } catch let problem as Problem where isSourceManaged {
             throw SourceLoss(problem: problem)
         }
         guard arrival == .frame else { return arrival }
@@ -454,7 +454,7 @@ struct FrameLoop: ~Copyable {
         _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
-            do { try output.publish(frame) } catch  where isKept && !output.isLive {
+            do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
                 // A full disk ends a file output, but not the call.
                 output.drop()
                 log("guise: \(error)", .error)

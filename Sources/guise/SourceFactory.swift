@@ -84,9 +84,9 @@ extension AppContext {
                     : "source: the sample, because there is no camera (plug one in, or choose a clip: --source FILE)")
         }
         var sinks = sinks
-        if let place = sinks.firstIndex(of: "auto") {
+        if let index = sinks.firstIndex(of: "auto") {
             let loopback = devices.contains { $0.isLoopback }
-            sinks[place] = loopback ? "loopback" : "page"
+            sinks[index] = loopback ? "loopback" : "page"
             notes.append(
                 loopback
                     ? "sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)"

@@ -36,7 +36,7 @@ final class Thumbnails: Sendable {
     }
 
     private let context: AppContext
-    private let worker = Worker("thumbnails", most: 512) { ArtReader.shutDownRenderer() }
+    private let worker = Worker("thumbnails", maxQueued: 512) { ArtReader.shutDownRenderer() }
     private let pictures = Mutex<[Key: Picture]>([:])
     private let subjects = Mutex(PreviewSubjects())
     /// The number of faces stored so far.
