@@ -105,7 +105,7 @@ let package = Package(
         .target(
             name: "Page",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "Privacy", "Control", "CLinux", "CArt", "CSodium",
+                "SystemKit", "Frames", "JSON", "Track", "Privacy", "Control", "CLinux", "CArt", "CSodium",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -149,7 +149,7 @@ let package = Package(
         unitTests("Privacy", ["Frames", "Track", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests("Control", ["Frames", "JSON"]),
-        unitTests("Page", ["Frames", "JSON", "Privacy", "Control", "CAllocations"]),
+        unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "V4L2"]),
         .testTarget(
             name: "GuiseTests",

@@ -20,8 +20,8 @@ public struct Compositor: ~Copyable {
     private let seed: UInt64
 
     /// People to remember: twice as many as can be tracked at once.
-    private static let mostPeople = 16
-    private static let slots = mostPeople + 1
+    private static let maxPeople = 16
+    private static let slots = maxPeople + 1
     /// Seconds for a layer to fade in or out.
     private static let fade: Float = 0.08
     /// Seconds between two estimates of the room's light. The light is smoothed over a longer time, and the sampled
@@ -37,9 +37,9 @@ public struct Compositor: ~Copyable {
     public init(masks: [Mask], seed: UInt64 = .random(in: 0...UInt64.max)) {
         self.masks = masks
         self.seed = seed
-        people = Array(repeating: PersonState(), count: Self.mostPeople)
+        people = Array(repeating: PersonState(), count: Self.maxPeople)
         states = Self.states(for: masks)
-        scene.trackedFaces.reserveCapacity(Tracker.mostFaces)
+        scene.trackedFaces.reserveCapacity(Tracker.maxFaces)
     }
 
     /// What to do about a lost face: the strictest policy of the masks in use.
@@ -87,7 +87,7 @@ public struct Compositor: ~Copyable {
     public mutating func compose(_ canvas: inout Canvas, _ faces: [Face], placement: Affine, at time: Double) {
         scene.time = time
         scene.trackedFaces.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Tracker.mostFaces) {
+        for face in faces.prefix(Tracker.maxFaces) {
             scene.trackedFaces.append(TrackedFace(face: face.moved(by: placement)))
         }
         scene.trackedFaces.sort { $0.face.head.scale < $1.face.head.scale }
@@ -185,7 +185,7 @@ public struct Compositor: ~Copyable {
                 appearance.opacity *= opacity
                 if let swing = layer.style.motion.swing {
                     let person = people[slot]
-                    states[state].pendulum.step(swing, speed: person.speed, lean: person.lean, elapsed: elapsed)
+                    states[state].pendulum.step(swing, speed: person.speed, tilt: person.tilt, elapsed: elapsed)
                     appearance.swing = states[state].pendulum.degrees
                 }
                 if appearance.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], appearance) }
@@ -232,7 +232,7 @@ private struct PersonState: Sendable {
     /// Velocity of the head's top: to the picture's right, and away from the viewer; eye distances per second.
     private(set) var speed = SIMD2<Float>.zero
     /// The head's roll, and how far it nods forward; radians.
-    private(set) var lean = SIMD2<Float>.zero
+    private(set) var tilt = SIMD2<Float>.zero
     private var top: Point?
     private var head: HeadPoseFilter?
 
@@ -271,16 +271,16 @@ private struct PersonState: Sendable {
         expression.update(face, elapsed: elapsed, height: height)
         let now = head(Self.pivot)
         let pose = face.pose
-        let leans = SIMD2(radians(pose.roll), radians(-pose.pitch))
+        let newTilt = SIMD2(radians(pose.roll), radians(-pose.pitch))
         if let top, elapsed > 0 {
             let across = (now.x - top.x) / max(head.scale, 1) / elapsed
-            let back = (lean.y - leans.y) / elapsed * Self.nodRadius
+            let back = (tilt.y - newTilt.y) / elapsed * Self.nodRadius
             // A jump this fast means that the face was found in another place, not that it moved there.
             let isThrown = abs(across) > 40
             let weight = 1 - exp(-elapsed / Self.inertia)
             speed = isThrown ? .zero : speed + (SIMD2(across, back) - speed) * weight
         }
-        (top, lean) = (now, leans)
+        (top, tilt) = (now, newTilt)
     }
 }
 

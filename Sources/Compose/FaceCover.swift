@@ -73,16 +73,16 @@ public struct FaceCover: ~Copyable {
     /// Part of a cell that must have moved for the cell to count as moving.
     private static let share: Float = 0.2
     /// Capacity of the lists of known and missing faces.
-    private static let most = 2 * Tracker.mostFaces
+    private static let maxCovers = 2 * Tracker.maxFaces
 
     /// The part of the picture that was covered in the last frame, 0 to 1, without what masks cover.
     public private(set) var share: Float = 0
 
     /// Starts without any known face.
     public init() {
-        missing.reserveCapacity(Self.most)
-        known.reserveCapacity(Self.most)
-        boxes.reserveCapacity(Self.most)
+        missing.reserveCapacity(Self.maxCovers)
+        known.reserveCapacity(Self.maxCovers)
+        boxes.reserveCapacity(Self.maxCovers)
     }
 
     /// Forgets all faces. Call it when nothing has to be hidden any more.
@@ -145,7 +145,7 @@ public struct FaceCover: ~Copyable {
             moved = Array(repeating: -.infinity, count: (luma.width / side + 1) * (luma.height / side + 1))
         }
         boxes.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Self.most) { boxes.append(face.box) }
+        for face in faces.prefix(Self.maxCovers) { boxes.append(face.box) }
         Self.measureMotion(&motion, luma, boxes)
     }
 
@@ -159,7 +159,7 @@ public struct FaceCover: ~Copyable {
 
     /// Updates the lists of missing and known faces.
     private mutating func updateMissing(_ faces: [Face], _ refuted: [Int], at time: Double) {
-        for before in known where missing.count < Self.most {
+        for before in known where missing.count < Self.maxCovers {
             var isThere = false
             for face in faces where face.id == before.id { isThere = true }
             if !isThere {
@@ -169,7 +169,7 @@ public struct FaceCover: ~Copyable {
             }
         }
         known.removeAll(keepingCapacity: true)
-        for face in faces.prefix(Self.most) {
+        for face in faces.prefix(Self.maxCovers) {
             let outline = HeadOutline(face)
             let half = outline.halfSize
             let place = Rect(
@@ -234,7 +234,7 @@ public struct FaceCover: ~Copyable {
         guard let back = placement.inverse else { return }
         let layout = canvas.frame.layout
         let layer = Self.side(layout.width, layout.height)
-        canvas.effects.pixelation.measure(
+        canvas.effects.pixelation.average(
             canvas.frame, origin: .zero, side: Float(layer), columns: layout.width / layer + 1,
             rows: layout.height / layer + 1)
         canvas.effects.pixelation.quantize()

@@ -13,7 +13,7 @@ public struct FaceZoom: Sendable {
     /// The part of the picture that may be shown, in pixels.
     private let whole: Rect
     /// The largest zoom.
-    private let most: Float
+    private let maxZoom: Float
     /// The current view.
     private var place: Place
     /// The view's velocity, in pixels per second.
@@ -56,10 +56,10 @@ public struct FaceZoom: Sendable {
     /// Starts with the whole part.
     /// - Parameters:
     ///   - part: what may be shown, in pixels of the frames in which faces are searched.
-    ///   - most: the largest zoom.
-    public init(in part: PixelRect, most: Double) {
+    ///   - maxZoom: the largest zoom.
+    public init(in part: PixelRect, maxZoom: Double) {
         whole = Rect(part)
-        self.most = Float(most)
+        self.maxZoom = Float(maxZoom)
         place = Place(whole.center.x, whole.center.y, whole.width)
         target = place
     }
@@ -94,13 +94,13 @@ public struct FaceZoom: Sendable {
         }
         guard let best else { return nil }
         let isLarger = kept.map { faces[best].head.scale > Self.larger * faces[$0].head.scale } ?? true
-        let chosen = isLarger ? best : kept ?? best
-        return (faces[chosen].id, faces[chosen].head)
+        let index = isLarger ? best : kept ?? best
+        return (faces[index].id, faces[index].head)
     }
 
     /// The intended view for a head.
     private func place(for head: HeadPlacement) -> Place {
-        let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), most))
+        let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), maxZoom))
         let (width, height) = (whole.width / zoom, whole.height / zoom)
         let middle = head(Self.middle)
         func clamped(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
@@ -141,9 +141,9 @@ public struct FaceZoom: Sendable {
         place = target + (off + push) * decay
         speed = (speed - push * Self.frequency) * decay
         let left = place - target
-        func most(_ v: Place) -> Float { max(abs(v.x), abs(v.y), abs(v.z)) }
-        if most(left) < Self.caught * place.z { isFollowing = false }
-        if most(left) < Self.nearEnough * place.z, most(speed) < Self.slowEnough * place.z {
+        func largest(_ v: Place) -> Float { max(abs(v.x), abs(v.y), abs(v.z)) }
+        if largest(left) < Self.caught * place.z { isFollowing = false }
+        if largest(left) < Self.nearEnough * place.z, largest(speed) < Self.slowEnough * place.z {
             (place, speed) = (target, .zero)
         }
     }

@@ -51,9 +51,9 @@ public struct MaskLibrary: Sendable {
     /// Levels of includes. Masks may include masks that include masks, but deeper nesting is a mistake.
     private static let includeLimit = 4
     /// The most includes of a mask, through all levels. More are a mistake or an attack.
-    private static let mostIncludes = 32
+    private static let maxIncludes = 32
     /// The most layers of a mask, through all levels of includes.
-    static let mostLayers = 64
+    static let maxLayers = 64
     /// The most bytes of a `mask.json`. The longest that comes with Guise has a fiftieth of it.
     static let largestDescription = 256 << 10
 
@@ -62,9 +62,9 @@ public struct MaskLibrary: Sendable {
     ///   wins.
     public init(searchPaths: [String]) {
         var found: [String: String] = [:]
-        for place in searchPaths {
-            for name in entries(of: place) where found[name] == nil && isReadable("\(place)/\(name)/mask.json") {
-                found[name] = "\(place)/\(name)"
+        for folder in searchPaths {
+            for name in entries(of: folder) where found[name] == nil && isReadable("\(folder)/\(name)/mask.json") {
+                found[name] = "\(folder)/\(name)"
             }
         }
         folders = found.map { (name: $0.key, path: $0.value) }.sorted { $0.name < $1.name }
@@ -78,18 +78,18 @@ public struct MaskLibrary: Sendable {
     public func load(_ name: String, for target: ArtTarget) throws -> Mask {
         var left = LoadLimits()
         return try ArtBudget.$current.withValue(ArtBudget()) {
-            try load(name, for: target, depth: 0, &left)
+            try load(name, for: target, recursionDepth: 0, &left)
         }
     }
 
     /// The includes and layers that a mask may still have.
     private struct LoadLimits {
-        var includes = MaskLibrary.mostIncludes
-        var layers = MaskLibrary.mostLayers
+        var includes = MaskLibrary.maxIncludes
+        var layers = MaskLibrary.maxLayers
     }
 
     private func load(
-        _ name: String, for target: ArtTarget, depth: Int, _ left: inout LoadLimits
+        _ name: String, for target: ArtTarget, recursionDepth: Int, _ left: inout LoadLimits
     ) throws -> Mask {
         guard let folder = folder(of: name) else {
             let hint = nearest(to: name, among: names).map { "did you mean '\($0)'?" }
@@ -111,16 +111,16 @@ public struct MaskLibrary: Sendable {
         var onLostFace: LostFacePolicy = try fields.choice("onLostFace", default: .show)
         var layers: [MaskLayer] = []
         for included in try fields.strings("include", default: []) {
-            guard depth < Self.includeLimit else {
+            guard recursionDepth < Self.includeLimit else {
                 throw fields.wrong(
                     "include", "nested too deep, perhaps in a cycle", allowed: "\(Self.includeLimit) levels")
             }
             left.includes -= 1
             guard left.includes >= 0 else {
                 throw fields.wrong(
-                    "include", "too long", allowed: "\(Self.mostIncludes) includes on all levels together")
+                    "include", "too long", allowed: "\(Self.maxIncludes) includes on all levels together")
             }
-            let mask = try load(included, for: target, depth: depth + 1, &left)
+            let mask = try load(included, for: target, recursionDepth: recursionDepth + 1, &left)
             layers += mask.layers
             if mask.onLostFace == .cover { onLostFace = .cover }
         }
@@ -128,7 +128,7 @@ public struct MaskLibrary: Sendable {
             left.layers -= 1
             guard left.layers >= 0 else {
                 throw fields.wrong(
-                    "layers", "too long", allowed: "\(Self.mostLayers) layers, including those of included masks")
+                    "layers", "too long", allowed: "\(Self.maxLayers) layers, including those of included masks")
             }
             var layer = layer
             layers.append(try MaskLayer(&layer, folder: folder, target: target))
@@ -149,7 +149,7 @@ public struct MaskLibrary: Sendable {
     func includeClosure(of name: String) -> [String] {
         var names = [name]
         var next = 0
-        while next < names.count, names.count <= Self.mostIncludes {
+        while next < names.count, names.count <= Self.maxIncludes {
             for included in includes(of: names[next]) where !names.contains(included) { names.append(included) }
             next += 1
         }
@@ -176,15 +176,15 @@ public struct MaskLibrary: Sendable {
 
 /// The versions of the files and folders in a mask's folder, itself first. Bounded: no real mask's art is nested
 /// deeper, or has more files.
-func treeVersions(in folder: String, depth: Int = 0) -> [FileVersion] {
+func treeVersions(in folder: String, recursionDepth: Int = 0) -> [FileVersion] {
     guard let own = FileVersion(folder) else { return [] }
     var found = [own]
     for name in entries(of: folder).prefix(256) {
         guard let version = FileVersion("\(folder)/\(name)") else { continue }
         if !version.isFolder {
             found.append(version)
-        } else if depth < 3 {
-            found += treeVersions(in: version.path, depth: depth + 1)
+        } else if recursionDepth < 3 {
+            found += treeVersions(in: version.path, recursionDepth: recursionDepth + 1)
         }
     }
     return found

@@ -244,9 +244,9 @@ struct LoadedMasks: Sendable {
         guard let last = loaded.last?.selection.mask else { return false }
         let library = MaskLibrary(searchPaths: searchPaths)
         let names = library.names
-        guard let place = names.firstIndex(of: last) else { return false }
+        guard let index = names.firstIndex(of: last) else { return false }
         for step in [1, names.count - 1] {
-            let name = names[(place + step) % names.count]
+            let name = names[(index + step) % names.count]
             let isThere = (loaded + cached).contains { $0.selection.mask == name }
             guard !isThere else { continue }
             let fileVersions = library.fileVersions(of: name)
@@ -270,8 +270,8 @@ struct LoadedMasks: Sendable {
 
     /// Removes a mask from the cache, and returns it if it has the wanted files and options.
     private mutating func takeCached(_ selection: MaskSelection, _ fileVersions: [FileVersion]) -> LoadedMask? {
-        guard let place = cached.firstIndex(where: { $0.selection.mask == selection.mask }) else { return nil }
-        let loadedMask = cached.remove(at: place)
+        guard let index = cached.firstIndex(where: { $0.selection.mask == selection.mask }) else { return nil }
+        let loadedMask = cached.remove(at: index)
         return loadedMask.fileVersions == fileVersions && loadedMask.selection.choices == selection.choices
             ? loadedMask : nil
     }

@@ -6,7 +6,7 @@ public enum PlaceholderImage {
     /// The most characters on a line. Longer text is wrapped between words.
     private static let lineLength = 58
     /// The most lines below the title. The rest is cut off.
-    private static let mostLines = 5
+    private static let maxLines = 5
 
     /// A frame with the placeholder, without the text if it can't be drawn. As slow as `draw`.
     public static func frame(title: String, text: String, _ layout: FrameLayout) -> Frame {
@@ -63,7 +63,7 @@ public enum PlaceholderImage {
         for word in text.split(separator: " ") {
             if let last = lines.last, last.count + word.count < lineLength {
                 lines[lines.count - 1] = "\(last) \(word)"
-            } else if lines.count < mostLines {
+            } else if lines.count < maxLines {
                 lines.append(String(word.prefix(lineLength)))
             } else {
                 lines[lines.count - 1] = lines[lines.count - 1] + " ..."

@@ -21,7 +21,7 @@ public struct ViewTransform: Equatable, Sendable {
     /// Rotation, before mirroring.
     public var rotation = Rotation.none
     /// Crop of the rotated and mirrored picture at the left, top, right and bottom: parts of its width and height, at
-    /// most `mostCrop` each.
+    /// most `maxCrop` each.
     public var crop = SIMD4<Double>.zero
     /// What the picture is zoomed to, within the cropped part.
     public var zoom = Zoom.off
@@ -29,7 +29,7 @@ public struct ViewTransform: Equatable, Sendable {
     public var maxZoom = 2.0
 
     /// The largest crop at one side. A tenth of the picture always remains.
-    public static let mostCrop = 0.45
+    public static let maxCrop = 0.45
 
     /// Shows the whole picture as it is.
     public init() {}

@@ -69,9 +69,9 @@ public struct Report: Encodable, Sendable {
 
     /// The report as text: one line for each check, in columns.
     public var lines: [String] {
-        let wide = checks.map(\.check.count).max() ?? 0
+        let nameWidth = checks.map(\.check.count).max() ?? 0
         return checks.map { line in
-            "\(column(line.state.rawValue, width: 7))  \(column(line.check, width: wide))  \(line.message)"
+            "\(column(line.state.rawValue, width: 7))  \(column(line.check, width: nameWidth))  \(line.message)"
                 + (line.fix.isEmpty ? "" : "; fix: \(line.fix)")
         }
     }

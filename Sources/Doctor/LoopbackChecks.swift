@@ -25,11 +25,11 @@ extension System {
         guard let numbers = line("\(folder)/video_nr")?.split(separator: ","),
             let flags = line("\(folder)/exclusive_caps")?.split(separator: ","),
             // Without explicit numbers (-1), devices are in the order of their creation.
-            let place = numbers.firstIndex(of: number)
+            let index = numbers.firstIndex(of: number)
                 ?? devices.filter(\.isLoopback).firstIndex(where: { $0.path == loopback.path }),
-            flags.indices.contains(place)
+            flags.indices.contains(index)
         else { return nil }
-        return flags[place] == "Y"
+        return flags[index] == "Y"
     }
 }
 

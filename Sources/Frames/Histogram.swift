@@ -38,9 +38,9 @@ public struct Histogram: Sendable {
     }
 
     /// The largest value in a bucket, microseconds.
-    private static func upper(_ place: Int) -> Int {
-        guard place >= steps else { return place }
-        let doubling = place / steps - 1
-        return (place % steps + steps + 1) << doubling - 1
+    private static func upper(_ bucket: Int) -> Int {
+        guard bucket >= steps else { return bucket }
+        let doubling = bucket / steps - 1
+        return (bucket % steps + steps + 1) << doubling - 1
     }
 }

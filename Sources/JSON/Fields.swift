@@ -195,8 +195,8 @@ public struct Fields {
             switch (element.value, name) {
             case (.object, _), (_, nil): break
             case (.string, let name?):
-                let short = JSON.Member(key: name, line: element.line, value: element)
-                object = JSON(value: .object([short]), line: element.line)
+                let only = JSON.Member(key: name, line: element.line, value: element)
+                object = JSON(value: .object([only]), line: element.line)
             default: throw wrong(member, "a list with \(element.kindName)", allowed: wanted)
             }
             return try Fields(object, file: file, path: "\(full(key))[\(number)]")

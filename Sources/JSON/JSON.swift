@@ -74,7 +74,7 @@ private struct Parser {
 
     mutating func document() throws -> JSON {
         guard String(validating: text, as: UTF8.self) != nil else { throw wrong("the file is not UTF-8 text") }
-        let value = try element(depth: 0)
+        let value = try element(nestingDepth: 0)
         skipSpace()
         guard at == text.count else { throw wrong("unexpected text after the JSON value") }
         return value
@@ -104,14 +104,14 @@ private struct Parser {
         return true
     }
 
-    mutating func element(depth: Int) throws -> JSON {
+    mutating func element(nestingDepth: Int) throws -> JSON {
         skipSpace()
-        guard depth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) levels deep") }
+        guard nestingDepth < JSON.depthLimit else { throw wrong("nested more than \(JSON.depthLimit) levels deep") }
         guard at < text.count else { throw wrong("the file ends where a value is expected") }
         let start = line
         switch text[at] {
-        case UInt8(ascii: "{"): return JSON(value: try object(depth: depth), line: start)
-        case UInt8(ascii: "["): return JSON(value: try array(depth: depth), line: start)
+        case UInt8(ascii: "{"): return JSON(value: try object(nestingDepth: nestingDepth), line: start)
+        case UInt8(ascii: "["): return JSON(value: try array(nestingDepth: nestingDepth), line: start)
         case UInt8(ascii: "\""): return JSON(value: .string(try string()), line: start)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             return JSON(value: .number(try number()), line: start)
@@ -123,7 +123,7 @@ private struct Parser {
         }
     }
 
-    mutating func object(depth: Int) throws -> JSON.Value {
+    mutating func object(nestingDepth: Int) throws -> JSON.Value {
         _ = consume("{")
         var members: [JSON.Member] = []
         skipSpace()
@@ -143,20 +143,20 @@ private struct Parser {
             }
             skipSpace()
             guard consume(":") else { throw wrong("expected a colon after '\(brief(key))'") }
-            members.append(JSON.Member(key: key, line: keyLine, value: try element(depth: depth + 1)))
+            members.append(JSON.Member(key: key, line: keyLine, value: try element(nestingDepth: nestingDepth + 1)))
             skipSpace()
         } while consume(",")
         guard consume("}") else { throw wrong("expected a comma or }") }
         return .object(members)
     }
 
-    mutating func array(depth: Int) throws -> JSON.Value {
+    mutating func array(nestingDepth: Int) throws -> JSON.Value {
         _ = consume("[")
         var elements: [JSON] = []
         skipSpace()
         if consume("]") { return .array(elements) }
         repeat {
-            elements.append(try element(depth: depth + 1))
+            elements.append(try element(nestingDepth: nestingDepth + 1))
             skipSpace()
         } while consume(",")
         guard consume("]") else { throw wrong("expected a comma or ]") }
@@ -247,6 +247,6 @@ private struct Parser {
 
 /// The beginning of a string, for messages: untrusted input may be long.
 public func brief(_ text: String) -> String {
-    let most = 60
-    return text.count > most ? text.prefix(most) + "..." : text
+    let maxLength = 60
+    return text.count > maxLength ? text.prefix(maxLength) + "..." : text
 }

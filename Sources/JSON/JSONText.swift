@@ -116,8 +116,8 @@ extension JSON {
     private static let line = 100
 
     private func pages(indent: String) -> String {
-        let short = spaced
-        guard indent.count + short.count > Self.line || indent.isEmpty else { return short }
+        let oneLine = spaced
+        guard indent.count + oneLine.count > Self.line || indent.isEmpty else { return oneLine }
         let inner = indent + "    "
         switch value {
         case .object(let members) where !members.isEmpty:

@@ -1,20 +1,9 @@
 import Frames
 import SystemKit
+import Track
 
-/// A tracked face, drawn as an overlay on the preview.
-public struct FaceOverlay: Sendable {
-    /// The number of the face, which stays the same while it is tracked.
-    public var number = 0
-    /// True if the position is predicted from earlier frames, because the face was not found in this one.
-    public var isPredicted = false
-    /// The face's bounding box, in pixels of the frame.
-    public var box = Rect(x: 0, y: 0, width: 0, height: 0)
-    /// The 68 landmarks of iBUG 300-W, in pixels of the frame.
-    public var landmarks = [68 of Point](repeating: .zero)
-
-    /// Creates an overlay with all values zero.
-    public init() {}
-
+/// The drawing of a tracked face on the preview.
+enum FaceOverlay {
     /// A line color: full-range BT.601.
     private struct LineColor {
         let (y, u, v): (UInt8, UInt8, UInt8)
@@ -33,10 +22,11 @@ public struct FaceOverlay: Sendable {
     private static let far: Float = 1e5
 
     /// Draws the bounding box with the face's number at its top left corner, and the landmarks.
-    /// - Parameter scale: the factor from the overlay's pixels to the frame's.
+    /// - Parameter scale: the factor from the pixels of the face's positions to the frame's.
     /// - Precondition: the frame is I420.
-    func draw(on frame: inout Frame, scale: Float) {
-        let color = isPredicted ? LineColor.guessed : LineColor.seen
+    static func draw(_ face: borrowing Face, on frame: inout Frame, scale: Float) {
+        let color = face.state == .predicted ? LineColor.guessed : LineColor.seen
+        let box = face.box
         // One pixel of line width for every 320 pixels of the picture's width.
         let thick = max(1, frame.layout.width / 320)
         if let corner = Self.pixel(Point(box.x, box.y) * scale),
@@ -48,7 +38,7 @@ public struct FaceOverlay: Sendable {
             Self.fill(&frame, corner.x, corner.y, thick, height, color)
             Self.fill(&frame, end.x - thick, corner.y, thick, height, color)
             var x = corner.x
-            for digit in String(max(0, number)).utf8 {
+            for digit in String(max(0, face.id)).utf8 {
                 let rows = Self.digits[Int(digit) - Int(UInt8(ascii: "0"))]
                 for y in 0..<5 {
                     for column in 0..<3 where rows[y] & (4 >> column) != 0 {
@@ -60,7 +50,7 @@ public struct FaceOverlay: Sendable {
             }
         }
         for i in 0..<68 {
-            guard let place = Self.pixel(landmarks[i] * scale) else { continue }
+            guard let place = Self.pixel(face.landmarks[i] * scale) else { continue }
             Self.fill(&frame, place.x - thick / 2, place.y - thick / 2, thick, thick, color)
         }
     }

@@ -1,6 +1,7 @@
 import CArt
 import Frames
 import SystemKit
+import Track
 
 /// A JPEG encoder for frames of one layout, which it can reduce to a half or a quarter. It owns its intermediate
 /// buffers. It has one owner at a time, and so can move between threads.
@@ -61,9 +62,9 @@ import SystemKit
     deinit { unsafe cart_encoder_close(encoder) }
 
     /// Encodes a frame.
-    /// - Parameter overlay: face overlays to draw, in the frame's pixels. They are drawn on a copy.
+    /// - Parameter faces: the faces to draw overlays of, in the frame's pixels. They are drawn on a copy.
     /// - Returns: the JPEG; nil if the encoder failed.
-    public mutating func encode(_ view: borrowing FrameView, overlay: [FaceOverlay] = []) -> [UInt8]? {
+    public mutating func encode(_ view: borrowing FrameView, faces: [Face] = []) -> [UInt8]? {
         let scale = Float(size.width) / Float(view.layout.width)
         if isPacked {
             halve(packed: view, into: &packed)
@@ -76,13 +77,13 @@ import SystemKit
         let count: Int
         switch halvings {
         case 0:
-            for face in overlay { face.draw(on: &whole, scale: scale) }
+            for face in faces { FaceOverlay.draw(face, on: &whole, scale: scale) }
             count = unsafe Self.compress(encoder, whole, quality, &jpeg)
         case 1:
-            for face in overlay { face.draw(on: &half, scale: scale) }
+            for face in faces { FaceOverlay.draw(face, on: &half, scale: scale) }
             count = unsafe Self.compress(encoder, half, quality, &jpeg)
         default:
-            for face in overlay { face.draw(on: &quarter, scale: scale) }
+            for face in faces { FaceOverlay.draw(face, on: &quarter, scale: scale) }
             count = unsafe Self.compress(encoder, quarter, quality, &jpeg)
         }
         return count < 0 ? nil : Array(jpeg[..<count])

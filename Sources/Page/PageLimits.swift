@@ -10,8 +10,8 @@ struct PageLimits: Sendable {
     var head = TimeAmount.seconds(10)
     /// The time without a byte during a request's body, or between two requests.
     var idle = TimeAmount.seconds(60)
-    /// The time that a client which still sends has to read why its connection is closed.
-    var farewell = TimeAmount.seconds(1)
+    /// The delay before a connection is closed after an error, so that a client which still sends can read the answer.
+    var closeDelay = TimeAmount.seconds(1)
     /// The delay before a wrong proof of the secret is answered.
     var refusalPause = TimeAmount.seconds(1)
     /// The interval between checks for a changed secret, while there are sessions.
@@ -25,7 +25,7 @@ struct PageLimits: Sendable {
     /// The largest photo, in bytes.
     var photo = 24 << 20
     /// The number of bytes of an oversized photo that are read and discarded, so that its sender receives the error.
-    var dropped = 256 << 20
+    var discardedBytes = 256 << 20
     /// The number of bytes that are read from a connection at once.
     var readSize = 16 << 10
     /// The size in bytes of the kernel's send buffer for a connection; the kernel doubles it.

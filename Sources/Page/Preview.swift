@@ -1,6 +1,7 @@
 import Frames
 import Privacy
 import Synchronization
+import Track
 
 /// Copies of the published picture and of the unmasked one, for viewers of the page.
 ///
@@ -51,7 +52,7 @@ public final class Preview: Sendable {
     // MARK: - for the frame loop
 
     /// Whether there is a viewer of either picture.
-    public var isWatched: Bool {
+    public var hasViewers: Bool {
         after.viewers.load(ordering: .relaxed) > 0 || before.viewers.load(ordering: .relaxed) > 0
     }
 
@@ -59,35 +60,41 @@ public final class Preview: Sendable {
     /// - Parameters:
     ///   - picture: the picture.
     ///   - now: nanoseconds of the monotonic clock.
-    public func needsFrame(_ picture: Picture, at now: UInt64) -> Bool {
+    func needsFrame(_ picture: Picture, at now: UInt64) -> Bool {
         let slot = slot(picture)
         guard slot.viewers.load(ordering: .relaxed) > 0 else { return false }
         return now >= slot.taken.load(ordering: .relaxed) &+ slot.gap.load(ordering: .relaxed)
     }
 
-    /// Copies the published picture. Neither blocks nor allocates: if a viewer is just reading the last copy, the frame
-    /// is skipped.
+    /// Copies the published picture if a viewer wants it. Neither blocks nor allocates: if a viewer is just reading the
+    /// last copy, the frame is skipped.
     /// - Parameters:
     ///   - frame: the published picture.
-    ///   - overlay: the tracked faces.
+    ///   - faces: the tracked faces, in pixels of the picture.
+    ///   - isReplacement: whether the picture replaces the last one, regardless of the viewers' rate.
     ///   - now: nanoseconds of the monotonic clock.
-    public func update(_ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay], at now: UInt64) {
+    public func update(
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face], isReplacement: Bool, at now: UInt64
+    ) {
+        guard isReplacement || needsFrame(.after, at: now) else { return }
         // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
-        update(.after, frame.view, overlay: overlay, isPlaceholder: false, at: now)
+        update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
     }
 
     /// Copies the unmasked picture, in the same way as `update`. Only the user sees it, on the page, for comparison.
-    public func updateUnmasked(_ view: borrowing FrameView, overlay: borrowing [FaceOverlay], at now: UInt64) {
-        update(.before, view, overlay: overlay, isPlaceholder: false, at: now)
+    public func updateUnmasked(_ view: borrowing FrameView, faces: borrowing [Face], at now: UInt64) {
+        guard needsFrame(.before, at: now) else { return }
+        update(.before, view, faces: faces, isPlaceholder: false, at: now)
     }
 
     /// Copies the placeholder that replaces the unmasked picture while there is none, in the same way as `update`.
-    public func updatePlaceholder(_ frame: borrowing PublishableFrame, at now: UInt64) {
-        update(.before, frame.view, overlay: [], isPlaceholder: true, at: now)
+    public func updateUnmasked(placeholder: borrowing PublishableFrame, at now: UInt64) {
+        guard needsFrame(.before, at: now) else { return }
+        update(.before, placeholder.view, faces: [], isPlaceholder: true, at: now)
     }
 
     func update(
-        _ picture: Picture, _ view: borrowing FrameView, overlay: borrowing [FaceOverlay], isPlaceholder: Bool,
+        _ picture: Picture, _ view: borrowing FrameView, faces: borrowing [Face], isPlaceholder: Bool,
         at now: UInt64
     ) {
         precondition(view.layout == layout, "a frame has the preview's layout")
@@ -96,8 +103,8 @@ public final class Preview: Sendable {
             guard newest.isThere else { return nil }
             convert(view, into: &newest.frame)
             newest.isPlaceholder = isPlaceholder
-            newest.overlay.removeAll(keepingCapacity: true)
-            for i in overlay.indices { newest.overlay.append(overlay[i]) }
+            newest.faces.removeAll(keepingCapacity: true)
+            for i in faces.indices { newest.faces.append(faces[i]) }
             newest.number += 1
             return newest.number
         }
@@ -165,7 +172,7 @@ public final class Preview: Sendable {
             guard newest != number else { continue }
             number = newest
             let found: Portrait? = slot.newest.withLock { newest in
-                guard newest.isThere, !newest.isPlaceholder, !newest.overlay.isEmpty else { return nil }
+                guard newest.isThere, !newest.isPlaceholder, !newest.faces.isEmpty else { return nil }
                 var copy = Frame(layout)
                 convert(newest.frame, into: &copy)
                 return Portrait(copy)
@@ -181,17 +188,21 @@ public final class Preview: Sendable {
         let (bytes, shown, isNew) = try slot.shown.withLock { shown -> ([UInt8]?, Int, Bool) in
             slot.newest.withLock { newest in
                 guard newest.isThere, newest.number != shown.number else { return }
-                if !shown.isThere { shown.frame = Frame(layout) }
-                shown.isThere = true
+                if !shown.isThere {
+                    shown.frame = Frame(layout)
+                    shown.faces.reserveCapacity(Tracker.maxFaces)
+                    shown.isThere = true
+                }
                 swap(&newest.frame, &shown.frame)
-                shown.overlay = newest.overlay
+                // Exchanged like the frames: a shared array would be allocated again by the frame loop.
+                swap(&newest.faces, &shown.faces)
                 shown.number = newest.number
             }
             guard shown.isThere else { return (nil, 0, false) }
             let cache = try shown.cache(options, layout)
             let isNew = cache.number != shown.number
             if isNew {
-                cache.jpeg = cache.encoder.encode(shown.frame.view, overlay: options.hasOverlay ? shown.overlay : [])
+                cache.jpeg = cache.encoder.encode(shown.frame.view, faces: options.hasOverlay ? shown.faces : [])
                 cache.number = shown.number
             }
             return (cache.jpeg, shown.number, isNew)
@@ -208,7 +219,7 @@ private final class FrameSlot: Sendable {
     struct Newest: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
-        var overlay: [FaceOverlay] = []
+        var faces: [Face] = []
         var isPlaceholder = false
         var number = 0
 
@@ -222,7 +233,7 @@ private final class FrameSlot: Sendable {
     struct Shown: ~Copyable {
         var isThere = false
         var frame = Frame(.onePixel)
-        var overlay: [FaceOverlay] = []
+        var faces: [Face] = []
         var number = 0
         private var caches: [JPEGCache] = []
 
@@ -253,9 +264,6 @@ private final class FrameSlot: Sendable {
     let taken = Atomic<UInt64>(0)
     private let viewerOptions = Mutex<[Preview.StreamOptions]>([])
 
-    /// The number of faces for which space is reserved.
-    private static let mostFaces = 8
-
     func addViewer(_ options: Preview.StreamOptions, _ layout: FrameLayout) {
         viewerOptions.withLock { viewerOptions in
             viewerOptions.append(options)
@@ -263,7 +271,7 @@ private final class FrameSlot: Sendable {
             newest.withLock { newest in
                 guard !newest.isThere else { return }
                 newest.frame = Frame(layout)
-                newest.overlay.reserveCapacity(Self.mostFaces)
+                newest.faces.reserveCapacity(Tracker.maxFaces)
                 newest.isThere = true
             }
         }
@@ -271,7 +279,7 @@ private final class FrameSlot: Sendable {
 
     func removeViewer(_ options: Preview.StreamOptions) {
         viewerOptions.withLock { viewerOptions in
-            if let place = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: place) }
+            if let index = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: index) }
             updateRate(viewerOptions)
             let isLast = viewerOptions.isEmpty
             if !viewerOptions.contains(where: { ($0.width, $0.hasOverlay) == (options.width, options.hasOverlay) }) {

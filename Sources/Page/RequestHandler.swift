@@ -17,7 +17,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var bodyLimit = 0
     private var version = HTTPVersion.http1_1
     /// True if the connection stays open after the response.
-    private var isKept = true
+    private var isKeepAlive = true
     /// True if the whole request has arrived.
     private var isComplete = false
     private var hasAnswered = false
@@ -51,7 +51,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         timer.headArrived()
-        (version, isKept, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
+        (version, isKeepAlive, isComplete, hasAnswered, bodyCount) = (head.version, head.isKeepAlive, false, false, 0)
         let request = PageRequest(head)
         bodyLimit = router.limits.body
         if case .authorized(let token) = router.decision(request) {
@@ -61,7 +61,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
-        if announced > mostRead {
+        if announced > maxRead {
             answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if announced > 0, announced <= bodyLimit {
             self.request?.body.reserveCapacity(announced)
@@ -71,7 +71,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func append(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         guard !hasAnswered else { return }
         bodyCount += bytes.readableBytes
-        if bodyCount > mostRead {
+        if bodyCount > maxRead {
             answer(context) { [tooLarge] in try await $0.sendError(tooLarge, $1) }
         } else if bodyCount <= bodyLimit {
             request?.body.append(contentsOf: bytes.readableBytesView)
@@ -81,7 +81,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The number of body bytes that are read at most, kept or not.
-    private var mostRead: Int { bodyLimit == router.limits.photo ? router.limits.dropped : bodyLimit }
+    private var maxRead: Int { bodyLimit == router.limits.photo ? router.limits.discardedBytes : bodyLimit }
 
     private var tooLarge: PageError {
         bodyLimit == router.limits.photo
@@ -120,7 +120,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         } else {
             requestError = PageError(400, "bad-request", "this is not an HTTP request")
         }
-        isKept = false
+        isKeepAlive = false
         answer(context) { try await $0.sendError(requestError, $1) }
     }
 
@@ -129,7 +129,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(let status, var headers):
-            if !isKept || !isComplete { headers.replaceOrAdd(name: "Connection", value: "close") }
+            if !isKeepAlive || !isComplete { headers.replaceOrAdd(name: "Connection", value: "close") }
             let head = HTTPResponseHead(version: version, status: status, headers: headers)
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
@@ -137,8 +137,8 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             let (channel, sent) = (context.channel, promise ?? context.eventLoop.makePromise())
             if !isComplete {
                 // If the connection were closed at once, a client that is still sending would not read the response.
-                channel.eventLoop.scheduleTask(in: router.limits.farewell) { channel.close(promise: nil) }
-            } else if !isKept {
+                channel.eventLoop.scheduleTask(in: router.limits.closeDelay) { channel.close(promise: nil) }
+            } else if !isKeepAlive {
                 sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
             } else {
                 timer.responseEnded()

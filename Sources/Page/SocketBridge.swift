@@ -114,7 +114,7 @@ final class SocketBridge: ChannelDuplexHandler {
         control = nil
         resumeReading()
         let channel = context.channel
-        let pause = code == .normalClosure ? TimeAmount.zero : limits.farewell
+        let pause = code == .normalClosure ? TimeAmount.zero : limits.closeDelay
         channel.eventLoop.scheduleTask(in: pause) { channel.close(promise: nil) }
     }
 

@@ -13,15 +13,15 @@ import V4L2
 
     /// Starts the guard process.
     /// - Parameters:
-    ///   - writes: how often to write the placeholder, so that it is in all of the driver's buffers.
+    ///   - writeCount: how often to write the placeholder, so that it is in all of the driver's buffers.
     ///   - lock: also held by the guard process, until it is done.
     /// - Throws: `Problem` of kind `system` if no process can be created.
     init(
-        device: borrowing Device, format: FourCC, _ layout: FrameLayout, writes: Int, lock: borrowing DeviceLock
+        device: borrowing Device, format: FourCC, _ layout: FrameLayout, writeCount: Int, lock: borrowing DeviceLock
     ) throws(Problem) {
         var handle = unsafe clinux_guard()
         let result = unsafe clinux_guard_start(
-            device.path, format.rawValue, CInt(layout.width), CInt(layout.height), layout.byteCount, CInt(writes),
+            device.path, format.rawValue, CInt(layout.width), CInt(layout.height), layout.byteCount, CInt(writeCount),
             lock.descriptor, &handle)
         guard result == 0 else {
             throw Problem(

@@ -9,12 +9,12 @@ public protocol FrameSink: ~Copyable {
     /// The layout that frames must have. A frame of another layout is a programming error.
     var layout: FrameLayout { get }
 
-    /// The events to poll, so that readers coming and going are noticed at once; nil: `isWatched` must be polled
+    /// The events to poll, so that readers coming and going are noticed at once; nil: `hasReaders` must be polled
     /// instead.
     var readerEvents: ReaderEvents? { get }
-    /// Returns whether somebody watches; nil if that cannot be known, or if somebody always does.
+    /// Returns whether somebody reads the frames; nil if that cannot be known, or if somebody always does.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    mutating func isWatched(at now: UInt64) -> Bool?
+    mutating func hasReaders(at now: UInt64) -> Bool?
 
     /// Whether each frame has its place in time, as in a file, so that none may be published twice.
     var keepsFrames: Bool { get }
@@ -38,5 +38,5 @@ extension FrameSink where Self: ~Copyable {
     /// Does nothing by default.
     public mutating func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {}
     /// Nil by default: not known.
-    public mutating func isWatched(at now: UInt64) -> Bool? { nil }
+    public mutating func hasReaders(at now: UInt64) -> Bool? { nil }
 }

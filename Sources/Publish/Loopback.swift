@@ -80,7 +80,7 @@ public struct Loopback: FrameSink, ~Copyable {
         // Created before the guard process, which has the node open too.
         let readers = ReaderWatch(device)
         let crashPlaceholder = try CrashPlaceholder(
-            device: device, format: granted.fourCC, layout, writes: writes, lock: lock)
+            device: device, format: granted.fourCC, layout, writeCount: writes, lock: lock)
         crashPlaceholder.update(plain.frame)
         (self.layout, description, placeholderWrites) = (layout, "\(card) (\(path)), \(granted)", writes)
         self.readers = readers
@@ -100,7 +100,7 @@ public struct Loopback: FrameSink, ~Copyable {
     public var readerEvents: ReaderEvents? { readers.events }
 
     /// Returns true while a program reads from the device.
-    public mutating func isWatched(at now: UInt64) -> Bool? { readers.isRead(at: now) }
+    public mutating func hasReaders(at now: UInt64) -> Bool? { readers.hasReaders(at: now) }
 
     /// Delivers one frame to all readers; never waits.
     /// - Throws: `Problem` of kind `gone` or `busy` if another program has taken over the device, `invalid` for a frame

@@ -79,9 +79,9 @@ public final class Recorder: Sendable {
         guard times > 0 else { return }
         let isTaken = queue.withLockIfAvailable { (queue) -> Bool in
             guard queue.isOpen, queue.count < queue.times.count else { return false }
-            let place = (queue.first + queue.count) % queue.times.count
-            queue.frames[place].copy(frame)
-            queue.times[place] = times
+            let index = (queue.first + queue.count) % queue.times.count
+            queue.frames[index].copy(frame)
+            queue.times[index] = times
             queue.count += 1
             return true
         }

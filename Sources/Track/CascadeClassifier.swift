@@ -6,7 +6,7 @@ struct CascadeClassifier: ~Copyable {
     let entry: CascadeCatalog.Entry
     /// Stages that a coarse hit may skip, and the maximum number of coarse hits refined in a tile.
     private static let hintStages = 4
-    private static let mostHints = 8
+    private static let maxHints = 8
 
     private let isLit: Bool
     private var search: CascadeSearch
@@ -57,9 +57,9 @@ struct CascadeClassifier: ~Copyable {
             step: 2, stage: stages - Self.hintStages)
         coarse?.scan(patch, side: side, &scan)
         let hints = coarse?.groups.finds.count ?? 0
-        for i in 0..<min(hints, Self.mostHints) {
+        for i in 0..<min(hints, Self.maxHints) {
             guard let rect = coarse?.groups.finds[i].rect else { break }
-            let near = CascadeSearch.Near(rect: rect, reach: 2, stage: stages, agree: .max)
+            let near = CascadeSearch.Near(rect: rect, maxOffset: 2, stage: stages, enoughWindows: .max)
             guard let find = search.find(in: patch, side: side, near) else { continue }
             if !finds.contains(where: { $0.rect.overlap(find.rect) > 0.5 * find.rect.area }) { finds.append(find) }
         }
@@ -82,15 +82,16 @@ struct CascadeClassifier: ~Copyable {
 
     /// Searches around an expected face.
     /// - Parameters:
-    ///   - reach: the maximum offset of the window, in the window's own pixels.
-    ///   - agree: the number of passing windows that ends the search.
+    ///   - maxOffset: the maximum offset of the window, in the window's own pixels.
+    ///   - enoughWindows: the number of passing windows that ends the search.
     /// - Returns: the strongest detection and the total number of windows that passed; nil if none did.
     mutating func verify(
-        _ luma: borrowing LumaView, at eyes: EyePair, reach: Int, sizes: [3 of Float], stage: Int, agree: Int
+        _ luma: borrowing LumaView, at eyes: EyePair, maxOffset: Int, sizes: [3 of Float], stage: Int,
+        enoughWindows: Int
     ) -> (detection: Detection, votes: Int)? {
         // The window is half as large again in the patch as in training, so that smaller sizes lose nothing.
         let window = entry.window * 3 / 2
-        let side = window + window * 2 * reach / entry.window + window / 2
+        let side = window + window * 2 * maxOffset / entry.window + window / 2
         let scale = eyes.distance / entry.eyeDistance / Float(window)
         // The window's centre, not the eyes' midpoint, goes to the patch's centre.
         let offset = (Point(0.5, 0.5) - entry.eyes) * Float(window)
@@ -99,8 +100,9 @@ struct CascadeClassifier: ~Copyable {
         let map = extractPatch(luma, region, side: side, .classifier)
         let corner = Float(side - window) / 2
         let near = CascadeSearch.Near(
-            rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), reach: reach, sizes: sizes,
-            stage: stage, agree: agree)
+            rect: Rect(x: corner, y: corner, width: Float(window), height: Float(window)), maxOffset: maxOffset,
+            sizes: sizes,
+            stage: stage, enoughWindows: enoughWindows)
         guard let find = search.find(in: patch, side: side, near) else { return nil }
         return (detection(find, region, map), search.groups.windows.count)
     }

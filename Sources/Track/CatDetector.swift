@@ -18,7 +18,7 @@ public struct CatDetector: ~Copyable {
     /// the eyes: cats have 0.75 and more, dogs 0.39 to 0.59.
     static let dogsNose: Float = 0.65
     /// The maximum number of cats tracked at once.
-    static let most = 4
+    static let maxCats = 4
     /// The step between the tilts tried at a known place, degrees. The cascades tolerate some 15.
     static let turn: Float = 12
 
@@ -54,7 +54,7 @@ public struct CatDetector: ~Copyable {
         self.classifier = classifier
         self.second = second
         patch = Array(repeating: 0, count: Self.noseSide * Self.noseSide)
-        tracks.reserveCapacity(Self.most)
+        tracks.reserveCapacity(Self.maxCats)
     }
 
     /// Drops all cats, because the frame size changed.
@@ -71,7 +71,7 @@ public struct CatDetector: ~Copyable {
         while i < tracks.count {
             var track = tracks[i]
             track.isSeen = false
-            if let detection = verify(luma, at: track.predictedPlace(at: seconds), reach: 5),
+            if let detection = verify(luma, at: track.predictedPlace(at: seconds), maxOffset: 5),
                 detection.votes >= Self.keptVotes
             {
                 track.update(detection, at: seconds)
@@ -144,8 +144,8 @@ public struct CatDetector: ~Copyable {
         found.removeAll(keepingCapacity: true)
         for find in classifier.finds { found.append(classifier.detection(find, region, map)) }
         for detection in found {
-            guard let rough = verify(luma, at: detection, reach: 5),
-                let detection = verify(luma, at: rough.detection, reach: 4)
+            guard let rough = verify(luma, at: detection, maxOffset: 5),
+                let detection = verify(luma, at: rough.detection, maxOffset: 4)
             else { continue }
             let eyes = detection.detection.eyes
             guard detection.votes >= needed, detection.first > 0, detection.second > 0,
@@ -157,7 +157,7 @@ public struct CatDetector: ~Copyable {
             if let rival {
                 guard !tracks[rival].isConfirmed, tracks[rival].votes < detection.votes else { continue }
                 tracks[rival] = CatTrack(id: tracks[rival].id, detection, at: seconds)
-            } else if tracks.count < Self.most {
+            } else if tracks.count < Self.maxCats {
                 tracks.append(CatTrack(id: nextID, detection, at: seconds))
                 nextID += 1
             }
@@ -166,15 +166,17 @@ public struct CatDetector: ~Copyable {
 
     /// Runs both cascades at one place under three tilts. The votes are those of the strongest tilt; position, size and
     /// tilt are the mean over all windows, weighted by their number.
-    /// - Parameter reach: the maximum offset of the place, in twenty-fourths of the face.
-    private mutating func verify(_ luma: borrowing LumaView, at place: Detection, reach: Int) -> CatDetection? {
+    /// - Parameter maxOffset: the maximum offset of the place, in twenty-fourths of the face.
+    private mutating func verify(_ luma: borrowing LumaView, at place: Detection, maxOffset: Int) -> CatDetection? {
         let sizes: [3 of Float] = [1, 1.15, 0.87]
         var (sum, weight, best, bestFirst, bestSecond) = (SIMD4<Float>.zero, Float(0), 0, 0, 0)
         for step in -1...1 {
             var eyes = place.pair
             eyes.roll += Float(step) * Self.turn
-            let a = classifier.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: .max)
-            let b = second.verify(luma, at: eyes, reach: reach, sizes: sizes, stage: second.stages, agree: .max)
+            let a = classifier.verify(
+                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: classifier.stages, enoughWindows: .max)
+            let b = second.verify(
+                luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: second.stages, enoughWindows: .max)
             for detection in [a, b] {
                 guard let s = detection?.detection else { continue }
                 let w = Float(s.votes)

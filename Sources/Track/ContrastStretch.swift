@@ -22,7 +22,7 @@ struct ContrastStretch {
     static let tile = ContrastStretch(margin: .zero, share: 0.005, least: 100)
 
     /// The maximum gain. A higher one amplifies noise.
-    private static let most: Float = 8
+    private static let maxGain: Float = 8
     /// The minimum grey level span. A smaller one is only a wall's noise.
     private static let flattest: Float = 6
     /// The range into which the middle of the levels is moved, so that levels near it are not clipped.
@@ -33,7 +33,7 @@ struct ContrastStretch {
         let (x, y) = (Int(margin.x * Float(side)), Int(margin.y * Float(side)))
         let rect = PixelRect(x: x, y: y, width: side - 2 * x, height: side - 2 * y)
         let range = GrayRange(of: samples, rowStride: side, in: rect, leaving: share)
-        let gain = min(least / range.span, Self.most)
+        let gain = min(least / range.span, Self.maxGain)
         guard gain > 1, range.span >= Self.flattest else { return nil }
         return (gain, range.middle, max(Self.shown.lowerBound, min(Self.shown.upperBound, range.middle)))
     }

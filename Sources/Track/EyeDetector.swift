@@ -8,7 +8,7 @@ struct EyeDetector: ~Copyable {
 
     /// Fit residuals by the number of eyes detected (0, 1, 2), as fractions of the face's side. An eye that is not
     /// detected keeps its predicted position.
-    private static let disagreements: [Float] = [0.06, 0.03, 0.015]
+    private static let fitResiduals: [Float] = [0.06, 0.03, 0.015]
 
     /// - Throws: `Problem` if the eye cascade is missing or damaged.
     init(_ entry: CascadeCatalog.Entry) throws { eye = try CascadeClassifier(entry, side: ScanScheduler.side) }
@@ -22,14 +22,16 @@ struct EyeDetector: ~Copyable {
         let (r, l) = (right ?? eyes.right, left ?? eyes.left)
         let x = l - r
         let head = HeadPlacement(x: [x.x, -x.y, 0], y: [x.y, x.x, 0], origin: (r + l) / 2)
-        return Fit(landmarks: head.landmarks, fitResidual: Self.disagreements[seen])
+        return Fit(landmarks: head.landmarks, fitResidual: Self.fitResiduals[seen])
     }
 
     /// One eye's centre, or nil if it is farther from its predicted position than a fifth of the eye distance.
     private mutating func locate(_ luma: borrowing LumaView, at place: Point, _ eyes: EyePair) -> Point? {
-        var near = eyes
-        near.middle = place
-        let found = eye.verify(luma, at: near, reach: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, agree: 4)
+        // The eye cascade's windows have one eye in the middle.
+        var window = eyes
+        window.middle = place
+        let found = eye.verify(
+            luma, at: window, maxOffset: 6, sizes: [1, 1.2, 0.83], stage: eye.stages, enoughWindows: 4)
         guard let found, (found.detection.eyes - place).length < 0.2 * eyes.distance else { return nil }
         return found.detection.eyes
     }

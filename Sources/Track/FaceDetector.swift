@@ -65,16 +65,18 @@ public struct FaceDetector: ~Copyable {
 
     /// Searches around an expected face; nil if none is detected.
     /// - Parameters:
-    ///   - reach: the maximum offset of the eyes, in twentieths of the cascade's window.
-    mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, reach: Int) -> Detection? {
-        classifier.verify(luma, at: eyes, reach: reach, sizes: [1, 1.2, 0.83], stage: classifier.stages, agree: 3)?
+    ///   - maxOffset: the maximum offset of the eyes, in twentieths of the cascade's window.
+    mutating func detect(_ luma: borrowing LumaView, near eyes: EyePair, maxOffset: Int) -> Detection? {
+        classifier.verify(
+            luma, at: eyes, maxOffset: maxOffset, sizes: [1, 1.2, 0.83], stage: classifier.stages, enoughWindows: 3)?
             .detection
     }
 
     /// Whether the cascade confirms a face where the landmarks are.
     mutating func verifies(_ luma: borrowing LumaView, _ landmarks: borrowing Face.Landmarks) -> Bool {
         let result = classifier.verify(
-            luma, at: EyePair(landmarks), reach: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5, agree: 2)
+            luma, at: EyePair(landmarks), maxOffset: 3, sizes: [1, 1.1, 0.9], stage: classifier.stages - 5,
+            enoughWindows: 2)
         return (result?.votes ?? 0) >= 2
     }
 
@@ -85,8 +87,8 @@ public struct FaceDetector: ~Copyable {
     /// of faces and 370 false ones (cross-validated by picture; see docs/tracker.md).
     mutating func logOdds(_ luma: borrowing LumaView, _ fit: Fit) -> Float {
         let eyes = EyePair(fit.landmarks)
-        let alt = Self.votes(&secondClassifier, luma, at: eyes, reach: 3, sizes: [1, 1.1, 0.9], most: 40)
-        let lbp = Self.votes(&thirdClassifier, luma, at: eyes, reach: 4, sizes: [1, 1.1, 0.9], most: 40)
+        let alt = Self.votes(&secondClassifier, luma, at: eyes, maxOffset: 3, sizes: [1, 1.1, 0.9], maxVotes: 40)
+        let lbp = Self.votes(&thirdClassifier, luma, at: eyes, maxOffset: 4, sizes: [1, 1.1, 0.9], maxVotes: 40)
         let fits = -6.09 - 0.98 * log(max(fit.fitResidual, 0.002)) + 0.95 * alt + 1.11 * lbp
         // Eyes cost more than all the rest: search for them only if they can change the decision.
         guard Thresholds.undecided.contains(fits) else { return fits }
@@ -96,21 +98,22 @@ public struct FaceDetector: ~Copyable {
     }
 
     private mutating func eyeVotes(_ luma: borrowing LumaView, _ eyes: EyePair, at eye: Point) -> Float {
-        var place = eyes
-        place.middle = eye
-        return Self.votes(&eyeVerifier, luma, at: place, reach: 5, sizes: [1, 1.2, 0.83], most: 8)
+        // The eye cascade's windows have one eye in the middle.
+        var window = eyes
+        window.middle = eye
+        return Self.votes(&eyeVerifier, luma, at: window, maxOffset: 5, sizes: [1, 1.2, 0.83], maxVotes: 8)
     }
 
     /// The logarithm of one plus the number of windows of a cascade that pass at a place.
-    /// - Parameter most: the maximum number of windows that count.
+    /// - Parameter maxVotes: the maximum number of windows that count.
     private static func votes(
-        _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, reach: Int,
+        _ classifier: inout CascadeClassifier, _ luma: borrowing LumaView, at eyes: EyePair, maxOffset: Int,
         sizes: [3 of Float],
-        most: Int
+        maxVotes: Int
     ) -> Float {
         let result = classifier.verify(
-            luma, at: eyes, reach: reach, sizes: sizes, stage: classifier.stages, agree: most)
-        return log(Float(1 + min(result?.votes ?? 0, most)))
+            luma, at: eyes, maxOffset: maxOffset, sizes: sizes, stage: classifier.stages, enoughWindows: maxVotes)
+        return log(Float(1 + min(result?.votes ?? 0, maxVotes)))
     }
 
     /// Fits landmarks to a new detection.

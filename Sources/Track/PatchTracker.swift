@@ -14,14 +14,14 @@ struct PatchTracker: ~Copyable {
     /// and 10 pixels. The coarse patch catches jumps of a third of it; the fine one refines.
     private static let fine = PatchFitter.side / 2
     private static let coarse = PatchFitter.side / 4
-    private static let rounds = (coarse: 3, fine: 3)
+    private static let maxIterations = (coarse: 3, fine: 3)
     /// The step length, in coarse pixels, that ends the coarse alignment; the fine one does the rest. The fine
-    /// alignment always runs all rounds, because with fewer the landmarks jitter.
+    /// alignment always runs all of them, because with fewer the landmarks jitter.
     private static let enough: Float = 0.05
-    /// If the coarse patches correlate by less than this, the face may have jumped, and the search covers `reach`
+    /// If the coarse patches correlate by less than this, the face may have jumped, and the search covers `searchRadius`
     /// coarse pixels around: six tenths of the eye distance.
     private static let settled: Float = 0.9
-    private static let reach = 6
+    private static let searchRadius = 6
     private static let size = fine * fine + coarse * coarse
 
     private var imageAligner = ImageAligner(capacity: 800)
@@ -80,7 +80,7 @@ struct PatchTracker: ~Copyable {
         var coarse = Self.align(
             &imageAligner, small, to: kept, second, side: Self.coarse, step: 1, visible: { inside(lowFrom($0)) },
             from: low,
-            rounds: Self.rounds.coarse, enough: Self.enough)
+            maxIterations: Self.maxIterations.coarse, enough: Self.enough)
         if coarse?.correlation ?? 0 < Self.settled {
             let jump = Self.search(
                 &imageAligner, small, for: kept, second, visible: { inside(lowFrom($0)) }, from: low)
@@ -88,14 +88,14 @@ struct PatchTracker: ~Copyable {
                 Self.align(
                     &imageAligner, small, to: kept, second, side: Self.coarse, step: 1,
                     visible: { inside(lowFrom($0)) },
-                    from: $0.map, rounds: Self.rounds.coarse, enough: Self.enough)
+                    from: $0.map, maxIterations: Self.maxIterations.coarse, enough: Self.enough)
             }
             if let again, again.correlation > coarse?.correlation ?? 0 { coarse = again }
         }
         guard let coarse else { return nil }
         let fine = Self.align(
             &imageAligner, current, to: kept, first, side: Self.fine, step: 2, visible: { inside(from($0)) },
-            from: Self.doubling.after(coarse.map).after(Self.halving), rounds: Self.rounds.fine)
+            from: Self.doubling.after(coarse.map).after(Self.halving), maxIterations: Self.maxIterations.fine)
         guard let fine else { return nil }
         return Motion(map: map.after(fine.map).after(forth), correlation: fine.correlation)
     }
@@ -106,17 +106,17 @@ struct PatchTracker: ~Copyable {
     ) -> Alignment? {
         imageAligner.search(
             picture.span, for: kept.span.extracting(first..<first + coarse * coarse), side: coarse, step: 2,
-            visible: visible, from: start, reach: reach)
+            visible: visible, from: start, radius: searchRadius)
     }
 
     private static func align(
         _ imageAligner: inout ImageAligner, _ picture: borrowing [UInt8], to kept: borrowing [UInt8], _ first: Int,
         side: Int,
-        step: Int, visible: (Point) -> Bool, from start: Affine, rounds: Int, enough: Float = 0
+        step: Int, visible: (Point) -> Bool, from start: Affine, maxIterations: Int, enough: Float = 0
     ) -> Alignment? {
         imageAligner.align(
             picture.span, to: kept.span.extracting(first..<first + side * side), side: side, step: step,
-            visible: visible, from: start, rounds: rounds, enough: enough)
+            visible: visible, from: start, maxIterations: maxIterations, enough: enough)
     }
 
     /// Stores this frame's patch in a slot, for the next frame.

@@ -79,9 +79,9 @@ public struct Tracker: ~Copyable {
     /// The number of tiles scanned for human faces per tile for cats.
     private static let tilesPerCats = 5
     /// The budget of detector runs per second, with at least one per frame: scans of a tile, or examinations of a
-    /// candidate, which cost about as much. `mostLooks` is the maximum per frame, except for the first.
+    /// candidate, which cost about as much. `maxLooks` is the maximum per frame, except for the first.
     private static let looksPerSecond = 30.0
-    private static let mostLooks = 3
+    private static let maxLooks = 3
     private static let firstLooks = 24
     /// Photos are searched three times, each time at sizes between those of the others (thirds of
     /// `ScanScheduler.step`), and at these head tilts, degrees.
@@ -96,8 +96,8 @@ public struct Tracker: ~Copyable {
     /// The share of the frame that must move to count as someone entering.
     private static let entrance: Float = 0.005
     /// The search range around a lost face and around a candidate, in twentieths of the window.
-    private static let lostReach = 14
-    private static let candidateReach = 6
+    private static let lostMaxOffset = 14
+    private static let candidateMaxOffset = 6
     private static let maxCandidates = 6
     /// While `isThorough`: the maximum number of candidates, their examinations per frame, and the minimum number of
     /// tiles scanned per second.
@@ -116,7 +116,7 @@ public struct Tracker: ~Copyable {
     private static let recall = 3.0
 
     /// The maximum number of `faces`: people, and cats beside them.
-    public static let mostFaces = Settings.allowed.upperBound + CatDetector.most
+    public static let maxFaces = Settings.allowed.upperBound + CatDetector.maxCats
 
     /// Applies other settings from the next frame on. Tracked faces are kept as far as there is room.
     public mutating func apply(_ new: Settings) {
@@ -154,7 +154,7 @@ public struct Tracker: ~Copyable {
         self.detector.reserveSlots(faces: settings.max)
         self.cats = cats
         self.settings = settings
-        faces.reserveCapacity(Self.mostFaces)
+        faces.reserveCapacity(Self.maxFaces)
         known.reserveCapacity(settings.max)
         pendingCandidates.reserveCapacity(Self.maxThoroughCandidates + 1)
         candidateHeads.reserveCapacity(Self.maxThoroughCandidates + settings.max)
@@ -256,9 +256,9 @@ public struct Tracker: ~Copyable {
     /// The number of detector runs that this frame may spend beside tracking known faces.
     private func detectionBudget(at seconds: Double) -> Int {
         guard let elapsed = elapsed(at: seconds) else { return Self.firstLooks }
-        let (perSecond, most) =
-            isThorough ? (Self.tilesThoroughBusy, 2 * Self.mostLooks) : (Self.looksPerSecond, Self.mostLooks)
-        let looks = max(1, min(Int((elapsed * perSecond).rounded()), most))
+        let (perSecond, limit) =
+            isThorough ? (Self.tilesThoroughBusy, 2 * Self.maxLooks) : (Self.looksPerSecond, Self.maxLooks)
+        let looks = max(1, min(Int((elapsed * perSecond).rounded()), limit))
         return isUrgent ? 2 * looks : looks
     }
 
@@ -357,7 +357,7 @@ public struct Tracker: ~Copyable {
         if update?.isCut != true,
             let detection = detector.detect(
                 luma, near: EyePair(update?.base ?? track.predictedLandmarks(at: seconds)),
-                reach: Self.lostReach),
+                maxOffset: Self.lostMaxOffset),
             let fit = detector.fit(luma, at: detection),
             fit.fitResidual < min(near?.fitResidual ?? Thresholds.keepResidual, Thresholds.foundResidual),
             !isOthers(fit, than: track)
@@ -523,7 +523,7 @@ public struct Tracker: ~Copyable {
     private mutating func examine(_ candidate: Candidate, _ luma: borrowing LumaView, _ seconds: Double) {
         var candidate = candidate
         candidate.examinations += 1
-        if let seen = detector.detect(luma, near: candidate.detection.pair, reach: Self.candidateReach) {
+        if let seen = detector.detect(luma, near: candidate.detection.pair, maxOffset: Self.candidateMaxOffset) {
             guard let logOdds = evaluate(luma, seen, atLeast: Thresholds.detectionLogOdds, seconds) else { return }
             candidate.detection = seen
             if logOdds <= Thresholds.candidateLogOdds {

@@ -24,7 +24,7 @@ public struct ControlSetting: Equatable, Sendable {
 
 extension Device {
     /// The most controls that are enumerated, so that a driver that repeats one forever causes no endless loop.
-    private static let mostSettings = 200
+    private static let maxSettings = 200
 
     /// The settings of all integer, Boolean and menu controls that can currently be set (VIDIOC_QUERYCTRL,
     /// VIDIOC_G_CTRL). Controls that are inactive because an automatic control governs them are not included.
@@ -36,7 +36,7 @@ extension Device {
             .map(\.rawValue)
         var settings: [ControlSetting] = []
         var query = v4l2_queryctrl()
-        for _ in 0..<Self.mostSettings {
+        for _ in 0..<Self.maxSettings {
             query.id |= UInt32(V4L2_CTRL_FLAG_NEXT_CTRL)
             guard control(clinux_queryctrl, &query) == 0 else { break }
             guard query.flags & barred == 0, kinds.contains(query.type) else { continue }

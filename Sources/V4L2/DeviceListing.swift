@@ -174,12 +174,12 @@ extension Device {
     }
 
     // The most items enumerated, for drivers that never end a list.
-    private static let mostItems: UInt32 = 256
+    private static let maxItems: UInt32 = 256
 
     /// Pixel formats in the driver's order (VIDIOC_ENUM_FMT).
     public func formats(for direction: Direction) -> [FourCC] {
         var found: [FourCC] = []
-        for index in 0..<Self.mostItems {
+        for index in 0..<Self.maxItems {
             var item = v4l2_fmtdesc()
             (item.index, item.type) = (index, direction.bufferType)
             guard control(clinux_enum_fmt, &item) == 0 else { break }
@@ -190,7 +190,7 @@ extension Device {
 
     private func sizes(of format: FourCC) -> [(width: Offer.Extent, height: Offer.Extent)] {
         var found: [(width: Offer.Extent, height: Offer.Extent)] = []
-        for index in 0..<Self.mostItems {
+        for index in 0..<Self.maxItems {
             var item = v4l2_frmsizeenum()
             (item.index, item.pixel_format) = (index, format.rawValue)
             guard control(clinux_enum_framesizes, &item) == 0 else { break }
@@ -211,7 +211,7 @@ extension Device {
 
     private func rates(of format: FourCC, width: Int, height: Int) -> Offer.Rates {
         var listed: [Double] = []
-        for index in 0..<Self.mostItems {
+        for index in 0..<Self.maxItems {
             var item = v4l2_frmivalenum()
             (item.index, item.pixel_format) = (index, format.rawValue)
             (item.width, item.height) = (UInt32(clamping: width), UInt32(clamping: height))

@@ -13,7 +13,7 @@ public struct FourCC: RawRepresentable, Hashable, Sendable, ExpressibleByStringL
     public init(_ name: String) {
         var value: UInt32 = 0
         let codes = Array(name.utf8.prefix(4))
-        for place in 0..<4 { value |= UInt32(place < codes.count ? codes[place] : 0x20) << (8 * UInt32(place)) }
+        for index in 0..<4 { value |= UInt32(index < codes.count ? codes[index] : 0x20) << (8 * UInt32(index)) }
         rawValue = value
     }
 

@@ -35,7 +35,7 @@ public struct ReaderWatch: ~Copyable {
     /// The time of the last change between open and not open, as far as is known; nanoseconds.
     private var changed: UInt64 = 0
     private var asked: UInt64 = 0
-    private var isRead = false
+    private var hasReaders = false
 
     /// v4l2loopback.h: V4L2_EVENT_PRIVATE_START + 0x08E00000 + 1.
     private static let usage: UInt32 = 0x10E0_0001
@@ -75,14 +75,14 @@ public struct ReaderWatch: ~Copyable {
         // An event is reported as an exceptional condition (POLLPRI) of the writer's descriptor.
         case .event: ReaderEvents(descriptor: device, events: Int16(POLLPRI), isUnsure: false)
         case .opens(let inotify):
-            ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !isRead)
+            ReaderEvents(descriptor: inotify, events: Int16(POLLIN), isUnsure: count > 0 && !hasReaders)
         case .none: nil
         }
     }
 
     /// Whether anybody reads; nil if that cannot be detected.
     /// - Parameter now: the time on the monotonic clock, nanoseconds.
-    public mutating func isRead(at now: UInt64) -> Bool? {
+    public mutating func hasReaders(at now: UInt64) -> Bool? {
         switch mechanism {
         case .event(let number):
             if isDue(at: now) {
@@ -90,17 +90,17 @@ public struct ReaderWatch: ~Copyable {
                 _ = Self.unsubscribe(device, number)
                 _ = Self.subscribe(device, number)
             }
-            while let readers = Self.next(device, number) { isRead = readers > 0 }
+            while let readers = Self.next(device, number) { hasReaders = readers > 0 }
         case .opens(let inotify):
             let before = count
             count = max(0, count + Self.opened(inotify))
             if count > 0, isDue(at: now), Device.loopbackOpeningsElsewhere == 0 { count = 0 }
             if (count > 0) != (before > 0) { changed = now }
             // Closing counts at once; opening counts only after a while.
-            if count == 0 { isRead = false } else if now - changed > Self.timeout * 1_000_000 { isRead = true }
+            if count == 0 { hasReaders = false } else if now - changed > Self.timeout * 1_000_000 { hasReaders = true }
         case .none: return nil
         }
-        return isRead
+        return hasReaders
     }
 
     /// Whether the state is due to be queried again; true once per period.

@@ -7,8 +7,8 @@ import Track
 struct AppContext {
     let paths: Paths
     /// The configuration, with the text that it was read from.
-    let read: ConfigurationText
-    var configuration: Configuration { read.value }
+    let configurationText: ConfigurationText
+    var configuration: Configuration { configurationText.value }
 
     /// Loads the configuration.
     /// - Parameters:
@@ -18,7 +18,7 @@ struct AppContext {
     init(configuration path: String? = nil, paths: Paths? = nil) throws {
         let paths = try paths ?? Paths()
         self.paths = paths
-        read = try ConfigurationText.load(named: path, paths: paths)
+        configurationText = try ConfigurationText.load(named: path, paths: paths)
     }
 
     var library: MaskLibrary { MaskLibrary(searchPaths: paths.masks) }

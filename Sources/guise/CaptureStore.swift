@@ -12,7 +12,7 @@ final class CaptureStore: Sendable {
     private let made = Mutex<[(name: String, path: String)]>([])
 
     /// The number of files that are remembered.
-    private static let most = 200
+    private static let maxRemembered = 200
 
     // MARK: - saved files
 
@@ -26,7 +26,7 @@ final class CaptureStore: Sendable {
         made.withLock { made in
             made.removeAll { $0.name == name }
             made.append((name, path))
-            if made.count > Self.most { made.removeFirst() }
+            if made.count > Self.maxRemembered { made.removeFirst() }
         }
         return name
     }

@@ -102,7 +102,7 @@ struct Configuration: Equatable {
             throw object.wrong("rotate", "\(degrees)", allowed: rotations)
         }
         viewTransform.rotation = rotation
-        let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.mostCrop, default: [0, 0, 0, 0])
+        let crop = try object.numbers("crop", count: 4, in: 0...ViewTransform.maxCrop, default: [0, 0, 0, 0])
         viewTransform.crop = SIMD4(crop)
         viewTransform.zoom = try object.choice("zoom", default: viewTransform.zoom)
         viewTransform.maxZoom = try object.number("maxZoom", in: 1...3, default: viewTransform.maxZoom)
@@ -162,9 +162,9 @@ extension MaskSelection {
 
     /// The mask with its opacity and choices. The person slot is temporary and left out.
     var json: JSON {
-        let chosen = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
+        let options = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
         return JSON([
-            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": chosen,
+            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": options,
         ])
     }
 

@@ -12,7 +12,7 @@ final class ContactSheet {
         Pose.View(roll: 8, isMirrored: true, width: 18),
     ]
     /// The maximum number of poses.
-    static let mostPoses = 12
+    static let maxPoses = 12
     /// The maximum height in pixels, given by cairo.
     private static let tallest = 32767
     /// The height in pixels of the name below each cell.
@@ -54,24 +54,24 @@ final class ContactSheet {
     ///   - most: the maximum number of poses for each mask.
     ///   - masks: the number of masks.
     /// - Throws: `Problem` if no face is found in the file, or the sheet would be too tall.
-    init(_ context: AppContext, on file: String, poses most: Int, masks: Int) throws {
+    init(_ context: AppContext, on file: String, poses maxPoses: Int, masks: Int) throws {
         (self.context, self.file) = (context, file)
-        cell = most == 1 ? 220 : 280
+        cell = maxPoses == 1 ? 220 : 280
         let side = cell * Self.fine
         target = ArtTarget(Pose.layout(side: side))
-        let (poses, isGrid) = (Poses(), most == 1)
+        let (poses, isGrid) = (Poses(), maxPoses == 1)
         self.poses = poses
         var tracker = try context.tracker()
         try Self.read(file) { picture, time, isPhoto in
-            guard poses.count < most else { return }
+            guard poses.count < maxPoses else { return }
             tracker.searchWhole(picture.luma)
             guard let face = tracker.faces.max(by: { $0.head.scale < $1.head.scale }) else { return }
-            let views = isGrid ? [.near] : isPhoto ? Array(Self.views.prefix(most)) : [Pose.View()]
+            let views = isGrid ? [.near] : isPhoto ? Array(Self.views.prefix(maxPoses)) : [Pose.View()]
             for view in views {
                 poses.add(Pose(of: face, in: picture, view, side: side, &tracker, time: time))
             }
         } choosing: {
-            Self.evenly(of: $0, at: most)
+            Self.evenly(of: $0, at: maxPoses)
         }
         guard poses.count > 0 else {
             throw Problem(.unusable, "no face was found in \(file)", fix: "name another photo or clip")
@@ -89,8 +89,8 @@ final class ContactSheet {
     func add(_ mask: Mask) throws {
         let first = count
         for pose in 0..<poses.count {
-            let place = columns == poses.count ? (pose, first) : (first % columns, first / columns)
-            let corner = (x: place.0 * cell, y: place.1 * (cell + Self.label))
+            let cellIndex = columns == poses.count ? (pose, first) : (first % columns, first / columns)
+            let corner = (x: cellIndex.0 * cell, y: cellIndex.1 * (cell + Self.label))
             try draw(mask, pose, at: corner)
             if pose == 0 { write(mask.name, at: corner.x, corner.y + cell) }
         }
@@ -140,13 +140,13 @@ final class ContactSheet {
         let isPhoto = try Clip(path: path).isPhoto
         // The frames are counted first, because few files contain their number.
         let all = isPhoto ? 1 : try count(path)
-        let chosen = choosing(all)
+        let selected = choosing(all)
         var clip = try Clip(path: path)
         var whole = Frame(
             FrameLayout(width: clip.layout.width, height: clip.layout.height, format: .i444, range: .full))
         while true {
             let arrival = try clip.withFrame { view, time in
-                guard chosen.contains(time.number) else { return }
+                guard selected.contains(time.number) else { return }
                 convert(view, into: &whole)
                 try body(whole.view, time.seconds, isPhoto)
             }

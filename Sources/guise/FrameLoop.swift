@@ -3,10 +3,10 @@ import Capture
 import Compose
 import Control
 import Glibc
-import Page
 import Privacy
 import Publish
 import SystemKit
+import Track
 
 /// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
 ///
@@ -44,7 +44,7 @@ struct FrameLoop: ~Copyable {
         let cameraController: CameraController
         let placeholders: Placeholders
         let captures: CaptureStore
-        let preview: Preview
+        let monitor: any FrameMonitor
         /// Reloads the configuration, after SIGHUP.
         let requestReload: () -> Void
         /// Reports to the service manager that frames flow.
@@ -68,7 +68,7 @@ struct FrameLoop: ~Copyable {
 
     private var source: (any FrameSource & ~Copyable)?
     /// True if the source is managed by `cameraController`, which opens it again when it is lost.
-    private let isKept: Bool
+    private let isSourceManaged: Bool
     private var wanted: CameraController.CameraRequest?
     private var loopStatus = LoopStatus()
     private var metrics = Metrics()
@@ -132,8 +132,8 @@ struct FrameLoop: ~Copyable {
         self.isPaced = isPaced
         settings = dependencies.mailbox.now
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
-        isKept = source == nil
-        loopStatus.camera = isKept ? .closed : .open
+        isSourceManaged = source == nil
+        loopStatus.camera = isSourceManaged ? .closed : .open
         self.source = consume source
     }
 
@@ -181,10 +181,10 @@ struct FrameLoop: ~Copyable {
 
     /// Updates whether there are readers, and once a second the statistics.
     private mutating func pollReaders(at now: UInt64) {
-        var isWatched = dependencies.preview.isWatched
+        var isWatched = dependencies.monitor.hasViewers
         var isRead: Bool?
         for output in outputs {
-            let answer = output.isWatched(at: now)
+            let answer = output.hasReaders(at: now)
             isWatched = isWatched || answer ?? true
             if let answer { isRead = isRead ?? false || answer }
         }
@@ -221,7 +221,7 @@ struct FrameLoop: ~Copyable {
 
     /// Opens and closes the camera as needed.
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
-        guard isKept else { return }
+        guard isSourceManaged else { return }
         let isNeeded =
             settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
         let want =
@@ -270,9 +270,9 @@ struct FrameLoop: ~Copyable {
             let isWhole = try taken.withLastFrame { view, time in isToBeSeen = try pipeline.recompose(view, at: time) }
             if isWhole, isToBeSeen, case .publishable(let frame) = pipeline.gate.outcome {
                 for output in outputs where output.isLive { try output.publish(frame) }
-                // The preview is updated regardless of its rate.
-                if dependencies.preview.isWatched {
-                    dependencies.preview.update(frame, overlay: pipeline.overlay, at: dependencies.clock.now())
+                if dependencies.monitor.hasViewers {
+                    dependencies.monitor.update(
+                        frame, faces: pipeline.monitoredFaces, isReplacement: true, at: dependencies.clock.now())
                 }
             }
         } catch {
@@ -307,12 +307,12 @@ struct FrameLoop: ~Copyable {
         polled[0] = pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0)
         polled[1] = pollfd(fd: dependencies.mailbox.wakeEvent.descriptor, events: Int16(POLLIN), revents: 0)
         polled[2] = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        var place = 3
-        for output in outputs where place < polled.count {
+        var index = 3
+        for output in outputs where index < polled.count {
             guard let events = output.readerEvents else { continue }
             if events.isUnsure { timeout = min(timeout, Self.unsure) }
-            polled[place] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
-            place += 1
+            polled[index] = pollfd(fd: events.descriptor, events: events.events, revents: 0)
+            index += 1
         }
         var span = polled.mutableSpan
         let count = dependencies.clock.poll(&span, CInt(clamping: timeout))
@@ -325,9 +325,9 @@ struct FrameLoop: ~Copyable {
     private var isShowing: Bool { !settings.isPaused && !settings.isFrozen }
     /// True if frames are taken from the source. While they are not shown, a file waits; the frames of a camera are
     /// discarded.
-    private var mayTake: Bool { isShowing || isKept && !isPaced }
+    private var mayTake: Bool { isShowing || isSourceManaged && !isPaced }
     /// True if something is published when the source has no frame. Otherwise the sinks wait for the file.
-    private var fillsGaps: Bool { isKept || !isShowing }
+    private var fillsGaps: Bool { isSourceManaged || !isShowing }
     /// True if the last frame is published in this case.
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// The time in nanoseconds from the last published frame to such a frame.
@@ -362,7 +362,7 @@ struct FrameLoop: ~Copyable {
             source = consume taken
             throw error
         }
-        if isKept, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
+        if isSourceManaged, arrival == .nothing, dependencies.clock.now() > arrived + Self.timeout * 1_000_000_000 {
             let problem = Problem(
                 .gone, "\(taken.description) has sent no frames for \(Self.timeout) s", fix: "plug it in again")
             source = consume taken
@@ -408,7 +408,7 @@ struct FrameLoop: ~Copyable {
                 try pipeline.process(view, at: time, isInTime ? .prompt : .following)
                 isComposed = true
             }
-        } catch let problem as Problem where isKept {
+        } catch let problem as Problem where isSourceManaged {
             throw SourceLoss(problem: problem)
         }
         guard arrival == .frame else { return arrival }
@@ -420,7 +420,7 @@ struct FrameLoop: ~Copyable {
         hasPicture = true
         let before = threadTime()
         switch pipeline.gate.outcome {
-        case .publishable(let frame): try publish(frame, overlay: pipeline.overlay)
+        case .publishable(let frame): try publish(frame, faces: pipeline.monitoredFaces)
         case .withheld: try dependencies.placeholders.withPlaceholder(.hidden) { try publish($0) }
         }
         // The time of arrival, so that a frame that took long does not make the next one count as early.
@@ -451,17 +451,22 @@ struct FrameLoop: ~Copyable {
     /// Publishes a frame.
     /// - Parameter isPlaceholder: whether the frame is a placeholder, which capture requests are not given.
     private func publish(
-        _ frame: borrowing PublishableFrame, overlay: borrowing [FaceOverlay] = [], isPlaceholder: Bool = false
+        _ frame: borrowing PublishableFrame, faces: borrowing [Face] = [], isPlaceholder: Bool = false
     ) throws {
         for output in outputs {
-            do { try output.publish(frame) } catch  where isKept && !output.isLive {
+            do { try output.publish(frame) } catch  where isSourceManaged && !output.isLive {
                 // A full disk ends a file output, but not the call.
                 output.drop()
                 log("guise: \(error)", .error)
             }
         }
         settings.recorder?.enqueue(frame)
-        if dependencies.preview.isWatched { updatePreview(frame, overlay, isPlaceholder) }
+        if dependencies.monitor.hasViewers {
+            let now = dependencies.clock.now()
+            dependencies.monitor.update(frame, faces: faces, isReplacement: false, at: now)
+            // The pipeline shows the unmasked picture, if there is one.
+            if isPlaceholder { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
+        }
         guard dependencies.mailbox.hasCaptureRequests else { return }
         if !isPlaceholder {
             dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
@@ -473,22 +478,13 @@ struct FrameLoop: ~Copyable {
         }
     }
 
-    /// Copies a frame for the viewers of the page. The pipeline copies the unmasked picture.
-    private func updatePreview(
-        _ frame: borrowing PublishableFrame, _ overlay: borrowing [FaceOverlay], _ isPlaceholder: Bool
-    ) {
-        let (preview, now) = (dependencies.preview, dependencies.clock.now())
-        if preview.needsFrame(.after, at: now) { preview.update(frame, overlay: overlay, at: now) }
-        if isPlaceholder, preview.needsFrame(.before, at: now) { preview.updatePlaceholder(frame, at: now) }
-    }
-
     /// Publishes a substitute if the source has no frame: the last frame if the next one is only late, or else a
     /// placeholder.
     private mutating func publishPlaceholder(_ pipeline: borrowing Pipeline) throws {
         let now = dependencies.clock.now()
         guard fillsGaps, now >= published + fillGap else { return }
         if isLate, !settings.isPaused, case .publishable(let frame) = pipeline.gate.outcome {
-            try publish(frame, overlay: pipeline.overlay)
+            try publish(frame, faces: pipeline.monitoredFaces)
         } else {
             let kind: Placeholders.Kind =
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle

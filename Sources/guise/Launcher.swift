@@ -43,27 +43,29 @@ enum Launcher {
         let hasPage = sinkSpecs.contains(.page) || page != .asChosen
 
         let signals = try Signals()
-        // Programs or the page can show a live output: it must always have a picture, and the daemon accepts commands.
-        let isLive = hasPage || !sinkSpecs.allSatisfy(\.isFile)
-        var listening = isLive ? try Self.listen() : Listening()
-        let isShown = hasPage || sinkSpecs.contains(where: \.isDevice)
+        // A live output must always have a picture, and the daemon accepts commands.
+        let hasLiveOutput = hasPage || !sinkSpecs.allSatisfy(\.isFile)
+        var listening = hasLiveOutput ? try Self.listen() : Listening()
+        // Whether somebody can watch: in another program or on the page.
+        let isViewable = hasPage || sinkSpecs.contains(where: \.isDevice)
         // The sample is a stand-in for a camera, and is replaced by one on request.
-        let isKept = isShown && sourceSpec.isReplaceable
-        let source: (any FrameSource & ~Copyable)? = isKept ? nil : try context.openSource(sourceSpec, loop: isLooped)
+        let isSourceManaged = isViewable && sourceSpec.isReplaceable
+        let source: (any FrameSource & ~Copyable)? =
+            isSourceManaged ? nil : try context.openSource(sourceSpec, loop: isLooped)
 
         // The first device determines the size and format, because other programs may have fixed them.
         let size = settings.output
         var canvas = FrameLayout(width: size.width, height: size.height, format: .yuyv)
         var rate = size.rate
         var title = sourceSpec.description
-        var isLiveSource = isKept
+        var isLiveSource = isSourceManaged
         switch source {
         case .some(let source):
             title = source.description
             isLiveSource = source.isLive
             if !source.isLive { rate = source.rate ?? size.rate }
             let layout = source.layout
-            if !source.isLive, sourceSpec != .sample, !isLive {
+            if !source.isLive, sourceSpec != .sample, !hasLiveOutput {
                 canvas = layout
             } else if !sinkSpecs.contains(where: \.isDevice) {
                 // Without a device that needs its own format, frames keep the source's format.
@@ -88,11 +90,11 @@ enum Launcher {
 
         var first = Settings()
         first.apply(settings)
-        if isKept { first.source = sourceSpec.description }
+        if isSourceManaged { first.source = sourceSpec.description }
         let mailbox = try Mailbox(first)
         let placeholders = Placeholders(canvas)
         let preview = Preview(layout: canvas) { mailbox.wakeEvent.signal() }
-        pipeline.preview = preview
+        pipeline.monitor = preview
         let pageService = PageService(context, mailbox, loader, preview, CaptureStore())
         var descriptions = outputs.map(\.description)
         if hasPage {
@@ -101,12 +103,12 @@ enum Launcher {
             // Others may be able to read files and journals, so the link with the secret is only shown on a terminal.
             log("\(title) -> page \(isatty(STDERR_FILENO) == 1 ? link : place)")
             if page == .printed { print(link) }
-            let isSeen = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
-            if isSeen { Browser.open(link) }
+            let opensBrowser = page == .shown || page == .asChosen && !sinks.contains("page") && isatty(2) == 1
+            if opensBrowser { Browser.open(link) }
         }
         let daemon = try Daemon(
-            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.read)
-        daemon.setCamera(isKept ? "" : title)
+            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.configurationText)
+        daemon.setCamera(isSourceManaged ? "" : title)
         let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
             let source = try cameraSettings.open(wanted, context)
@@ -119,9 +121,9 @@ enum Launcher {
             daemon.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
-        if isLive { startThread(named: "placeholders") { placeholders.drawAll() } }
+        if hasLiveOutput { startThread(named: "placeholders") { placeholders.drawAll() } }
         var server: ControlServer?
-        if isLive {
+        if hasLiveOutput {
             let fresh = try ControlServer(listening.listener.take(), daemon)
             pageService.setControlServer(fresh)
             server = fresh
@@ -139,7 +141,7 @@ enum Launcher {
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
-                captures: pageService.captures, preview: preview,
+                captures: pageService.captures, monitor: preview,
                 requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
                 pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {

@@ -32,10 +32,10 @@ func printNow(_ text: String) {
 
 /// Untrusted text on one line of at most 1000 characters, without the control characters that a terminal interprets.
 func plain(_ text: String) -> String {
-    let most = 1000
-    let shown = text.unicodeScalars.prefix(most).map { scalar in
+    let maxLength = 1000
+    let shown = text.unicodeScalars.prefix(maxLength).map { scalar in
         [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
             ? "?" : Character(scalar)
     }
-    return String(shown) + (text.unicodeScalars.count > most ? "..." : "")
+    return String(shown) + (text.unicodeScalars.count > maxLength ? "..." : "")
 }

@@ -62,9 +62,9 @@ final class Output {
 
     /// Whether there are readers; nil if that cannot be known.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    func isWatched(at now: UInt64) -> Bool? {
+    func hasReaders(at now: UInt64) -> Bool? {
         guard var taken = sink.take() else { return false }
-        let answer = taken.isWatched(at: now)
+        let answer = taken.hasReaders(at: now)
         sink = consume taken
         return answer
     }

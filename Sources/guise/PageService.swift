@@ -19,6 +19,10 @@ final class PageService: PageHost {
 
     /// The time to wait for a picture, because the camera may have to be opened first.
     private static let timeout = Duration.seconds(5)
+    /// The maximum number of pixels of a photo. Masking a photo of this size takes half a gigabyte.
+    private static let maxPhotoPixels = MediaLimits.received.pixels
+    /// The JPEG quality of photos, which are looked at longer than a preview.
+    private static let photoQuality = 92
 
     init(_ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ preview: Preview, _ captures: CaptureStore)
     {
@@ -67,7 +71,22 @@ final class PageService: PageHost {
     }
 
     func mask(photo: [UInt8]) async throws -> MaskedPhoto {
-        try await photoProcessor.process(photo, loader.selections, mailbox.now.onLostFace)
+        guard let header = PhotoHeader(photo) else {
+            throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
+        }
+        guard header.width <= Self.maxPhotoPixels / header.height else {
+            throw PageError(
+                413, "too-large",
+                "\(header.width)x\(header.height) is more than \(Self.maxPhotoPixels / 1_000_000) million pixels; "
+                    + "make the photo smaller")
+        }
+        let masked = try await photoProcessor.process(photo, loader.selections, mailbox.now.onLostFace) {
+            try MaskedPhoto($0, faces: $1, coveredCandidates: $2, quality: Self.photoQuality)
+        }
+        guard let masked else {
+            throw PageError(409, "not-now", "other photos are being processed; try again when they are done")
+        }
+        return masked
     }
 
     func capturePath(named name: String) -> String? { captures.path(of: name) }
@@ -77,3 +96,6 @@ final class PageService: PageHost {
         return try control.connect()
     }
 }
+
+/// The frame loop shows its frames to the page without knowing it.
+extension Preview: FrameMonitor {}

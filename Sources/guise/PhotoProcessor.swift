@@ -3,20 +3,14 @@ import Capture
 import Compose
 import Frames
 import Glibc
-import Page
 import Privacy
 import SystemKit
 import Track
 
-/// Masks the faces of photos sent by the page, one at a time, beside the frame loop.
+/// Masks the faces of photos, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
-    private let worker = Worker("photos", most: 4) { ArtReader.shutDownRenderer() }
-
-    /// The maximum number of pixels. Masking a photo of this size takes half a gigabyte.
-    private static let mostPixels = MediaLimits.received.pixels
-    /// The JPEG quality: a photo is looked at longer than a preview.
-    private static let quality = 92
+    private let worker = Worker("photos", maxQueued: 4) { ArtReader.shutDownRenderer() }
 
     init(_ context: AppContext) { self.context = context }
 
@@ -25,34 +19,26 @@ final class PhotoProcessor: Sendable {
     ///   - photo: the bytes of the image file.
     ///   - selections: the masks.
     ///   - onLostFace: the policy for lost faces; nil for each mask's own.
-    /// - Throws: `PageError` if it isn't a photo, is too large, or shows no face though a mask must hide faces.
-    func process(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) async throws
-        -> MaskedPhoto
-    {
-        guard let header = PhotoHeader(photo) else {
-            throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
-        }
-        guard header.width <= Self.mostPixels / header.height else {
-            throw PageError(
-                413, "too-large",
-                "\(header.width)x\(header.height) is more than \(Self.mostPixels / 1_000_000) million pixels; "
-                    + "make the photo smaller")
-        }
-        let masked = try await worker.run { [self] in try draw(photo, selections, onLostFace) }
-        guard let masked else {
-            throw PageError(409, "not-now", "other photos are being processed; try again when they are done")
-        }
-        return masked
+    ///   - encode: makes the result from the masked picture, the number of faces, and the number of other places that
+    ///     may be faces and were covered. Called on the processor's thread.
+    /// - Returns: the result; nil if too many photos are waiting.
+    /// - Throws: `Problem` of kind `unusable` if it isn't a photo, or shows no face though a mask must hide faces.
+    func process<Photo: Sendable>(
+        _ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?,
+        encode: @escaping @Sendable (borrowing PublishableFrame, _ faces: Int, _ coveredCandidates: Int) throws -> Photo
+    ) async throws -> Photo? {
+        try await worker.run { [self] in try draw(photo, selections, onLostFace, encode) }
     }
 
-    private func draw(_ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?) throws
-        -> MaskedPhoto
-    {
+    private func draw<Photo>(
+        _ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?,
+        _ encode: (borrowing PublishableFrame, Int, Int) throws -> Photo
+    ) throws -> Photo {
         let descriptor = try Self.file(of: photo)
         defer { close(descriptor) }
         let path = "/proc/self/fd/\(descriptor)"
         do {
-            var drawn: MaskedPhoto?
+            var drawn: Photo?
             try Clip.firstPicture(of: path, within: .received) { view in
                 let layout = view.layout
                 let loader = try MaskLoader(
@@ -61,12 +47,9 @@ final class PhotoProcessor: Sendable {
                 pipeline.onLostFace = onLostFace
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)
                 guard case .publishable(let frame) = pipeline.gate.outcome else {
-                    throw PageError(422, "unusable", "no face to hide was found in the photo")
+                    throw Problem(.unusable, "no face to hide was found in the photo")
                 }
-                drawn = try MaskedPhoto(
-                    frame, faces: pipeline.tracker.faces.count,
-                    coveredCandidates: pipeline.tracker.candidateHeads.count,
-                    quality: Self.quality)
+                drawn = try encode(frame, pipeline.tracker.faces.count, pipeline.tracker.candidateHeads.count)
             }
             guard let drawn else { throw Problem(.unusable, "the file contains no picture") }
             return drawn

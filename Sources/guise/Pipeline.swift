@@ -1,7 +1,6 @@
+import Capture
 import Compose
 import Frames
-import Capture
-import Page
 import Privacy
 import SystemKit
 import Track
@@ -32,10 +31,10 @@ struct Pipeline: ~Copyable {
     var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
-    /// The preview of the page; nil for none.
-    var preview: Preview?
-    /// The faces of the last frame, for viewers of the preview with the tracking overlay.
-    private(set) var overlay: [FaceOverlay] = []
+    /// What shows the picture without masks; nil for none.
+    var monitor: (any FrameMonitor)?
+    /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
+    private(set) var monitoredFaces: [Face] = []
     /// Whether photos without a face are published even if a mask must hide faces. Only for users who ask for it.
     var allowsUncoveredPhotos: Bool {
         get { gate.allowsUncoveredPhotos }
@@ -157,12 +156,12 @@ struct Pipeline: ~Copyable {
         if scaler?.input != view.layout {
             let (part, isZoomed) = (viewTransform.part(of: view.layout), viewTransform.zoom == .face)
             scaler = Scaler(from: view.layout, to: gate.canvas.frame.layout, part: part, canMove: isZoomed)
-            zoom = isZoomed ? FaceZoom(in: part, most: viewTransform.maxZoom) : nil
+            zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil
         }
         if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
         try scaler?.fit(view, into: &gate.canvas.frame)
         let fitted = threadTime()
-        if let preview, preview.isWatched { updatePreview(preview) }
+        if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }
         let placement = scaler?.map ?? .identity
         let isCovered = isCovering
@@ -195,27 +194,11 @@ struct Pipeline: ~Copyable {
         cost.compose += threadTime() - searched
     }
 
-    /// Updates the overlay and copies the scaled, unmasked frame for the preview.
-    private mutating func updatePreview(_ preview: Preview) {
+    /// Updates the faces of the picture, and shows the scaled, unmasked frame.
+    private mutating func updateMonitor(_ monitor: any FrameMonitor) {
         let placement = scaler?.map ?? .identity
-        overlay.removeAll(keepingCapacity: true)
-        for i in tracker.faces.indices { overlay.append(FaceOverlay(tracker.faces[i], placement)) }
-        let now = monotonicTime()
-        if preview.needsFrame(.before, at: now) {
-            preview.updateUnmasked(gate.canvas.frame.view, overlay: overlay, at: now)
-        }
-    }
-}
-
-extension FaceOverlay {
-    /// Creates an overlay for a face.
-    /// - Parameter placement: the map from pixels of the tracked frame to pixels of the picture.
-    fileprivate init(_ face: borrowing Face, _ placement: Affine) {
-        self.init()
-        (number, isPredicted) = (face.id, face.state == .predicted)
-        let corner = placement(Point(face.box.x, face.box.y))
-        box = Rect(
-            x: corner.x, y: corner.y, width: face.box.width * placement.a, height: face.box.height * placement.d)
-        for i in 0..<68 { landmarks[i] = placement(face.landmarks[i]) }
+        monitoredFaces.removeAll(keepingCapacity: true)
+        for i in tracker.faces.indices { monitoredFaces.append(tracker.faces[i].moved(by: placement)) }
+        monitor.updateUnmasked(gate.canvas.frame.view, faces: monitoredFaces, at: monotonicTime())
     }
 }

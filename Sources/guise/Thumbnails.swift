@@ -36,7 +36,7 @@ final class Thumbnails: Sendable {
     }
 
     private let context: AppContext
-    private let worker = Worker("thumbnails", most: 512) { ArtReader.shutDownRenderer() }
+    private let worker = Worker("thumbnails", maxQueued: 512) { ArtReader.shutDownRenderer() }
     private let pictures = Mutex<[Key: Picture]>([:])
     private let subjects = Mutex(PreviewSubjects())
     /// The number of faces stored so far.
@@ -45,7 +45,7 @@ final class Thumbnails: Sendable {
     /// The side of a thumbnail in pixels. It is drawn at twice the size and scaled down, as a screen does with a video.
     private static let side = 192
     /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks than this.
-    private static let mostPictures = 512
+    private static let maxPictures = 512
 
     init(_ context: AppContext) { self.context = context }
 
@@ -94,7 +94,7 @@ final class Thumbnails: Sendable {
         subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of '\(name)'") }
         pictures.withLock { pictures in
-            if pictures.count >= Self.mostPictures { pictures.removeAll() }
+            if pictures.count >= Self.maxPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
         }
         return jpeg

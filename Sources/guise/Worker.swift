@@ -12,7 +12,7 @@ final class Worker: Sendable {
 
     private let name: String
     /// The maximum number of queued jobs.
-    private let most: Int
+    private let maxQueued: Int
     private let onIdle: @Sendable () -> Void
     private let state = Mutex(State())
     private let jobAvailable = DispatchSemaphore(value: 0)
@@ -26,10 +26,10 @@ final class Worker: Sendable {
     /// Creates a worker without a thread.
     /// - Parameters:
     ///   - name: the thread's name.
-    ///   - most: the maximum number of queued jobs.
+    ///   - maxQueued: the maximum number of queued jobs.
     ///   - onIdle: called on the thread before it ends, to release resources of the jobs.
-    init(_ name: String, most: Int, onIdle: @escaping @Sendable () -> Void = {}) {
-        (self.name, self.most, self.onIdle) = (name, most, onIdle)
+    init(_ name: String, maxQueued: Int, onIdle: @escaping @Sendable () -> Void = {}) {
+        (self.name, self.maxQueued, self.onIdle) = (name, maxQueued, onIdle)
     }
 
     /// Runs a job after the queued ones.
@@ -38,7 +38,7 @@ final class Worker: Sendable {
     func run<R: Sendable>(_ job: @escaping @Sendable () throws -> R) async throws -> R? {
         try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R?, any Error>) in
             let isTaken = state.withLock { state in
-                guard state.jobs.count < most else { return false }
+                guard state.jobs.count < maxQueued else { return false }
                 state.jobs.append { waiting.resume(with: Result { try job() }) }
                 if !state.isAtWork {
                     state.isAtWork = true

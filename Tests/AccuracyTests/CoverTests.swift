@@ -7,7 +7,7 @@ extension Accuracy {
     /// useless. The figures come from `guise bench`, which counts the covered part of each frame.
     @Suite struct Cover {
         /// Longer clips show nothing new.
-        private static let mostFrames = 600
+        private static let maxFrames = 600
         /// Size of the picture that `guise bench` composes, in pixels.
         private static let (width, height) = (1280.0, 720.0)
         /// A mean head's half axes in eye distances, as `HeadOutline` has them.
@@ -24,7 +24,7 @@ extension Accuracy {
         /// The part of each frame that is covered in addition to the masks, 0 to 1; 1: a placeholder was shown.
         private func shares(of clip: Labels.Item) throws -> [Double] {
             struct Report: Decodable { let covered: [Double] }
-            let count = min(clip.frames ?? 1, Self.mostFrames)
+            let count = min(clip.frames ?? 1, Self.maxFrames)
             let outcome = try scratch.guise(
                 "bench", "\(Fixtures.labelledFaces)/\(clip.name)", "--mask", "pixelate", "--json", "--frames",
                 "\(count)")

@@ -46,7 +46,7 @@ private enum Placement {
     static let (restFrames, restWay): (Int, Float) = (7, 0.06)
     static let output = (width: Float(1280), height: Float(720))
     /// Only clips of one or two people count; in a crowd faces are small.
-    static let mostPeople = 2
+    static let maxPeople = 2
     /// Landmarks of the brows' inner ends.
     static let brow = 20...23
     /// The least angle in degrees at which a head counts as tilted or turned.
@@ -68,7 +68,7 @@ extension Accuracy {
                 let labels = try JSONDecoder().decode(
                     Placement.Labels.self,
                     from: Data(contentsOf: URL(fileURLWithPath: Fixtures.labelledFaces + "/" + annotations)))
-                guard labels.frames.allSatisfy({ $0.count <= Placement.mostPeople }) else { continue }
+                guard labels.frames.allSatisfy({ $0.count <= Placement.maxPeople }) else { continue }
                 let people = try people(name, labels, scratch)
                 let zoom = min(
                     Placement.output.width / Float(labels.width), Placement.output.height / Float(labels.height))

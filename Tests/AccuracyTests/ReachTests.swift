@@ -35,7 +35,7 @@ private enum Reach {
     static let (turned, turnedShare) = (30.0, 0.02)
     /// Only faces of at least this size in pixels count, in clips of at most this many people: small faces have their
     /// own row, and in a crowd faces are lost behind others.
-    static let (largeEnough, mostPeople) = (50.0, 2)
+    static let (largeEnough, maxPeople) = (50.0, 2)
 
     /// Elements of a list at even steps.
     static func sample<Element>(_ list: [Element], _ count: Int) -> [Element] {
@@ -322,7 +322,7 @@ extension Accuracy {
             let labelled = try items.compactMap { item in
                 try item.annotations.map { (item.name, try Labels.read($0, as: Labels.Clip.self)) }
             }.filter { _, clip in
-                clip.frames.allSatisfy { $0.count <= Reach.mostPeople }
+                clip.frames.allSatisfy { $0.count <= Reach.maxPeople }
                     && Double(clip.frames.count(where: isTurned)) >= Reach.turnedShare * Double(clip.frames.count)
             }
             let tracked = try scratch.track(scratch.thereAndBack(labelled.map(\.0)))

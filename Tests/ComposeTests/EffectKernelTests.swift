@@ -19,7 +19,7 @@ struct EffectKernelTests {
         var pixelation = Pixelation()
         // Beyond the frame on all sides; no line on a whole pixel.
         let (origin, side, columns, rows) = (Point(-9.3, -4.8), Float(11.7), 10, 8)
-        pixelation.measure(frame, origin: origin, side: side, columns: columns, rows: rows)
+        pixelation.average(frame, origin: origin, side: side, columns: columns, rows: rows)
         pixelation.fill(&frame)
         let after = Samples(frame)
         var (worst, covered) = (0.0, 0)
@@ -59,7 +59,7 @@ struct EffectKernelTests {
         let before = Samples(noise: FrameLayout(width: 96, height: 64, format: .yuyv))
         var frame = before.frame
         var pixelation = Pixelation()
-        pixelation.measure(frame, origin: .zero, side: 16, columns: 6, rows: 4)
+        pixelation.average(frame, origin: .zero, side: 16, columns: 6, rows: 4)
         pixelation.fade { column, row in (column + row) % 2 == 0 ? 255 : 0 }
         pixelation.fill(&frame)
         let after = Samples(frame)

@@ -21,7 +21,7 @@ struct StyleTests {
         let plain = try style("{}")
         #expect(plain.opacity == 1 && plain.blend == .normal && plain.light == 1)
         #expect(plain.tint == nil && plain.when == nil && plain.on == .every)
-        #expect(plain.motion.pictures.isEmpty && plain.motion.swing == nil)
+        #expect(plain.motion.frames.isEmpty && plain.motion.swing == nil)
     }
 
     @Test func `all keys are read`() throws {
@@ -36,8 +36,8 @@ struct StyleTests {
         #expect(all.tint?.color == Color(16, 32, 48))
         #expect(all.when?.doing == .mouthOpen && all.when?.then == .start)
         #expect(all.on == .drawn(0.25..<0.5))
-        #expect(all.motion.pictures.map(\.milliseconds) == [80, 100] && all.motion.repetition == .backAndForth)
-        #expect(all.motion.swing?.frequency == 2 && all.motion.swing?.stands == true)
+        #expect(all.motion.frames.map(\.milliseconds) == [80, 100] && all.motion.repetition == .backAndForth)
+        #expect(all.motion.swing?.frequency == 2 && all.motion.swing?.isInverted == true)
         #expect(try style(#"{"when": "smile"}"#).when?.then == .show)
         #expect(try style(#"{"on": {"nth": 2}}"#).on == .nth(2))
         #expect(try style(#"{"on": {"chance": 0.3}}"#).on == .drawn(0..<0.3))

@@ -94,7 +94,7 @@ import TestSupport
         #expect(viewTransform.part(of: layout) == PixelRect(x: 0, y: 0, width: 1280, height: 720))
         viewTransform.crop = [0.1, 0.2, 0.25, 0]
         #expect(viewTransform.part(of: layout) == PixelRect(x: 128, y: 144, width: 832, height: 576))
-        viewTransform.crop = SIMD4(repeating: ViewTransform.mostCrop)
+        viewTransform.crop = SIMD4(repeating: ViewTransform.maxCrop)
         for side in [1, 2, 3, 5, 17] {
             let part = viewTransform.part(of: FrameLayout(width: side, height: side, format: .i420))
             #expect(!part.isEmpty && part.x + part.width <= side && part.x % 2 == 0, "\(side): \(part)")
@@ -172,7 +172,7 @@ import TestSupport
 
     @Test func `the head fills a third of the height, in the middle, up to the maximum zoom`() throws {
         for (height, most, part) in [(160, 2, 1.5), (60, 2, 2), (60, 3, 3), (400, 3, 1)] as [(Float, Double, Float)] {
-            var zoom = FaceZoom(in: all, most: most)
+            var zoom = FaceZoom(in: all, maxZoom: most)
             let shown = try #require(settled(&zoom, [face(Point(600, 340), height: height)], from: 0).last)
             #expect(abs(shown.height - 720 / part) < 0.5 && abs(shown.width - 1280 / part) < 0.9, "\(shown)")
             let middle = (Point(600, 340) - Point(shown.x, shown.y)) / Point(shown.width, shown.height)
@@ -181,7 +181,7 @@ import TestSupport
     }
 
     @Test func `the zoom is exactly still while the head stays in the middle band`() throws {
-        var zoom = FaceZoom(in: all, most: 2)
+        var zoom = FaceZoom(in: all, maxZoom: 2)
         let shown = try #require(settled(&zoom, [face(Point(600, 340))], from: 0).last)
         var different = 0
         for i in 0..<300 {
@@ -196,7 +196,7 @@ import TestSupport
     }
 
     @Test func `a step is followed within a second and a half, smoothly and without overshoot`() throws {
-        var zoom = FaceZoom(in: all, most: 2)
+        var zoom = FaceZoom(in: all, maxZoom: 2)
         _ = settled(&zoom, [face(Point(500, 340))], from: 0)
         let step = settled(&zoom, [face(Point(760, 340))], from: 5, seconds: 4)
         let (from, to) = (step[0].center.x, try #require(step.last).center.x)
@@ -217,7 +217,7 @@ import TestSupport
     }
 
     @Test func `two seconds after a face is lost the whole picture is shown again`() throws {
-        var zoom = FaceZoom(in: all, most: 2)
+        var zoom = FaceZoom(in: all, maxZoom: 2)
         let near = try #require(settled(&zoom, [face(Point(600, 340))], from: 0).last)
         let gone = settled(&zoom, [], from: 5, seconds: 6)
         let left = try #require(gone.firstIndex { $0 != near })
@@ -228,7 +228,7 @@ import TestSupport
     }
 
     @Test func `the largest face is followed, and kept when another has the same size`() throws {
-        var zoom = FaceZoom(in: all, most: 2)
+        var zoom = FaceZoom(in: all, maxZoom: 2)
         let (left, right) = (face(Point(400, 340), id: 1), face(Point(900, 340), height: 120, id: 2))
         let shown = try #require(settled(&zoom, [left, right], from: 0).last)
         #expect(abs(shown.center.x - 400) < 60)
@@ -243,7 +243,7 @@ import TestSupport
         var lot = Seeded(state: 7)
         for round in 0..<50 {
             let part = PixelRect(x: 128, y: 36, width: 1024, height: 648)
-            var zoom = FaceZoom(in: part, most: 3)
+            var zoom = FaceZoom(in: part, maxZoom: 3)
             var last = Rect(part)
             var (time, widest): (Double, Float) = (0, 0)
             for _ in 0..<400 {

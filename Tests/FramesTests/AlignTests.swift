@@ -51,13 +51,14 @@ private struct Patch {
 
 struct AlignTests {
     private func align(
-        _ picture: Patch, to template: Patch, from start: Affine = .identity, rounds: Int = 8, capacity: Int = 800,
+        _ picture: Patch, to template: Patch, from start: Affine = .identity, maxIterations: Int = 8,
+        capacity: Int = 800,
         visible: (Point) -> Bool = { _ in true }
     ) -> Alignment? {
         var imageAligner = ImageAligner(capacity: capacity)
         return imageAligner.align(
             picture.samples.span, to: template.samples.span, side: Patch.side, step: 2, visible: visible, from: start,
-            rounds: rounds)
+            maxIterations: maxIterations)
     }
 
     @Test func `a shift, a turn, a growth and another light are found to a twentieth of a pixel`() throws {
@@ -69,15 +70,15 @@ struct AlignTests {
         print("\(off) pixels off, correlation \(found.correlation); untouched \(Patch.distance(.identity, map))")
         #expect(off < 0.05)
         #expect(found.correlation > 0.995)
-        // The error that the tracker's three rounds leave of a frame's motion.
+        // The error that the tracker's three maxIterations leave of a frame's motion.
         let small = Patch.map(scale: 1.01, degrees: 1, shift: Point(0.8, -0.6))
-        let soon = try #require(align(try Patch(through: small), to: plain, rounds: 3))
+        let soon = try #require(align(try Patch(through: small), to: plain, maxIterations: 3))
         #expect(Patch.distance(soon.map, small) < 0.05)
     }
 
     @Test func `a correct start stays, whatever the picture`() throws {
         let map = Patch.map(scale: 0.9, degrees: -12, shift: Point(-5, 4))
-        let found = try #require(align(try Patch(through: map), to: try Patch(), from: map, rounds: 3))
+        let found = try #require(align(try Patch(through: map), to: try Patch(), from: map, maxIterations: 3))
         #expect(Patch.distance(found.map, map) < 0.05)
     }
 
@@ -135,7 +136,7 @@ struct AlignTests {
         var imageAligner = ImageAligner(capacity: 800)
         let found = imageAligner.search(
             plain.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
-            from: start, reach: 2)
+            from: start, radius: 2)
         #expect(found == nil)
     }
 
@@ -146,7 +147,7 @@ struct AlignTests {
         var imageAligner = ImageAligner(capacity: 800)
         let found = imageAligner.search(
             picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { _ in true },
-            from: .identity, reach: 10)
+            from: .identity, radius: 10)
         let jump = try #require(found)
         print("refinement alone is \(refined) pixels off; searched: \(jump)")
         #expect(refined > 3, "else there is nothing to search for")
@@ -160,10 +161,10 @@ struct AlignTests {
         func run() {
             _ = imageAligner.align(
                 picture.samples.span, to: plain.samples.span, side: Patch.side, step: 2, visible: { $0.x > 3 },
-                from: .identity, rounds: 3)
+                from: .identity, maxIterations: 3)
             _ = imageAligner.search(
                 picture.samples.span, for: plain.samples.span, side: Patch.side, step: 2, visible: { $0.x > 3 },
-                from: .identity, reach: 2)
+                from: .identity, radius: 2)
         }
         run()
         let before = callocations_count()

@@ -55,7 +55,7 @@ import Testing
             loader = try context.maskLoader([], for: canvas)
             pageService = PageService(context, mailbox, loader, Preview(layout: canvas) {}, CaptureStore())
             daemon = try Daemon(
-                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.read)
+                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.configurationText)
         }
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }

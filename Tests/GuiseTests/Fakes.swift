@@ -154,7 +154,7 @@ final class Published: Sendable {
 
     private struct State: Sendable {
         var shots: [Shot] = []
-        var isWatched: Bool?
+        var hasReaders: Bool?
         var failure: Problem?
         var timeout = 0
         var isFinished = false
@@ -178,7 +178,7 @@ final class Published: Sendable {
 
     var shots: [Shot] { state.withLock { $0.shots } }
     var isFinished: Bool { state.withLock { $0.isFinished } }
-    var isWatched: Bool? { state.withLock { $0.isWatched } }
+    var hasReaders: Bool? { state.withLock { $0.hasReaders } }
 
     /// The grays of all frames that are not placeholders.
     var grays: [UInt8] { shots.compactMap(\.gray) }
@@ -189,7 +189,7 @@ final class Published: Sendable {
     }
 
     /// Sets whether somebody is watching; nil: unknown.
-    func watch(_ isWatched: Bool?) { state.withLock { $0.isWatched = isWatched } }
+    func setReaders(_ hasReaders: Bool?) { state.withLock { $0.hasReaders = hasReaders } }
 
     /// Makes it fail after a number of frames.
     func fail(after count: Int, with problem: Problem) {
@@ -243,7 +243,7 @@ struct FakeSink: FrameSink, ~Copyable {
 
     init(_ log: Published, _ layout: FrameLayout = Stage.layout) { (self.log, self.layout) = (log, layout) }
 
-    mutating func isWatched(at now: UInt64) -> Bool? { log.isWatched }
+    mutating func hasReaders(at now: UInt64) -> Bool? { log.hasReaders }
 
     mutating func publish(_ frame: borrowing PublishableFrame) throws {
         precondition(frame.layout == layout, "the frame must have the sink's layout")
@@ -387,14 +387,14 @@ final class Stage {
         end(at: 3600)
         var pipeline = Pipeline(
             tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
-        pipeline.preview = preview
+        pipeline.monitor = preview
         let outputs = logs.map { Output(Self.sink($0), canvas: nil) }
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
-                placeholders: placeholders, captures: captures, preview: preview,
+                placeholders: placeholders, captures: captures, monitor: preview,
                 requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
                 setStatus: { self.said.append($0) }))
         clock.settle()

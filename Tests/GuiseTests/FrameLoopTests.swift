@@ -185,9 +185,9 @@ import Testing
         let first = stage.camera(Script.frames(600, gray: 100))
         let second = stage.camera(Script.frames(90, gray: 150))
         let log = stage.sink()
-        log.watch(true)
-        stage.at(1.01) { log.watch(false) }
-        stage.at(10.01) { log.watch(true) }
+        log.setReaders(true)
+        stage.at(1.01) { log.setReaders(false) }
+        stage.at(10.01) { log.setReaders(true) }
         stage.end(at: 11)
         try stage.run([log])
         let last = try #require(log.shots.last { $0.gray == 100 })
@@ -207,7 +207,7 @@ import Testing
         let stage = try Stage { $0.when = .always }
         let camera = stage.camera(Script.frames(300, gray: 100))
         let log = stage.sink()
-        log.watch(false)
+        log.setReaders(false)
         stage.end(at: 9)
         try stage.run([log])
         #expect(log.grays.count > 250 && stage.cameras.closings == 0 && camera.seen.opened == 1)
@@ -367,7 +367,7 @@ import Testing
         let before = Preview.Viewer(stage.preview, look)
         let mask = try scratch.brightMask(Stage.layout)
         let log = stage.sink()
-        log.watch(false)
+        log.setReaders(false)
         try stage.run([log], source: Stage.source(stage.file([100])), masks: [mask])
         #expect(log.grays == [155] && stage.mailbox.lastStatus.isWatched)
         var (first, second) = (0, 0)

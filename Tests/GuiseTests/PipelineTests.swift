@@ -271,7 +271,7 @@ import Track
         let mask = try scratch.brightMask(Self.canvas)
         var pipeline = try pipeline([mask])
         let preview = Preview(layout: Self.canvas) {}
-        pipeline.preview = preview
+        pipeline.monitor = preview
         let frame = flat(60)
         try pipeline.process(frame.view, at: moment(0))
         var look = Preview.StreamOptions()

@@ -71,7 +71,7 @@ import Testing
         waits { place.server.sessions == 0 }
         #expect(try place.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
         #expect(stream.take(1) == nil, "what the token had opened ends too")
-        waits { !place.preview.isWatched }
+        waits { !place.preview.hasViewers }
     }
 
     @Test func `a client that does not answer is disconnected`() throws {

@@ -56,7 +56,7 @@ import Testing
             #expect(try place.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }
         #expect(place.host.photos.withLock { $0 }.isEmpty)
-        #expect(place.preview.encoded == 0 && !place.preview.isWatched)
+        #expect(place.preview.encoded == 0 && !place.preview.hasViewers)
     }
 
     @Test func `failed requests have a code and a message`() throws {

@@ -1,23 +1,24 @@
 import Frames
 import TestSupport
 import Testing
+import Track
 
 @testable import Page
 
 /// Publishes a frame of the next gray to all viewers, a second later by its own clock.
 final class Publisher {
     private let preview: Preview
-    private let overlay: [FaceOverlay]
+    private let faces: [Face]
     private var step = 0
 
-    init(_ preview: Preview, overlay: [FaceOverlay] = []) { (self.preview, self.overlay) = (preview, overlay) }
+    init(_ preview: Preview, faces: [Face] = []) { (self.preview, self.faces) = (preview, faces) }
 
     func publish() {
         var frame = Frame(preview.layout)
         frame.fill(y: UInt8(16 + step % 220), u: 90, v: 240)
         step += 1
         for picture in Preview.Picture.allCases where preview.needsFrame(picture, at: now) {
-            preview.update(picture, frame.view, overlay: overlay, isPlaceholder: false, at: now)
+            preview.update(picture, frame.view, faces: faces, isPlaceholder: false, at: now)
         }
     }
 

@@ -77,12 +77,12 @@ public final class Browser: @unchecked Sendable {
     public func text(_ script: String) throws -> String { try #require(run("return \(script)").string, "\(script)") }
 
     /// Waits until an expression is true.
-    /// - Returns: false if it is not true after `mostLooks` checks, between which the page continues: on a busy machine
+    /// - Returns: false if it is not true after `maxLooks` checks, between which the page continues: on a busy machine
     ///   they take longer.
     public func waits(for expression: String) -> Bool {
         let script = """
             return new Promise((resolve) => {
-                let left = \(Self.mostLooks);
+                let left = \(Self.maxLooks);
                 const lookAgain = () => {
                     let isTrue = false;
                     try { isTrue = Boolean(\(expression)); } catch {}
@@ -95,7 +95,7 @@ public final class Browser: @unchecked Sendable {
     }
 
     /// A minute's worth if nothing delays them.
-    private static let mostLooks = 1200
+    private static let maxLooks = 1200
 
     /// Waits until changes are laid out and painted.
     public func waitForLayout() throws {

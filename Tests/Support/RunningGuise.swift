@@ -60,15 +60,15 @@ public final class RunningGuise: @unchecked Sendable {
 
     /// The number of published pictures after which a wait fails. A busy machine publishes fewer, so the limit grows
     /// with its load.
-    private static let mostPictures = 1500
+    private static let maxPictures = 1500
 
     /// Waits until the status is as wanted.
-    /// - Returns: false if it is not so after `mostPictures` more.
+    /// - Returns: false if it is not so after `maxPictures` more.
     public func waits(until isMet: (JSON) throws -> Bool) -> Bool {
         guard let first = try? status() else { return false }
         while let now = try? status() {
             if (try? isMet(now)) == true { return true }
-            if published(now) > published(first) + Self.mostPictures { return false }
+            if published(now) > published(first) + Self.maxPictures { return false }
             // The loop's state may change with its next picture.
             usleep(10_000)
         }

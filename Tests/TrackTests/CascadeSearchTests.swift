@@ -90,15 +90,15 @@ struct CascadeSearchTests {
         // Expected slightly away from its place.
         let rect = Rect(x: best.rect.x + 3, y: best.rect.y - 3, width: 40, height: 40)
         var work = 0
-        let near = CascadeSearch.Near(rect: rect, stage: stage, agree: 1)
+        let near = CascadeSearch.Near(rect: rect, stage: stage, enoughWindows: 1)
         let find = try #require(picture.view { search.find($0, near: near, work: &work) })
         #expect(abs(find.rect.x - best.rect.x) < 3 && abs(find.rect.y - best.rect.y) < 3)
         #expect(work > 0 && work < 60_000)
         let far = CascadeSearch.Near(
-            rect: Rect(x: .nan, y: 0, width: 30, height: 30), stage: stage, agree: 1)
+            rect: Rect(x: .nan, y: 0, width: 30, height: 30), stage: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: far, work: &work) } == nil)
         let outside = CascadeSearch.Near(
-            rect: Rect(x: 4000, y: -900, width: 30, height: 30), stage: stage, agree: 1)
+            rect: Rect(x: 4000, y: -900, width: 30, height: 30), stage: stage, enoughWindows: 1)
         #expect(picture.view { search.find($0, near: outside, work: &work) } == nil)
     }
 

@@ -29,10 +29,10 @@ struct AnimatedPNG {
     /// Number of times the animation plays; 0: forever.
     private(set) var plays = 0
 
-    static let mostPictures = Motion.mostPictures
+    static let maxFrames = Motion.maxFrames
     /// The most pixels of all frames together. In memory they take four bytes each, and a third more for the pyramid's
     /// smaller levels.
-    static let mostPixels = 8 << 20
+    static let maxPixels = 8 << 20
 
     /// Splits a file into animation frames.
     /// - Returns: nil if the file isn't a PNG, or isn't animated.
@@ -42,12 +42,12 @@ struct AnimatedPNG {
         (width, height) = (PNG.number(bytes, at: 16), PNG.number(bytes, at: 20))
         depth = bytes[24..<29]
         var isMoving = false
-        var place = 8
-        while place + 12 <= bytes.count {
-            let length = PNG.number(bytes, at: place)
-            guard length <= bytes.count - place - 12 else { throw Flaw("it is cut off") }
-            let name = String(decoding: bytes[place + 4..<place + 8], as: UTF8.self)
-            let start = place + 8
+        var offset = 8
+        while offset + 12 <= bytes.count {
+            let length = PNG.number(bytes, at: offset)
+            guard length <= bytes.count - offset - 12 else { throw Flaw("it is cut off") }
+            let name = String(decoding: bytes[offset + 4..<offset + 8], as: UTF8.self)
+            let start = offset + 8
             let data = bytes[start..<start + length]
             switch name {
             case "acTL":
@@ -55,16 +55,16 @@ struct AnimatedPNG {
                 isMoving = true
                 plays = PNG.number(bytes, at: start + 4)
                 let count = PNG.number(bytes, at: start)
-                guard (1...Self.mostPictures).contains(count) else {
-                    throw Flaw("it has \(count) frames, the limit is \(Self.mostPictures)")
+                guard (1...Self.maxFrames).contains(count) else {
+                    throw Flaw("it has \(count) frames, the limit is \(Self.maxFrames)")
                 }
                 announced = count
                 guard (1...ArtLimits.largestArt).contains(width), (1...ArtLimits.largestArt).contains(height),
-                    width <= Self.mostPixels / height / count
+                    width <= Self.maxPixels / height / count
                 else {
                     throw Flaw("\(count) frames of \(width)x\(height) have too many pixels")
                 }
-            case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[place..<start + length + 4]
+            case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[offset..<start + length + 4]
             case "fcTL" where isMoving: try begin(Array(data))
             case "IDAT" where isMoving:
                 // An IDAT before the first fcTL is the still image for decoders without APNG support.
@@ -75,7 +75,7 @@ struct AnimatedPNG {
             case "IDAT": return nil
             default: break
             }
-            place = start + length + 4
+            offset = start + length + 4
         }
         guard isMoving else { return nil }
         guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("frames are missing") }

@@ -9,10 +9,10 @@ final class ArtBudget: Sendable {
     @TaskLocal static var current: ArtBudget?
 
     /// The most pixels of all pictures of a mask. With four bytes each, and a third more for smaller levels, 180 MB.
-    private static let mostPixels = 32 << 20
+    private static let maxPixels = 32 << 20
     /// The most time for all pictures of a mask, in nanoseconds of wall-clock time. The largest mask that comes with
     /// Guise takes a hundredth.
-    private static let mostTime: UInt64 = 30_000_000_000
+    private static let maxTime: UInt64 = 30_000_000_000
 
     private let pixels = Atomic<Int>(0)
     private let began = monotonicTime()
@@ -20,7 +20,7 @@ final class ArtBudget: Sendable {
     /// Checks the time used so far.
     /// - Throws: `unusable` if the mask has used up its time.
     func checkTime(_ path: String) throws(Problem) {
-        guard monotonicTime() - began < Self.mostTime else {
+        guard monotonicTime() - began < Self.maxTime else {
             throw ArtError.broken(path, "the mask's pictures together take more than 30 s")
         }
     }
@@ -28,9 +28,9 @@ final class ArtBudget: Sendable {
     /// Adds pixels to the sum.
     /// - Throws: `unusable` if the mask has too many pixels.
     func countPixels(_ more: Int, _ path: String) throws(Problem) {
-        guard pixels.add(more, ordering: .relaxed).newValue <= Self.mostPixels else {
+        guard pixels.add(more, ordering: .relaxed).newValue <= Self.maxPixels else {
             throw ArtError.broken(
-                path, "the mask's pictures together have more than \(Self.mostPixels >> 20) million pixels")
+                path, "the mask's pictures together have more than \(Self.maxPixels >> 20) million pixels")
         }
     }
 }

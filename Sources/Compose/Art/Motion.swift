@@ -5,7 +5,7 @@ import JSON
 /// "swing": {"frequency": 1.5, "damping": 0.12, "limit": 40}}`. All keys are optional.
 struct Motion: Sendable {
     /// An animation frame and its duration.
-    struct Picture: Sendable {
+    struct AnimationFrame: Sendable {
         let art: String
         let milliseconds: Double
     }
@@ -18,26 +18,26 @@ struct Motion: Sendable {
     }
 
     /// The animation frames. If there are none, the layer's own art is used, which may be animated itself (APNG).
-    let pictures: [Picture]
+    let frames: [AnimationFrame]
     /// How the animation repeats; nil: as the art says.
     let repetition: Repetition?
     /// The pendulum of swinging art; nil: the art doesn't swing.
     let swing: Swing?
 
     /// The most animation frames. More would take too much memory.
-    static let mostPictures = 64
+    static let maxFrames = 64
 
     init(_ fields: inout Fields) throws {
         var motion = try fields.object("motion")
-        pictures = try motion.objects("frames").map {
-            var picture = $0
-            let art = try picture.string("art")
-            let milliseconds = try picture.number("milliseconds", in: 10...60_000, default: 100)
-            try picture.finish()
-            return Picture(art: art, milliseconds: milliseconds)
+        frames = try motion.objects("frames").map {
+            var frame = $0
+            let art = try frame.string("art")
+            let milliseconds = try frame.number("milliseconds", in: 10...60_000, default: 100)
+            try frame.finish()
+            return AnimationFrame(art: art, milliseconds: milliseconds)
         }
-        guard pictures.count <= Self.mostPictures else {
-            throw motion.wrong("frames", "\(pictures.count) pictures", allowed: "at most \(Self.mostPictures)")
+        guard frames.count <= Self.maxFrames else {
+            throw motion.wrong("frames", "\(frames.count) pictures", allowed: "at most \(Self.maxFrames)")
         }
         repetition = motion.has("repeat") ? try motion.oneOf("repeat", Repetition.self) : nil
         swing = motion.has("swing") ? try Swing(try motion.object("swing")) : nil
@@ -72,14 +72,14 @@ struct Timeline: Sendable {
 
     /// The index of the frame that is shown at a time.
     /// - Parameter time: milliseconds since the start.
-    func picture(at time: Double) -> Int {
+    func frame(at time: Double) -> Int {
         guard ends.count > 1, time.isFinite, time > 0, let whole = ends.last else { return 0 }
         if repetition == .once && time >= whole { return count - 1 }
-        let place = time.truncatingRemainder(dividingBy: whole)
+        let phase = time.truncatingRemainder(dividingBy: whole)
         var (low, high) = (0, ends.count - 1)
         while low < high {
             let middle = (low + high) / 2
-            if ends[middle] > place { high = middle } else { low = middle + 1 }
+            if ends[middle] > phase { high = middle } else { low = middle + 1 }
         }
         return low < count ? low : 2 * (count - 1) - low
     }
@@ -93,21 +93,21 @@ struct Swing: Sendable {
     let damping: Float
     /// The largest angle in degrees.
     let limit: Float
-    /// Whether it stands instead of hanging, as ears and feathers do. What stands lags the other way, and is stiff
+    /// Whether it is an inverted pendulum, which stands as ears and feathers do. It lags the other way, and is stiff
     /// enough to ignore gravity.
-    let stands: Bool
+    let isInverted: Bool
 
     init(_ fields: Fields) throws {
         var fields = fields
         frequency = Float(try fields.number("frequency", in: 0.2...8, default: 1.5))
         damping = Float(try fields.number("damping", in: 0.02...1, default: 0.15))
         limit = Float(try fields.number("limit", in: 1...90, default: 40))
-        stands = try fields.bool("stands", default: false)
+        isInverted = try fields.bool("stands", default: false)
         try fields.finish()
     }
 
-    init(frequency: Float, damping: Float, limit: Float, stands: Bool = false) {
-        (self.frequency, self.damping, self.limit, self.stands) = (frequency, damping, limit, stands)
+    init(frequency: Float, damping: Float, limit: Float, isInverted: Bool = false) {
+        (self.frequency, self.damping, self.limit, self.isInverted) = (frequency, damping, limit, isInverted)
     }
 }
 
@@ -127,9 +127,9 @@ struct Pendulum: Sendable {
     /// Gravity in eye distances (63 mm) per second squared.
     private static let gravity: Float = 9.81 / 0.063
     /// Dead band of the pivot's velocity, in eye distances per second: slower motion is landmark noise.
-    private static let stillSpeed = SIMD2<Float>(0.35, 0.6)
-    /// Dead band of the head's lean, in radians: smaller changes are noise.
-    private static let stillLean = SIMD2<Float>(1.5, 4) * .pi / 180
+    private static let speedDeadBand = SIMD2<Float>(0.35, 0.6)
+    /// Dead band of the head's tilt, in radians: smaller changes are noise.
+    private static let tiltDeadBand = SIMD2<Float>(1.5, 4) * .pi / 180
     /// Angle in radians, and angular velocity in radians per second, below which it comes to rest.
     private static let end: (angle: Float, speed: Float) = (0.003, 0.03)
 
@@ -139,14 +139,14 @@ struct Pendulum: Sendable {
     /// Advances the pendulum to the next frame.
     /// - Parameters:
     ///   - seen: the pivot's velocity: to the picture's right, and away from the viewer; eye distances per second.
-    ///   - lean: the head's roll, and how far it nods forward; radians.
+    ///   - tilt: the head's roll, and how far it nods forward; radians.
     ///   - elapsed: seconds since the last frame.
-    mutating func step(_ swing: Swing, speed seen: SIMD2<Float>, lean: SIMD2<Float>, elapsed: Float) {
-        // The rest angle follows the lean at the edge of the dead band: noise within the band moves nothing.
-        let target = swing.stands ? SIMD2<Float>.zero : -lean
+    mutating func step(_ swing: Swing, speed seen: SIMD2<Float>, tilt: SIMD2<Float>, elapsed: Float) {
+        // The rest angle follows the tilt at the edge of the dead band: noise within the band moves nothing.
+        let target = swing.isInverted ? SIMD2<Float>.zero : -tilt
         for i in 0..<2 {
             let off = target[i] - rest[i]
-            let band = Self.stillLean[i]
+            let band = Self.tiltDeadBand[i]
             if isNew {
                 rest[i] = abs(target[i]) < band ? 0 : target[i]
             } else {
@@ -159,13 +159,13 @@ struct Pendulum: Sendable {
         }
         var pivot = seen
         for i in 0..<2 {
-            let band = Self.stillSpeed[i]
+            let band = Self.speedDeadBand[i]
             pivot[i] = seen[i] > band ? seen[i] - band : seen[i] < -band ? seen[i] + band : 0
         }
         let omega = 2 * .pi * swing.frequency
         // The length of a pendulum of this frequency, in eye distances.
         let length = Self.gravity / (omega * omega)
-        speed += (pivot - pivotSpeed) / length * (swing.stands ? -1 : 1)
+        speed += (pivot - pivotSpeed) / length * (swing.isInverted ? -1 : 1)
         pivotSpeed = pivot
         oscillate(omega, swing.damping, elapsed)
         let limit = swing.limit * .pi / 180
@@ -187,12 +187,14 @@ struct Pendulum: Sendable {
     private mutating func oscillate(_ omega: Float, _ damping: Float, _ elapsed: Float) {
         let ratio = min(damping, 0.999)
         let decay = ratio * omega
-        let turn = omega * (1 - ratio * ratio).squareRoot()
-        let fade = exp(-decay * elapsed)
-        let (c, s) = (cos(turn * elapsed), sin(turn * elapsed))
-        let away = angle - rest
-        let push = (speed + away * decay) / turn
-        angle = rest + (away * c + push * s) * fade
-        speed = ((push * turn - away * decay) * c - (away * turn + push * decay) * s) * fade
+        let dampedFrequency = omega * (1 - ratio * ratio).squareRoot()
+        let envelope = exp(-decay * elapsed)
+        let (c, s) = (cos(dampedFrequency * elapsed), sin(dampedFrequency * elapsed))
+        let displacement = angle - rest
+        let push = (speed + displacement * decay) / dampedFrequency
+        angle = rest + (displacement * c + push * s) * envelope
+        speed =
+            ((push * dampedFrequency - displacement * decay) * c - (displacement * dampedFrequency + push * decay) * s)
+            * envelope
     }
 }

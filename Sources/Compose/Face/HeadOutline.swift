@@ -7,8 +7,8 @@ struct HeadOutline {
     /// The ellipse's centre, in pixels.
     let center: Point
     /// The ellipse's matrix (xx, xy, yy): the sum of its half axes' outer products with themselves, pixels squared.
-    private let spread: SIMD3<Float>
-    /// The inverse of `spread`.
+    private let matrix: SIMD3<Float>
+    /// The inverse of `matrix`.
     private let inverse: SIMD3<Float>
 
     /// Half axes of an ellipsoid around the head, in eye distances. It contains the skull, ears, close hair, chin and
@@ -30,7 +30,7 @@ struct HeadOutline {
             let distance = mean.distance(face.landmarks[i]) / Self.inside
             if distance.isFinite { growth = max(growth, min(distance, 3)) }
         }
-        self.init(center: mean.center, spread: mean.spread * growth * growth)
+        self.init(center: mean.center, matrix: mean.matrix * growth * growth)
     }
 
     /// The outline of the facial features: from the brows to the chin, without ears and hair.
@@ -44,11 +44,11 @@ struct HeadOutline {
         // invertible for tiny faces.
         let floor: Float = 0.25
         self.init(
-            center: head(middle), spread: SIMD3((x * x).sum() + floor, (x * y).sum(), (y * y).sum() + floor))
+            center: head(middle), matrix: SIMD3((x * x).sum() + floor, (x * y).sum(), (y * y).sum() + floor))
     }
 
-    private init(center: Point, spread: SIMD3<Float>) {
-        (self.center, self.spread, inverse) = (center, spread, Self.inverse(of: spread))
+    private init(center: Point, matrix: SIMD3<Float>) {
+        (self.center, self.matrix, inverse) = (center, matrix, Self.inverse(of: matrix))
     }
 
     /// The inverse of a symmetric matrix (xx, xy, yy).
@@ -67,7 +67,7 @@ struct HeadOutline {
     func distance(_ p: Point) -> Float { Self.squared(p - center, inverse).squareRoot() }
 
     /// Half the width and height of the upright bounding box, in pixels.
-    var halfSize: Point { Point(spread.x.squareRoot(), spread.z.squareRoot()) }
+    var halfSize: Point { Point(matrix.x.squareRoot(), matrix.z.squareRoot()) }
 
     /// Whether all values are finite. If not, nothing can be drawn.
     var isSound: Bool { center.x.isFinite && center.y.isFinite && halfSize.x.isFinite && halfSize.y.isFinite }

@@ -17,22 +17,26 @@ struct Lips {
     /// Bounding box of the outline with its soft edge, in pixels.
     let region: PixelRect
 
+    /// The landmarks of the outer lips in the 68 points of iBUG 300-W, clockwise from the corner at the picture's left:
+    /// the upper edge from corner to corner, then the lower edge back.
+    private static let (firstCorner, secondCorner, end) = (48, 54, 60)
     private static let steps = 32
     /// Width of the soft edge, in eye distances.
     private static let edge: Float = 0.07
 
     init(_ face: borrowing Face) {
         let p = face.landmarks
-        origin = p[48]
-        let way = p[54] - p[48]
+        let (first, second, end) = (Self.firstCorner, Self.secondCorner, Self.end)
+        origin = p[first]
+        let way = p[second] - p[first]
         length = max(way.length, 1)
         along = way / length
         down = Point(-along.y, along.x)
         softness = max(face.head.scale * Self.edge, 1)
         upper = .init(repeating: .infinity)
         lower = .init(repeating: -.infinity)
-        var (low, high) = (p[48], p[48])
-        for i in 48..<60 {
+        var (low, high) = (p[first], p[first])
+        for i in first..<end {
             low = pointwiseMin(low, p[i])
             high = pointwiseMax(high, p[i])
         }
@@ -40,8 +44,8 @@ struct Lips {
             x: Int(max(-1e6, min(1e6, low.x - softness))), y: Int(max(-1e6, min(1e6, low.y - softness))),
             width: Int(min(1e6, high.x - low.x + 2 * softness)) + 2,
             height: Int(min(1e6, high.y - low.y + 2 * softness)) + 2)
-        for i in 48..<54 { add(p[i], p[i + 1], isUpper: true) }
-        for i in 54..<60 { add(p[i], p[i == 59 ? 48 : i + 1], isUpper: false) }
+        for i in first..<second { add(p[i], p[i + 1], isUpper: true) }
+        for i in second..<end { add(p[i], p[i + 1 == end ? first : i + 1], isUpper: false) }
     }
 
     /// Adds one line segment of the outline.
@@ -65,13 +69,13 @@ struct Lips {
 
     /// Coverage of a point, from 0 (outside) to 1 (on the lips or between them).
     func covers(_ p: Point) -> Float {
-        let place = local(p)
-        guard place.x > 0, place.x < Float(Self.steps) else { return 0 }
-        let step = Int(place.x)
-        let part = place.x - Float(step)
+        let position = local(p)
+        guard position.x > 0, position.x < Float(Self.steps) else { return 0 }
+        let step = Int(position.x)
+        let part = position.x - Float(step)
         let top = upper[step] + (upper[step + 1] - upper[step]) * part
         let bottom = lower[step] + (lower[step + 1] - lower[step]) * part
-        let inside = min(place.y - top, bottom - place.y)
+        let inside = min(position.y - top, bottom - position.y)
         guard inside.isFinite else { return 0 }
         let share = max(0, min(1, inside / softness + 0.5))
         return share * share * (3 - 2 * share)
@@ -89,12 +93,12 @@ struct Lips {
         var pixels = layer.pixels
         for y in top..<bottom {
             for x in left..<right {
-                let place = (y - area.y) * stride + x - area.x
-                let word = pixels[place]
+                let index = (y - area.y) * stride + x - area.x
+                let word = pixels[index]
                 if word == 0 { continue }
                 let share = UInt32((1 - covers(Point(Float(x), Float(y)))) * 256)
                 if share == 256 { continue }
-                pixels[place] = faded(word, share)
+                pixels[index] = faded(word, share)
             }
         }
     }

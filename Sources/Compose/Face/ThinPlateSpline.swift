@@ -32,11 +32,11 @@ struct ThinPlateSpline: Sendable {
     init?(from low: Point, to high: Point, pins: [Point]) {
         grid = Self.grid(low, high)
         self.pins = pins.count
-        // Relative to the pins' centre and spread, so that the equations are well conditioned.
+        // Relative to the pins' centre and radius, so that the equations are well conditioned.
         let middle = pins.reduce(.zero, +) / Float(pins.count)
-        let spread = pins.map { ($0 - middle).length }.max() ?? 0
-        guard pins.count >= 3, spread > 1e-3 else { return nil }
-        let places = pins.map { ($0 - middle) / spread }
+        let radius = pins.map { ($0 - middle).length }.max() ?? 0
+        guard pins.count >= 3, radius > 1e-3 else { return nil }
+        let places = pins.map { ($0 - middle) / radius }
         let size = pins.count + 3
         var rows: [[Double]] = places.map { p in
             places.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
@@ -46,7 +46,7 @@ struct ThinPlateSpline: Sendable {
         rows.append(places.map { Double($0.y) } + [0, 0, 0])
         guard let inverse = Self.inverse(rows) else { return nil }
         weights = grid.flatMap { corner -> [Float] in
-            let p = (corner - middle) / spread
+            let p = (corner - middle) / radius
             let row = places.map { Self.kernel(p, $0) } + [1, Double(p.x), Double(p.y)]
             return (0..<pins.count).map { pin in
                 Float((0..<size).reduce(0) { $0 + row[$1] * inverse[$1][pin] })

@@ -65,7 +65,7 @@ public struct Appearance: Sendable {
 extension Face {
     /// The face in a picture that was scaled and translated.
     /// - Parameter map: without rotation or mirroring, such as `Scaler.map`.
-    func moved(by map: Affine) -> Face {
+    public func moved(by map: Affine) -> Face {
         var face = self
         for i in 0..<68 { face.landmarks[i] = map(landmarks[i]) }
         let corner = map(Point(box.x, box.y))

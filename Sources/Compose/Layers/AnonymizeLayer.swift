@@ -3,6 +3,10 @@ import JSON
 import SystemKit
 import Track
 
+extension LayerKind {
+    static let anonymize = LayerKind("anonymize", onFaces: { try AnonymizeLayer(&$0, $1) })
+}
+
 /// A layer that hides or inverts a face: pixelation, blur, block, negative. All but the negative are for privacy: they
 /// cover the whole head, are opaque whatever the layer's opacity, and can't be reversed from the picture.
 struct AnonymizeLayer: Layer {
@@ -16,7 +20,7 @@ struct AnonymizeLayer: Layer {
 
     let mode: Mode
     let shape: Shape
-    /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `mostCells` sets a lower
+    /// For pixelate, the side of a cell; for blur, the standard deviation. In eye distances; `maxCells` sets a lower
     /// limit.
     let size: Float
     /// The colour of a block, as a word of a `Sprite`.
@@ -27,7 +31,7 @@ struct AnonymizeLayer: Layer {
     /// pixelated faces (McPherson, Shokri, Shmatikov: Defeating Image Obfuscation with Deep Learning, 2016). A blur
     /// whose standard deviation is one such cell leaves e^(-pi^2 / 2) = 0.7 % of a pattern that alternates from cell to
     /// cell: at most one level.
-    private static let mostCells: Float = 6
+    private static let maxCells: Float = 6
     /// Soft edges fade from the first to the second of these outlines, relative to the head's. The first is beyond the
     /// head, since alpha is interpolated between cells.
     private static let (full, none): (Float, Float) = (1.1, 1.35)
@@ -71,7 +75,7 @@ struct AnonymizeLayer: Layer {
         let half = outline.halfSize / side
         let (across, down) = (Self.whole(half.x), Self.whole(half.y))
         let origin = outline.center - Point(Float(across), Float(down)) * side
-        canvas.effects.pixelation.measure(
+        canvas.effects.pixelation.average(
             canvas.frame, origin: origin, side: side, columns: 2 * across, rows: 2 * down)
         canvas.effects.pixelation.quantize()
         if shape == .ellipse {
@@ -92,7 +96,7 @@ struct AnonymizeLayer: Layer {
 
     /// The smallest allowed cell, in pixels.
     private static func coarseness(of outline: HeadOutline) -> Float {
-        2 * max(outline.halfSize.x, outline.halfSize.y) / mostCells
+        2 * max(outline.halfSize.x, outline.halfSize.y) / maxCells
     }
 
     /// Number of cells on each side of the centre.
@@ -108,7 +112,7 @@ struct AnonymizeLayer: Layer {
         let (across, down) = (Self.whole(half.x) + 1, Self.whole(half.y) + 1)
         let origin = outline.center - Point(Float(across), Float(down)) * side
         let (columns, rows) = (2 * across, 2 * down)
-        canvas.effects.pixelation.measure(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
+        canvas.effects.pixelation.average(canvas.frame, origin: origin, side: side, columns: columns, rows: rows)
         canvas.effects.pixelation.blur(radius: radius, passes: 3)
         canvas.effects.pixelation.fade { column, row in
             let middle = origin + Point(Float(column) + 0.5, Float(row) + 0.5) * side

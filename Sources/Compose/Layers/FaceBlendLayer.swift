@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let merge = LayerKind("merge", onFaces: { try FaceBlendLayer(&$0, $1) })
+}
+
 /// A layer that blends a portrait with the person's features. Its art is pinned like a sprite's: with three pins, eyes
 /// and nose, if the picture's own eyes must match the person's; with one, for a head without features.
 struct FaceBlendLayer: Layer {
@@ -34,7 +38,7 @@ struct FaceBlendLayer: Layer {
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         guard let map = sprite.placement(on: tracked.face) else { return }
-        let level = sprite.pictures[sprite.timeline.picture(at: appearance.time)].level(
+        let level = sprite.pictures[sprite.timeline.frame(at: appearance.time)].level(
             forScale: abs(map.determinant).squareRoot())
         guard let toArt = level.map.inverse else { return }
         let whole = map.after(toArt)

@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let makeup = LayerKind("makeup", onFaces: { try MakeupLayer(&$0, $1) })
+}
+
 /// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with
 /// real pigment, colours take on all of the skin's light and texture, and are darker on darker skin.
 struct MakeupLayer: Layer {
@@ -21,7 +25,7 @@ struct MakeupLayer: Layer {
     /// - Throws: `Problem` with file and line for an error in the description.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
         let drawing = MakeupDrawing(
-            colors: try Self.palette(&fields, chosen: parts.target.choices["palette"]),
+            colors: try Self.palette(&fields, selected: parts.target.choices["palette"]),
             lips: try Self.part(&fields, "lips", "gloss"),
             shadow: try Self.part(&fields, "shadow", "reach", "shimmer", "under"),
             liner: try Self.part(&fields, "liner", "width", "wing", "lower"),
@@ -75,7 +79,7 @@ struct MakeupLayer: Layer {
 
     /// The colours of the palette that the user selected, or else of the one that the mask names. Default colours if
     /// there are no palettes.
-    private static func palette(_ fields: inout Fields, chosen: String?) throws -> [Pigment: String] {
+    private static func palette(_ fields: inout Fields, selected: String?) throws -> [Pigment: String] {
         var colors = Dictionary(uniqueKeysWithValues: Pigment.allCases.map { ($0, $0.usual) })
         var palettes: [String: [Pigment: String]] = [:]
         if let json = fields.json("palettes") {
@@ -105,7 +109,7 @@ struct MakeupLayer: Layer {
             throw fields.wrong(
                 "palette", "'\(name)', which is not among the palettes", allowed: hint + names.joined(separator: ", "))
         }
-        colors.merge(chosen.flatMap { palettes[$0] } ?? palette) { $1 }
+        colors.merge(selected.flatMap { palettes[$0] } ?? palette) { $1 }
         return colors
     }
 

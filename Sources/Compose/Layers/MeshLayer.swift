@@ -3,6 +3,10 @@ import JSON
 import SystemKit
 import Track
 
+extension LayerKind {
+    static let solid = LayerKind("solid", allowsSwing: true, onFaces: { try MeshLayer(&$0, $1) })
+}
+
 /// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh
@@ -49,23 +53,23 @@ struct MeshLayer: Layer {
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
-        let place = canvas.meshes.impostors.place(of: owner)
+        let slot = canvas.meshes.impostors.slot(of: owner)
         let request = HeadMesh.DrawRequest(mesh: mesh, owner: owner, pose: pose, scale: tracked.face.head.scale)
         var map: Affine? = .identity
-        let carried = mesh.reprojection(canvas.meshes.impostors.entries[place], pose)
-        let most = Impostor.mostLag * request.scale
-        let tolerance = canvas.meshes.impostors.entries[place].trackHead(tracked.face.head.origin)
-        if let carried, carried.deviation <= min(tolerance, max(most, 1)) {
+        let carried = mesh.reprojection(canvas.meshes.impostors.entries[slot], pose)
+        let maxDeviation = Impostor.maxLag * request.scale
+        let tolerance = canvas.meshes.impostors.entries[slot].trackHead(tracked.face.head.origin)
+        if let carried, carried.deviation <= min(tolerance, max(maxDeviation, 1)) {
             map = carried.map
-        } else if let carried, canvas.meshes.mayLag, carried.deviation <= most {
+        } else if let carried, canvas.meshes.mayLag, carried.deviation <= maxDeviation {
             map = carried.map
             canvas.meshes.postpone(request)
-        } else if !request.draw(on: &canvas.meshes, place, layout) {
+        } else if !request.draw(on: &canvas.meshes, slot, layout) {
             map = nil
         }
         guard let map else { return }
         compositeLayer(
-            canvas.meshes.impostors.entries[place].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
+            canvas.meshes.impostors.entries[slot].layer, moved: map, appearance.paint, within: Impostor.maxWarpError,
             onto: &canvas.frame)
     }
 }

@@ -2,6 +2,11 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let sprite = LayerKind(
+        "sprite", allowsFrames: true, allowsSwing: true, onFaces: { try SpriteLayer(&$0, $1) })
+}
+
 /// A layer with a picture that is pinned to landmarks. One pin places it, with scale and roll from the head; two define
 /// a similarity transform, three an affine map; more warp it, so that a beard follows the jaw.
 struct SpriteLayer: Layer {
@@ -26,12 +31,12 @@ struct SpriteLayer: Layer {
     let lips: Mouth
 
     /// The most pins.
-    private static let mostPins = 16
+    private static let maxPins = 16
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let moving = parts.style.motion.pictures
+        let moving = parts.style.motion.frames
         let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
         if !moving.isEmpty, fields.has("art") {
             throw fields.wrong("art", "used together with 'motion.frames'", allowed: "only one of them")
@@ -47,8 +52,8 @@ struct SpriteLayer: Layer {
             try pin.finish()
             return Pin(art: Point(Float(at[0]), Float(at[1])), face: anchor)
         }
-        guard (1...Self.mostPins).contains(pins.count) else {
-            throw fields.wrong("pins", "a list of \(pins.count) pins", allowed: "1 to \(Self.mostPins)")
+        guard (1...Self.maxPins).contains(pins.count) else {
+            throw fields.wrong("pins", "a list of \(pins.count) pins", allowed: "1 to \(Self.maxPins)")
         }
         guard Self.canHold(pins) else {
             throw fields.wrong(
@@ -122,16 +127,16 @@ struct SpriteLayer: Layer {
     /// Eye distances per art unit on a mean head, where the pins are spread most.
     private static func eyeDistances(per pins: [Pin]) -> Float {
         let head = Face.mean
-        var most: Float = 0
+        var largest: Float = 0
         for pin in pins.dropFirst() {
             let (art, seen) = (pin.art - pins[0].art, pin.face.position(on: head) - pins[0].face.position(on: head))
-            most = max(most, seen.length / max(art.length, 1e-3))
+            largest = max(largest, seen.length / max(art.length, 1e-3))
         }
-        return most
+        return largest
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        let art = pictures[timeline.picture(at: appearance.time)]
+        let art = pictures[timeline.frame(at: appearance.time)]
         let paint = appearance.paint(under: tracked.light)
         guard bend == nil else {
             drawBent(art, on: &canvas, tracked.face, paint, appearance.swing.x)

@@ -39,8 +39,8 @@ struct HeadMesh: Sendable {
 
         /// Draws the mesh into an entry of the impostor cache.
         /// - Returns: false if none of it is near the frame.
-        func draw(on scratch: inout MeshScratch, _ place: Int, _ layout: FrameLayout) -> Bool {
-            mesh.draw(on: &scratch, place, pose, scale: scale, layout)
+        func draw(on scratch: inout MeshScratch, _ slot: Int, _ layout: FrameLayout) -> Bool {
+            mesh.draw(on: &scratch, slot, pose, scale: scale, layout)
         }
     }
 
@@ -63,7 +63,7 @@ struct HeadMesh: Sendable {
             let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, pose.lighting)
             let off = color - reference.color
             deviation.add((off * off).max())
-            places[i] = Point(seen.place.x, seen.place.y)
+            places[i] = Point(seen.position.x, seen.position.y)
         }
         guard let carried = impostor.map(to: places) else { return nil }
         return (carried.map, max(carried.deviation, deviation.size(over: impostor.referenceCorners.count)))
@@ -73,7 +73,7 @@ struct HeadMesh: Sendable {
     /// - Parameter scale: pixels per head unit.
     /// - Returns: false if none of it is near the frame.
     private func draw(
-        on scratch: inout MeshScratch, _ place: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
+        on scratch: inout MeshScratch, _ slot: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
     ) -> Bool {
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
@@ -95,13 +95,14 @@ struct HeadMesh: Sendable {
         // The shadow always falls downward to some extent, so that a brim always shades the brow.
         let light = pose.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
-        let spread = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
+        let blurMargin = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
         let border = Float(warpBorder)
         let region = PixelRect(
-            covering: pointwiseMin(low, low + fall - spread) - border, pointwiseMax(high, high + fall + spread) + border
+            covering: pointwiseMin(low, low + fall - blurMargin) - border,
+            pointwiseMax(high, high + fall + blurMargin) + border
         )
-        guard let region, scratch.impostors.entries[place].begin(region, in: layout) else { return false }
-        let drawn = scratch.impostors.entries[place].layer.region
+        guard let region, scratch.impostors.entries[slot].begin(region, in: layout) else { return false }
+        let drawn = scratch.impostors.entries[slot].layer.region
         scratch.rasterizer.begin(drawn, range: range)
         if let occluder {
             scratch.occlude(occluder.covered, pose.view, hides: false)
@@ -120,16 +121,16 @@ struct HeadMesh: Sendable {
                     first += count
                 }
             }
-            scratch.rasterizer.resolve(into: &scratch.impostors.entries[place].layer)
+            scratch.rasterizer.resolve(into: &scratch.impostors.entries[slot].layer)
         }
-        recordCorners(on: &scratch.impostors.entries[place], scratch.corners, pose)
+        recordCorners(on: &scratch.impostors.entries[slot], scratch.corners, pose)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
-                in: &scratch.impostors.entries[place].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
+                in: &scratch.impostors.entries[slot].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
                 range: range,
                 border: warpBorder)
         }
-        scratch.impostors.entries[place].layer.markArt()
+        scratch.impostors.entries[slot].layer.markArt()
         return true
     }
 
@@ -141,12 +142,12 @@ struct HeadMesh: Sendable {
         var first = 0
         for (number, piece) in pieces.enumerated() {
             let count = piece.mesh.vertices.count
-            var place: Float = 0
+            var phase: Float = 0
             for _ in 0..<4 + spare * count / max(all, 1) {
                 // Steps by the golden ratio, which spread over the piece however its vertices are numbered.
-                place += 0.618_034
-                place -= place.rounded(.down)
-                let i = min(Int(place * Float(count)), count - 1)
+                phase += 0.618_034
+                phase -= phase.rounded(.down)
+                let i = min(Int(phase * Float(count)), count - 1)
                 guard i >= 0 else { continue }
                 let facing = pose.view.turned(piece.mesh.vertices[i].normal).z
                 guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
@@ -163,13 +164,13 @@ struct HeadMesh: Sendable {
 
     /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
-    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (place: SIMD4<Float>, facing: SIMD3<Float>) {
-        var (place, normal) = (vertex.position, vertex.normal)
+    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (position: SIMD4<Float>, facing: SIMD3<Float>) {
+        var (position, normal) = (vertex.position, vertex.normal)
         if vertex.swing > 0 {
-            place += (pose.swing(place - pivot) + pivot - place) * vertex.swing
+            position += (pose.swing(position - pivot) + pivot - position) * vertex.swing
             normal = normalized(normal + (pose.swing(normal) - normal) * vertex.swing)
         }
-        return (pose.view(place), pose.view.turned(normal))
+        return (pose.view(position), pose.view.turned(normal))
     }
 
     /// The lit colour of a vertex.
@@ -187,7 +188,7 @@ struct HeadMesh: Sendable {
 
     /// The vertex for the rasterizer.
     private func corner(
-        _ vertex: Mesh.Vertex, _ seen: (place: SIMD4<Float>, facing: SIMD3<Float>), _ piece: MeshPiece,
+        _ vertex: Mesh.Vertex, _ seen: (position: SIMD4<Float>, facing: SIMD3<Float>), _ piece: MeshPiece,
         _ lighting: Lighting
     ) -> RasterVertex {
         let material = piece.material
@@ -199,7 +200,7 @@ struct HeadMesh: Sendable {
             texture = vertex.along * (GrainTextures.samples / GrainTextures.size)
         }
         return RasterVertex(
-            position: seen.place, color: color(vertex, seen.facing, piece, lighting), texture: texture)
+            position: seen.position, color: color(vertex, seen.facing, piece, lighting), texture: texture)
     }
 
     /// The surface with which the rasterizer fills a piece.

@@ -45,16 +45,16 @@ struct Impostor: ~Copyable {
     /// The error of the reference corners: root mean square and maximum, each relative to the largest invisible one.
     struct Deviation {
         /// The largest invisible root mean square and maximum.
-        private let mean, most: Float
+        private let mean, peak: Float
         private var sum: Float = 0
         private var worst: Float = 0
 
         /// For position errors in pixels.
-        static var ofPlaces: Deviation { Deviation(mean: 0.5, most: 1) }
+        static var ofPlaces: Deviation { Deviation(mean: 0.5, peak: 1) }
         /// For colour errors in levels. The maximum is large, because a glint moves over a few corners at once.
-        static var ofColors: Deviation { Deviation(mean: 4, most: 16) }
+        static var ofColors: Deviation { Deviation(mean: 4, peak: 16) }
 
-        private init(mean: Float, most: Float) { (self.mean, self.most) = (mean, most) }
+        private init(mean: Float, peak: Float) { (self.mean, self.peak) = (mean, peak) }
 
         /// Adds a corner.
         /// - Parameter square: its squared error.
@@ -65,7 +65,7 @@ struct Impostor: ~Copyable {
 
         /// The error of all corners; up to 1 it is invisible.
         func size(over corners: Int) -> Float {
-            max((sum / Float(max(corners, 1))).squareRoot() / mean, worst.squareRoot() / most)
+            max((sum / Float(max(corners, 1))).squareRoot() / mean, worst.squareRoot() / peak)
         }
     }
 
@@ -76,7 +76,7 @@ struct Impostor: ~Copyable {
     /// The largest deviation, per pixel between the eyes, at which an outdated picture may be shown once more before it
     /// is redrawn: no corner is off by more than 6 % of the eye distance, for one frame, on a head that moves fast and
     /// so is blurred.
-    static let mostLag: Float = 0.06
+    static let maxLag: Float = 0.06
     /// The largest `warpError` in pixels: for a head at rest, and for one that moves fast.
     private static let usualWarpError: Float = 1 / 16
     static let maxWarpError: Float = 1 / 5
@@ -181,7 +181,7 @@ struct Impostor: ~Copyable {
 /// The impostors that were drawn last.
 struct ImpostorCache: ~Copyable {
     typealias Entries = [16 of Impostor]
-    static let most = Entries.count
+    static let capacity = Entries.count
     var entries: Entries = InlineArray { _ in Impostor() }
     /// Number of requests so far.
     private var clock: UInt64 = 0
@@ -199,7 +199,7 @@ struct ImpostorCache: ~Copyable {
 
     /// The index of an owner's entry. If there is none, an abandoned entry is invalidated and reused, since its memory
     /// is already allocated; otherwise one that was never used, or else the least recently used one.
-    mutating func place(of owner: Impostor.Owner) -> Int {
+    mutating func slot(of owner: Impostor.Owner) -> Int {
         clock += 1
         if let known = find(owner) {
             entries[known].used = clock
@@ -213,11 +213,11 @@ struct ImpostorCache: ~Copyable {
                 oldest = i
             }
         }
-        var place = free ?? oldest ?? 0
-        if let oldest, clock - entries[oldest].used > Self.timeout { place = oldest }
-        (entries[place].owner, entries[place].used) = (owner, clock)
-        entries[place].head = nil
-        entries[place].invalidate()
-        return place
+        var slot = free ?? oldest ?? 0
+        if let oldest, clock - entries[oldest].used > Self.timeout { slot = oldest }
+        (entries[slot].owner, entries[slot].used) = (owner, clock)
+        entries[slot].head = nil
+        entries[slot].invalidate()
+        return slot
     }
 }

@@ -19,9 +19,9 @@ struct Mesh: Sendable {
     }
 
     /// The most vertices of a mesh, whose indices have 16 bits.
-    static let mostVertices = 60_000
+    static let maxVertices = 60_000
     /// The most triangles of a mesh: enough for ten of the largest hats.
-    static let mostTriangles = 60_000
+    static let maxTriangles = 60_000
 
     var vertices: [Vertex] = []
     /// Three indices into `vertices` per triangle.
@@ -116,7 +116,7 @@ struct Mesh: Sendable {
     /// Head units that a picture's width and height would cover if the picture were stretched everywhere as much as
     /// where it is stretched most.
     var stretch: SIMD2<Float> {
-        var most = SIMD2<Float>.zero
+        var largest = SIMD2<Float>.zero
         for i in stride(from: 0, to: triangles.count - 2, by: 3) {
             let (a, b, c) = (
                 vertices[Int(triangles[i])], vertices[Int(triangles[i + 1])], vertices[Int(triangles[i + 2])]
@@ -125,9 +125,9 @@ struct Mesh: Sendable {
             let area = u.x * v.y - u.y * v.x
             guard abs(area) > 1e-9 else { continue }
             let (p, q) = (b.position - a.position, c.position - a.position)
-            most = pointwiseMax(most, SIMD2(norm(p * v.y - q * u.y), norm(q * u.x - p * v.x)) / abs(area))
+            largest = pointwiseMax(largest, SIMD2(norm(p * v.y - q * u.y), norm(q * u.x - p * v.x)) / abs(area))
         }
-        return most
+        return largest
     }
 
     /// Transforms all positions, and normals by the map's inverse transpose.

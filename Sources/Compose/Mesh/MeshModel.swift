@@ -27,7 +27,7 @@ struct MeshModel {
     /// The deepest nesting of the JSON. tinygltf parses it recursively.
     static let deepestText = 48
     private static let limits = cgltf_limits(
-        nodes: 1000, depth: 32, vertices: Mesh.mostVertices, triangles: Mesh.mostTriangles)
+        nodes: 1000, depth: 32, vertices: Mesh.maxVertices, triangles: Mesh.maxTriangles)
     /// The most pixels on the longer side of a picture.
     private static let largestPicture = 512
 

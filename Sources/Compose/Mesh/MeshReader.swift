@@ -171,9 +171,9 @@ struct MeshReader {
         pieces.append(MeshPiece(mesh: placed, material: material, build: build))
         let triangles = pieces.reduce(0) { $0 + $1.mesh.triangles.count / 3 }
         let vertices = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
-        guard triangles <= Mesh.mostTriangles, vertices <= Mesh.mostVertices else {
+        guard triangles <= Mesh.maxTriangles, vertices <= Mesh.maxVertices else {
             throw part.wrong(
-                key, "too detailed: more than \(Mesh.mostTriangles) triangles with the parts before it",
+                key, "too detailed: more than \(Mesh.maxTriangles) triangles with the parts before it",
                 allowed: "fewer copies, columns or tufts")
         }
     }

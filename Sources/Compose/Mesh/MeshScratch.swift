@@ -10,11 +10,11 @@ struct MeshScratch: ~Copyable {
     private var deferred: [HeadMesh.DrawRequest] = []
     private var first = 0
 
-    init() { deferred.reserveCapacity(ImpostorCache.most) }
+    init() { deferred.reserveCapacity(ImpostorCache.capacity) }
 
     /// Queues a request for `drawDeferred`.
     mutating func postpone(_ request: HeadMesh.DrawRequest) {
-        if deferred.count < ImpostorCache.most { deferred.append(request) }
+        if deferred.count < ImpostorCache.capacity { deferred.append(request) }
     }
 
     /// Redraws the impostors that were shown although they were outdated, with the heads' placements of that frame.
@@ -22,8 +22,8 @@ struct MeshScratch: ~Copyable {
     mutating func drawDeferred(_ layout: FrameLayout) {
         for i in deferred.indices {
             let request = deferred[i]
-            guard let place = impostors.find(request.owner) else { continue }
-            _ = request.draw(on: &self, place, layout)
+            guard let slot = impostors.find(request.owner) else { continue }
+            _ = request.draw(on: &self, slot, layout)
         }
         deferred.removeAll(keepingCapacity: true)
     }

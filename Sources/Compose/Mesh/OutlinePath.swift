@@ -17,9 +17,9 @@ struct OutlinePath {
     /// The largest distance of a line from its curve, in the path's units.
     private let tolerance: Float
     /// The most lines per curve.
-    private static let mostSteps = 24
+    private static let maxSteps = 24
     /// The most points. More are a mistake or an attack: triangulation takes quadratic time.
-    private static let mostPoints = 2000
+    private static let maxPoints = 2000
 
     /// Parses path data; nil if it is invalid, has no outline, or has more than 2000 points.
     /// - Parameter tolerance: the largest distance of a line from its curve, in the path's units.
@@ -32,7 +32,7 @@ struct OutlinePath {
             command = next
             guard draw(command, &reader) else { return nil }
             points = current.count + outlines.reduce(0) { $0 + $1.count }
-            guard points <= Self.mostPoints else { return nil }
+            guard points <= Self.maxPoints else { return nil }
         }
         guard reader.isAtEnd else { return nil }
         close()
@@ -61,7 +61,7 @@ struct OutlinePath {
         // The error of a flattened cubic is at most 3/4 of its second difference, over the square of the number of
         // lines.
         let bend = max((from - c1 * 2 + c2).length, (c1 - c2 * 2 + end).length)
-        let steps = max(1, min(Self.mostSteps, Int((0.75 * bend / tolerance).squareRoot().rounded(.up))))
+        let steps = max(1, min(Self.maxSteps, Int((0.75 * bend / tolerance).squareRoot().rounded(.up))))
         for i in 1...steps {
             let t = Float(i) / Float(steps)
             let s = 1 - t
@@ -140,7 +140,7 @@ struct OutlinePath {
         guard sweep.isFinite, middle.x.isFinite, middle.y.isFinite else { return line(to: end) }
         // The middle of a chord is inside its circle by r (1 - cos(angle / 2)), which is about r angle^2 / 8.
         let angle = (8 * tolerance / max(rx, ry)).squareRoot()
-        let steps = max(2, min(Self.mostSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
+        let steps = max(2, min(Self.maxSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
         for i in 1...steps {
             let turn = from + sweep * Float(i) / Float(steps)
             let (x, y) = (rx * cos(turn), ry * sin(turn))

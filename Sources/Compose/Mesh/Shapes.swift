@@ -76,9 +76,9 @@ enum Shape {
         let segments = isClosed ? path.count : path.count - 1
         let rows = max(2, steps)
         func value<V: SIMD>(_ list: [V], _ t: Float) -> V where V.Scalar == Float {
-            let place = t * Float(segments)
-            let i = min(Int(place), segments - 1)
-            let f = place - Float(i)
+            let position = t * Float(segments)
+            let i = min(Int(position), segments - 1)
+            let f = position - Float(i)
             func at(_ k: Int) -> V {
                 isClosed ? list[(k + list.count) % list.count] : list[max(0, min(list.count - 1, k))]
             }
@@ -251,12 +251,12 @@ enum Shape {
             let base = width * (0.7 + 0.6 * random.next())
             let tone = 0.94 + 0.12 * random.next()
             let first = tufts.vertices.count
-            for (place, part, shade) in [
+            for (position, part, shade) in [
                 (root - side * base - normal * length * 0.2, Float(0), 0.86 * tone),
                 (root + side * base - normal * length * 0.2, Float(0), 0.86 * tone), (tip, Float(1), 1.03 * tone),
             ] {
                 var vertex = corners[0]
-                vertex.position = place
+                vertex.position = position
                 vertex.normal = normal
                 vertex.part = [0.5, part]
                 vertex.shade = corners[0].shade * shade

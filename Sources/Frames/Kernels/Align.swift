@@ -46,12 +46,12 @@ public struct ImageAligner: ~Copyable {
     ///   - step: the distance between samples in the template, pixels, across and down.
     ///   - visible: whether the template shows something at one of its pixels; false beyond the frame's edge.
     ///   - start: the estimated map from the template to the picture.
-    ///   - rounds: the most iterations.
+    ///   - maxIterations: the most iterations.
     ///   - enough: iteration ends once it moves no sample farther than this, pixels.
     /// - Returns: nil if too little is visible, the brightness is too even, or the map diverges.
     public mutating func align(
         _ picture: Span<UInt8>, to template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
-        from start: Affine, rounds: Int, enough: Float = 0
+        from start: Affine, maxIterations: Int, enough: Float = 0
     ) -> Alignment? {
         guard prepare(picture, template, side, step, visible), let factor = Normal(slopes.span, count) else {
             return nil
@@ -59,11 +59,11 @@ public struct ImageAligner: ~Copyable {
         let middle = Float(side - 1) / 2
         var (map, correlation) = (start, Float(0))
         var limit = Float.infinity
-        for round in 0...rounds {
+        for iteration in 0...maxIterations {
             guard let sums = sums(picture, side, map, limit), sums.seen >= Self.fewest else { return nil }
             limit = Self.outlier * sums.difference
             correlation = sums.correlation(atLeast: Self.flattest)
-            if round == rounds { break }
+            if iteration == maxIterations { break }
             let p = factor.solve(sums.slopes)
             let change = Affine(
                 a: 1 + p[2] / middle, b: p[4] / middle, c: p[3] / middle, d: 1 + p[5] / middle,
@@ -83,16 +83,16 @@ public struct ImageAligner: ~Copyable {
     ///   - step: the distance between samples in the template, pixels, across and down.
     ///   - visible: whether the template shows something at one of its pixels; false beyond the frame's edge.
     ///   - start: the map that is shifted.
-    ///   - reach: the largest shift in every direction, pixels of the picture.
+    ///   - radius: the largest shift in every direction, pixels of the picture.
     /// - Returns: the shifted map with the highest correlation; nil if too little is visible.
     public mutating func search(
         _ picture: Span<UInt8>, for template: Span<UInt8>, side: Int, step: Int, visible: (Point) -> Bool,
-        from start: Affine, reach: Int
+        from start: Affine, radius: Int
     ) -> Alignment? {
         guard prepare(picture, template, side, step, visible) else { return nil }
         var best: Alignment?
-        for y in -reach...reach {
-            for x in -reach...reach {
+        for y in -radius...radius {
+            for x in -radius...radius {
                 var map = start
                 (map.tx, map.ty) = (map.tx + Float(x), map.ty + Float(y))
                 // A shift that puts half of the face outside the patch is not evidence.

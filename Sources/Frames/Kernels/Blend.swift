@@ -220,13 +220,13 @@ extension Affine {
     /// The bounding box of an axis-aligned rectangle's image; nil if it is too far out to be in a frame.
     func span(from low: Point, to high: Point) -> (low: Point, high: Point)? {
         let corners: [4 of Point] = [self(low), self(Point(high.x, low.y)), self(Point(low.x, high.y)), self(high)]
-        var (least, most) = (corners[0], corners[0])
+        var (lowest, highest) = (corners[0], corners[0])
         for i in 1..<4 {
-            least = pointwiseMin(least, corners[i])
-            most = pointwiseMax(most, corners[i])
+            lowest = pointwiseMin(lowest, corners[i])
+            highest = pointwiseMax(highest, corners[i])
         }
         let far: Float = 1_000_000  // keeps Int conversions defined for wild maps
-        guard least.x > -far, least.y > -far, most.x < far, most.y < far else { return nil }
-        return (least, most)
+        guard lowest.x > -far, lowest.y > -far, highest.x < far, highest.y < far else { return nil }
+        return (lowest, highest)
     }
 }

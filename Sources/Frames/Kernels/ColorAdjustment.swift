@@ -37,7 +37,7 @@ public func apply(_ tone: ColorAdjustment, to frame: inout Frame) {
         var steps = ColorAdjustmentSteps()
         var isIdle = true
         for i in 0..<16 {
-            let channel = Int(pattern.channels[i & 3 & (pattern.unit - 1)])
+            let channel = Int(pattern.channels[i & 3 & (pattern.bytesPerPair - 1)])
             let (g, o) = (Int16(gain[channel].rounded()), Int16(offset[channel].rounded()) + 128)
             let lane = i / 2
             if i % 2 == 0 {
@@ -129,7 +129,7 @@ public func meanChroma(_ frame: borrowing Frame) -> SIMD2<Float> {
                         chunks += 1
                     }
                     for i in 0..<16 {
-                        let channel = Int(pattern.channels[i & 3 & (pattern.unit - 1)])
+                        let channel = Int(pattern.channels[i & 3 & (pattern.bytesPerPair - 1)])
                         totals[channel] += UInt64(sums[i])
                         counts[channel] += chunks
                     }

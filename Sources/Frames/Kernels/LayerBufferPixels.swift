@@ -73,9 +73,9 @@ enum Channels {
     private static let half: UInt64 = 0x0080_0080_0080_0080
 
     @inline(__always)
-    static func spread(_ word: UInt32) -> UInt64 {
-        let wide = UInt64(word)
-        let two = (wide | wide &<< 16) & 0x0000_ffff_0000_ffff
+    static func separate(_ word: UInt32) -> UInt64 {
+        let low = UInt64(word)
+        let two = (low | low &<< 16) & 0x0000_ffff_0000_ffff
         return (two | two &<< 8) & mask
     }
 

@@ -21,10 +21,11 @@ extension Rasterizer {
     private mutating func measureBlocks() {
         let (width, height, across) = (region.width + 2, region.height + 2, blocksAcross)
         unsafe occluders.withUnsafeBufferPointer { occluders in
-            unsafe hiding.withUnsafeMutableBufferPointer { hiding in
-                guard let occluders = occluders.baseAddress, let hiding = hiding.baseAddress else { return }
+            unsafe farthestOccluders.withUnsafeMutableBufferPointer { farthestOccluders in
+                guard let occluders = occluders.baseAddress, let farthestOccluders = farthestOccluders.baseAddress
+                else { return }
                 for top in stride(from: 0, to: height, by: Self.blockSide) {
-                    let row = unsafe hiding + (top >> Self.blockShift) * across
+                    let row = unsafe farthestOccluders + (top >> Self.blockShift) * across
                     let rows = top..<min(height, top + Self.blockSide)
                     for x in 0..<across { unsafe row[x] = farthest(occluders, x, rows, width) }
                 }

@@ -24,7 +24,7 @@ struct PixelBlender {
     /// The gain in 2.14 fixed point.
     private let gain: Lanes
     private let (castU, castV): (Lanes, Lanes)
-    private let relief: (most: Lanes, slope: Lanes, base: Lanes)?
+    private let relief: (limit: Lanes, slope: Lanes, base: Lanes)?
     /// The light for art that only takes light, without other changes.
     private let light: RunLight
 
@@ -121,7 +121,7 @@ struct PixelBlender {
         let art = Art(run)
         var gain = gain
         if let relief {
-            let above = laneClamp(luma &- scale.blackLanes, .zero, relief.most)
+            let above = laneClamp(luma &- scale.blackLanes, .zero, relief.limit)
             gain = high(gain, relief.base &+ above &* relief.slope) &<< 2
         }
         return scale.lit(art, gain, castU, castV)
@@ -203,7 +203,7 @@ private struct ColorScale {
     /// The number of luma levels from black to white, and of chroma levels from one end to the other.
     private let (span, chromaSpan): (Float, Float)
     private let whiteLanes: Lanes
-    private let most: Lanes
+    private let maxChroma: Lanes
     /// The RGB increment for each level of luma beyond 64.
     private let rise: Lanes
     private let (redV, greenU, greenV, blueU): (Lanes, Lanes, Lanes, Lanes)
@@ -215,7 +215,7 @@ private struct ColorScale {
     init(_ range: ColorRange) {
         (black, span, chromaSpan) = range == .full ? (0, 255, 255) : (16, 219, 224)
         func lanes(_ value: Float) -> Lanes { Lanes(repeating: Int16(value.rounded())) }
-        (blackLanes, whiteLanes, most) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
+        (blackLanes, whiteLanes, maxChroma) = (lanes(black), lanes(span), lanes(chromaSpan / 2))
         // `high` divides by 65536 and levels are in 128ths, so the factor is multiplied by 512.
         rise = lanes((16384 / span - 64) * 512)
         // A quarter of the factor, to stay within 16 bits.
@@ -258,8 +258,8 @@ private struct ColorScale {
     @inline(__always)
     func rgb(_ luma: Lanes, _ u: Lanes, _ v: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
         let level = laneClamp(luma &- blackLanes, .zero, whiteLanes) &<< 7
-        let cu = laneClamp(u &- 128, .zero &- most, most) &<< 7
-        let cv = laneClamp(v &- 128, .zero &- most, most) &<< 7
+        let cu = laneClamp(u &- 128, .zero &- maxChroma, maxChroma) &<< 7
+        let cv = laneClamp(v &- 128, .zero &- maxChroma, maxChroma) &<< 7
         return rgb(level, cu, cv, limit: Lanes(repeating: Int16(PixelBlender.one)))
     }
 
@@ -267,7 +267,7 @@ private struct ColorScale {
     func rgb(_ art: Art, limit: Lanes) -> (r: Lanes, g: Lanes, b: Lanes) {
         let level = art.y &<< 7 &- high(art.a &<< 7, blackPart)
         let middle = art.a &<< 6 &+ art.a &>> 2
-        let bound = most &<< 7
+        let bound = maxChroma &<< 7
         let cu = laneClamp(art.u &<< 7 &- middle, .zero &- bound, bound)
         let cv = laneClamp(art.v &<< 7 &- middle, .zero &- bound, bound)
         return rgb(laneMin(level, whiteLanes &<< 7), cu, cv, limit: limit)

@@ -24,7 +24,7 @@ public struct Pixelation: ~Copyable {
     private var blended: [UInt64] = []
 
     /// The most rows whose byte sums fit in 16 bits; of taller cells only some rows are averaged.
-    private static let mostRows = 256
+    private static let maxRows = 256
 
     /// An empty grid.
     public init() {}
@@ -34,7 +34,7 @@ public struct Pixelation: ~Copyable {
     /// - Parameters:
     ///   - origin: the grid's top left corner, pixels; it may be outside the frame.
     ///   - side: the side of a cell, pixels, at least 2.
-    public mutating func measure(_ frame: borrowing Frame, origin: Point, side: Float, columns: Int, rows: Int) {
+    public mutating func average(_ frame: borrowing Frame, origin: Point, side: Float, columns: Int, rows: Int) {
         let layout = frame.layout
         (self.columns, self.rows) = (columns, rows)
         Self.setLines(&xs, from: origin.x, side, columns, limit: (layout.width + 1) & ~1)
@@ -46,8 +46,8 @@ public struct Pixelation: ~Copyable {
         let row = (layout.width + 1) / 2 * 4
         Self.grow(&sums, row, 0)
         Self.grow(&line, row, 0)
-        for j in 0..<rows { measure(frame, row: j) }
-        spread()
+        for j in 0..<rows { averageRow(j, of: frame) }
+        fillOutside()
     }
 
     private static func grow<T>(_ array: inout [T], _ count: Int, _ value: T) {
@@ -59,31 +59,32 @@ public struct Pixelation: ~Copyable {
         grow(&lines, count + 1, 0)
         for i in 0...count {
             // Clamped first, so that the conversion to Int is defined.
-            let place = max(-2, min(Float(limit + 2), from + side * Float(i)))
-            lines[i] = max(0, min(limit, Int((place / 2).rounded()) * 2))
+            let position = max(-2, min(Float(limit + 2), from + side * Float(i)))
+            lines[i] = max(0, min(limit, Int((position / 2).rounded()) * 2))
         }
     }
 
-    private mutating func measure(_ frame: borrowing Frame, row j: Int) {
+    private mutating func averageRow(_ j: Int, of frame: borrowing Frame) {
         for i in 0..<columns { (totals[i], counts[i]) = (.zero, .zero) }
         for index in frame.layout.planes.indices {
             let pattern = PlanePattern(frame.layout, plane: index)
             let rows = pattern.rows(ys[j], ys[j + 1])
             let bytes = pattern.bytes(xs[0], xs[columns])
             guard !rows.isEmpty, !bytes.isEmpty else { continue }
-            let step = (rows.count + Self.mostRows - 1) / Self.mostRows
+            let step = (rows.count + Self.maxRows - 1) / Self.maxRows
             sum(frame.bytes, pattern, bytes, rows, step)
             let taken = UInt32((rows.count + step - 1) / step)
             for i in 0..<columns {
                 let cell = pattern.bytes(xs[i], xs[i + 1])
-                var (sum, count) = inFours(cell.lowerBound - bytes.lowerBound, cell.count)
-                if cell.contains(pattern.spareByte) {
-                    sum[(pattern.spareByte - cell.lowerBound) & 3] -= UInt32(sums[pattern.spareByte - bytes.lowerBound])
-                    count[(pattern.spareByte - cell.lowerBound) & 3] -= 1
+                var (sum, count) = laneSums(cell.lowerBound - bytes.lowerBound, cell.count)
+                if cell.contains(pattern.paddingByte) {
+                    sum[(pattern.paddingByte - cell.lowerBound) & 3] -= UInt32(
+                        sums[pattern.paddingByte - bytes.lowerBound])
+                    count[(pattern.paddingByte - cell.lowerBound) & 3] -= 1
                 }
-                // Every cell begins with a whole unit.
+                // Every cell begins with a whole pair of pixels.
                 for lane in 0..<4 {
-                    let channel = Int(pattern.channels[lane & (pattern.unit - 1)])
+                    let channel = Int(pattern.channels[lane & (pattern.bytesPerPair - 1)])
                     totals[i][channel] += sum[lane]
                     counts[i][channel] += count[lane] * taken
                 }
@@ -104,7 +105,7 @@ public struct Pixelation: ~Copyable {
     }
 
     /// Sums every fourth element of part of `sums`, and counts them.
-    private func inFours(_ first: Int, _ count: Int) -> (sum: SIMD4<UInt32>, count: SIMD4<UInt32>) {
+    private func laneSums(_ first: Int, _ count: Int) -> (sum: SIMD4<UInt32>, count: SIMD4<UInt32>) {
         var (sum, numbers) = (SIMD4<UInt32>.zero, SIMD4<UInt32>(repeating: UInt32(count / 4)))
         unsafe sums.withUnsafeBufferPointer { sums in
             let sums = sums.extracting(first..<first + count)
@@ -164,7 +165,7 @@ public struct Pixelation: ~Copyable {
     }
 
     /// Copies the nearest cells inside the frame to those outside, so that the blur is not affected by the latter.
-    private mutating func spread() {
+    private mutating func fillOutside() {
         guard let left = (0..<columns).first(where: { xs[$0] < xs[$0 + 1] }),
             let right = (0..<columns).last(where: { xs[$0] < xs[$0 + 1] }),
             let top = (0..<rows).first(where: { ys[$0] < ys[$0 + 1] }),
@@ -219,7 +220,7 @@ public struct Pixelation: ~Copyable {
             let weight = UInt64((v - Float(row)) * 256)
             for i in 0..<columns {
                 let (above, below) = (words[row * columns + i], words[(row + 1) * columns + i])
-                blended[i] = Channels.mix(Channels.spread(above), Channels.spread(below), weight)
+                blended[i] = Channels.mix(Channels.separate(above), Channels.separate(below), weight)
             }
             let cells = blended.span
             var u = start + first * step
@@ -303,7 +304,7 @@ public struct Pixelation: ~Copyable {
             let first = i
             while i < columns, words[j * columns + i] >> 24 > 0 {
                 for b in pattern.bytes(xs[i], xs[i + 1]) {
-                    let shift = UInt32(pattern.channels[b & 3 & (pattern.unit - 1)]) * 8
+                    let shift = UInt32(pattern.channels[b & 3 & (pattern.bytesPerPair - 1)]) * 8
                     line[b] = UInt8(truncatingIfNeeded: words[j * columns + i] >> shift)
                 }
                 i += 1

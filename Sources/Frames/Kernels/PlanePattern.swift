@@ -3,11 +3,11 @@
 struct PlanePattern {
     let plane: FrameLayout.Plane
     /// Bytes for two neighbouring pixels: 1, 2 or 4.
-    let unit: Int
+    let bytesPerPair: Int
     /// The channel of each byte (0 Y, 1 U, 2 V), repeated to four.
     let channels: SIMD4<UInt8>
     /// The second luma byte of a packed row's last pair if the width is odd, which belongs to no pixel; else -1.
-    let spareByte: Int
+    let paddingByte: Int
     /// Rows of pixels per row of samples, as a power of two.
     let rowShift: Int
 
@@ -15,22 +15,22 @@ struct PlanePattern {
         plane = layout.planes[index]
         let isLuma = index == 0
         let isPacked = layout.format == .yuyv || layout.format == .uyvy
-        spareByte = isPacked && layout.width % 2 == 1 ? layout.width * 2 + layout.luma.offset - plane.offset : -1
+        paddingByte = isPacked && layout.width % 2 == 1 ? layout.width * 2 + layout.luma.offset - plane.offset : -1
         rowShift = isLuma ? 0 : layout.format.chromaShift.y
         switch layout.format {
-        case .yuyv: (unit, channels) = (4, [0, 1, 0, 2])
-        case .uyvy: (unit, channels) = (4, [1, 0, 2, 0])
-        case .gray: (unit, channels) = (2, .zero)
-        case .nv12: (unit, channels) = (2, isLuma ? .zero : [1, 2, 1, 2])
-        case .i420, .i422: (unit, channels) = isLuma ? (2, .zero) : (1, SIMD4(repeating: UInt8(index)))
-        case .i444: (unit, channels) = (2, SIMD4(repeating: UInt8(index)))
+        case .yuyv: (bytesPerPair, channels) = (4, [0, 1, 0, 2])
+        case .uyvy: (bytesPerPair, channels) = (4, [1, 0, 2, 0])
+        case .gray: (bytesPerPair, channels) = (2, .zero)
+        case .nv12: (bytesPerPair, channels) = (2, isLuma ? .zero : [1, 2, 1, 2])
+        case .i420, .i422: (bytesPerPair, channels) = isLuma ? (2, .zero) : (1, SIMD4(repeating: UInt8(index)))
+        case .i444: (bytesPerPair, channels) = (2, SIMD4(repeating: UInt8(index)))
         }
     }
 
     /// The bytes of a row that contain pixels `from ..< to`; both even.
     func bytes(_ from: Int, _ to: Int) -> Range<Int> {
-        let end = min(plane.rowBytes, (to + 1) / 2 * unit)
-        return min(from / 2 * unit, end)..<end
+        let end = min(plane.rowBytes, (to + 1) / 2 * bytesPerPair)
+        return min(from / 2 * bytesPerPair, end)..<end
     }
 
     /// The rows of samples that contain rows of pixels `from ..< to`; both even.

@@ -89,7 +89,7 @@ public struct Grain: Sendable {
     /// there is none.
     var occluders: [Float] = []
     /// The farthest occluder of each block of 8 x 8.
-    var hiding: [Float] = []
+    var farthestOccluders: [Float] = []
     /// The shadow on the occluders, 0...255, one cell for 8 x 8 pixels; `scratch` is for blurring it.
     var shadow: [UInt8] = []
     var scratch: [UInt8] = []
@@ -109,7 +109,7 @@ public struct Grain: Sendable {
     /// A rasterizer of an empty region.
     public init() {}
 
-    /// The rows of a band, chosen so that its samples (32 bytes per pixel) fit in a core's second-level cache, mostly 1
+    /// The rows of a band, select so that its samples (32 bytes per pixel) fit in a core's second-level cache, mostly 1
     /// MB.
     public var bandHeight: Int { max(16, 24_576 / max(region.width, 1)) }
 
@@ -127,8 +127,10 @@ public struct Grain: Sendable {
             unsafe $0.extracting(0..<room).update(repeating: .infinity)
         }
         let blocks = blocksAcross * ((region.height + 2 + Self.blockSide - 1) / Self.blockSide)
-        if hiding.count < blocks { hiding = Array(repeating: .infinity, count: blocks + blocks / 4) }
-        unsafe hiding.withUnsafeMutableBufferPointer {
+        if farthestOccluders.count < blocks {
+            farthestOccluders = Array(repeating: .infinity, count: blocks + blocks / 4)
+        }
+        unsafe farthestOccluders.withUnsafeMutableBufferPointer {
             unsafe $0.extracting(0..<blocks).update(repeating: .infinity)
         }
     }
@@ -193,11 +195,11 @@ public struct Grain: Sendable {
                     guard let depth = depth.baseAddress, let color = color.baseAddress,
                         let touched = touched.baseAddress,
                         let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress }),
-                        let hiding = unsafe hiding.withUnsafeBufferPointer({ $0.baseAddress })
+                        let farthestOccluders = unsafe farthestOccluders.withUnsafeBufferPointer({ $0.baseAddress })
                     else { return }
                     let target = unsafe Target(
                         depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
-                        height: height, hiding: hiding, blocksAcross: across, firstRow: firstRow)
+                        height: height, farthestOccluders: farthestOccluders, blocksAcross: across, firstRow: firstRow)
                     let rows = (low: origin.y - 1, high: origin.y + Float(height))
                     // Back faces are drawn second: most are hidden by then, and cheap.
                     for side in 0..<(faces == .both ? 2 : 1) {
@@ -219,7 +221,7 @@ public struct Grain: Sendable {
                             guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
                             var (a, b, c) = (vertices[first], vertices[second], vertices[third])
                             (a.position, b.position, c.position) = (p, q, r)
-                            target.draw(a, b, c, shader, depth: 0)
+                            target.draw(a, b, c, shader, recursionDepth: 0)
                         }
                     }
                 }
@@ -292,8 +294,8 @@ private func snapped(_ position: SIMD4<Float>) -> SIMD4<Float> {
 /// The colour computation for the pixels of a triangle.
 private protocol FragmentShader {
     static var writesDepth: Bool { get }
-    /// Whether words may be transparent (alpha to coverage).
-    static var isPierced: Bool { get }
+    /// Whether words may be transparent, so that their alpha decides how many samples are drawn.
+    static var usesAlphaToCoverage: Bool { get }
     static var isTextured: Bool { get }
     /// The premultiplied word of a pixel.
     /// - Parameter texture: only its first two lanes are used.
@@ -302,7 +304,7 @@ private protocol FragmentShader {
 
 extension FragmentShader {
     static var writesDepth: Bool { true }
-    static var isPierced: Bool { false }
+    static var usesAlphaToCoverage: Bool { false }
     static var isTextured: Bool { false }
 }
 
@@ -312,35 +314,35 @@ private func bits(_ a: SIMD4<Float>) -> SIMD4<UInt32> { unsafe unsafeBitCast(a, 
 /// A mask with all bits set in the lanes whose sign bit is set. Masks are made and used as bits throughout: for the
 /// library's own masks the compiler generates several times as many instructions.
 @inline(__always)
-private func signs(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
+private func signMask(_ a: SIMD4<UInt32>) -> SIMD4<UInt32> {
     unsafe unsafeBitCast(unsafeBitCast(a, to: SIMD4<Int32>.self) &>> 31, to: SIMD4<UInt32>.self)
 }
 
 /// A mask with one byte per lane.
 @inline(__always)
-private func short(_ mask: SIMD4<UInt32>) -> UInt32 {
+private func byteMask(_ mask: SIMD4<UInt32>) -> UInt32 {
     unsafe unsafeBitCast(SIMD4<UInt8>(truncatingIfNeeded: mask), to: UInt32.self)
 }
 
 /// Selects lanes of `b` where the mask is set, else of `a`.
 @inline(__always)
-private func chosen(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
+private func select(_ a: SIMD4<UInt32>, _ b: SIMD4<UInt32>, _ mask: SIMD4<UInt32>) -> SIMD4<UInt32> {
     (a & ~mask) | (b & mask)
 }
 
 @inline(__always)
-private func chosen(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMD4<UInt32>) -> SIMD4<Float> {
-    unsafe unsafeBitCast(chosen(bits(a), bits(b), mask), to: SIMD4<Float>.self)
+private func select(_ a: SIMD4<Float>, _ b: SIMD4<Float>, _ mask: SIMD4<UInt32>) -> SIMD4<Float> {
+    unsafe unsafeBitCast(select(bits(a), bits(b), mask), to: SIMD4<Float>.self)
 }
 
 /// The absolute values.
 @inline(__always)
-private func size(_ a: SIMD4<Float>) -> SIMD4<Float> {
+private func absolute(_ a: SIMD4<Float>) -> SIMD4<Float> {
     unsafe unsafeBitCast(bits(a) & 0x7fff_ffff, to: SIMD4<Float>.self)
 }
 
 @inline(__always)
-private func wide(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
+private func widened(_ a: SIMD2<Float>) -> SIMD4<Float> { SIMD4(a.x, a.y, 0, 0) }
 
 /// Rounds four floats of 0...255 into a word: adding 1.5 * 2^23 leaves the rounded number in the lowest bits.
 @inline(__always)
@@ -386,7 +388,7 @@ private struct GlassShader: FragmentShader {
 }
 
 @safe private struct TextureShader: FragmentShader {
-    static var isPierced: Bool { true }
+    static var usesAlphaToCoverage: Bool { true }
     static var isTextured: Bool { true }
     let black: SIMD4<Float>
     let pixels: UnsafePointer<UInt32>
@@ -434,14 +436,14 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
     let touched: UnsafeMutablePointer<Rasterizer.Touched>
     let width: Int
     let height: Int
-    let hiding: UnsafePointer<Float>
+    let farthestOccluders: UnsafePointer<Float>
     let blocksAcross: Int
     /// The band's first row, in the region.
     let firstRow: Int
 
     /// Draws one triangle, clockwise on screen, and splits it if it is too large.
     func draw<I: FragmentShader>(
-        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, _ shader: I, depth level: Int
+        _ a: RasterVertex, _ b: RasterVertex, _ c: RasterVertex, _ shader: I, recursionDepth: Int
     ) {
         let (p, q, r) = (a.position, b.position, c.position)
         let area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x)
@@ -454,12 +456,12 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         else { return }
         if max(high.x - low.x, high.y - low.y) > Rasterizer.largestSide {
             // Enough: twice the farthest corner / 2^8 is less than the largest side.
-            guard level < 8 else { return }
+            guard recursionDepth < 8 else { return }
             let (ab, bc, ca) = (middle(a, b), middle(b, c), middle(c, a))
-            draw(a, ab, ca, shader, depth: level + 1)
-            draw(ab, b, bc, shader, depth: level + 1)
-            draw(ca, bc, c, shader, depth: level + 1)
-            draw(ab, bc, ca, shader, depth: level + 1)
+            draw(a, ab, ca, shader, recursionDepth: recursionDepth + 1)
+            draw(ab, b, bc, shader, recursionDepth: recursionDepth + 1)
+            draw(ca, bc, c, shader, recursionDepth: recursionDepth + 1)
+            draw(ab, bc, ca, shader, recursionDepth: recursionDepth + 1)
             return
         }
         fill(a, b, c, low: low, high: high, shader)
@@ -479,14 +481,14 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         /// The values at the centre of the start pixel.
         let value: SIMD4<Float>
         /// The largest difference between the value at a sample and at the pixel's centre, to either side.
-        let spread: SIMD4<Float>
+        let sampleMargin: SIMD4<Float>
         /// Columns per unit of the edge functions, for left edges and for right edges; 0 for the others.
-        let leftward: SIMD4<Float>
-        let rightward: SIMD4<Float>
+        let leftSlope: SIMD4<Float>
+        let rightSlope: SIMD4<Float>
         /// Offsets of an edge's column: for rounding it to an integer, or beyond all columns for edges of the other
         /// side.
-        let leftShift: SIMD4<Float>
-        let rightShift: SIMD4<Float>
+        let leftOffset: SIMD4<Float>
+        let rightOffset: SIMD4<Float>
 
         /// The largest error of a column, since the quotient is rounded.
         static let hair: Float = 0.01
@@ -500,19 +502,19 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             (stepX, stepY) = (dy * -16, dx * 16)
             let (zero, one) = (SIMD4<Float>(repeating: 0), SIMD4<Float>(repeating: 1))
             // Clockwise with y down: a top edge goes right, a left edge goes up. A sample on any other edge is outside.
-            let (goesUp, goesDown) = (signs(bits(dy)), signs(bits(zero - dy)))
+            let (goesUp, goesDown) = (signMask(bits(dy)), signMask(bits(zero - dy)))
             let isLevel = ~(goesUp | goesDown)
-            let owns = goesUp | (isLevel & signs(bits(zero - dx)))
-            value = dy * x - dx * y - chosen(one, zero, owns)
-            spread = laneMax(size(dx * 6 - dy * 2), size(dx * 2 + dy * 6))
+            let owns = goesUp | (isLevel & signMask(bits(zero - dx)))
+            value = dy * x - dx * y - select(one, zero, owns)
+            sampleMargin = laneMax(absolute(dx * 6 - dy * 2), absolute(dx * 2 + dy * 6))
             // A horizontal edge keeps all columns or none.
             let isLeft = ~goesDown
-            let columns = chosen(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
-            leftward = chosen(zero, columns, isLeft)
-            rightward = chosen(columns, zero, isLeft)
+            let columns = select(one / (dy * 16), SIMD4(repeating: -Self.far), isLevel)
+            leftSlope = select(zero, columns, isLeft)
+            rightSlope = select(columns, zero, isLeft)
             // Rounds down and adds one, by rounding to the nearest.
-            leftShift = chosen(SIMD4(repeating: -Self.far), SIMD4(repeating: 0.5 - Self.hair), isLeft)
-            rightShift = chosen(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
+            leftOffset = select(SIMD4(repeating: -Self.far), SIMD4(repeating: 0.5 - Self.hair), isLeft)
+            rightOffset = select(SIMD4(repeating: -0.5 + Self.hair), SIMD4(repeating: Self.far), isLeft)
         }
 
         /// The column ranges of four rows: first, from the first to the last column in which no edge has all four
@@ -525,19 +527,19 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             var (fulls, ends) = (begins, SIMD4(repeating: last))
             var fullEnds = ends
             @inline(__always)
-            func narrow(_ at: SIMD4<Float>, _ spread: Float, _ left: (Float, Float), _ right: (Float, Float)) {
-                let (outer, inner) = (at + spread, at - spread)
+            func narrow(_ at: SIMD4<Float>, _ margin: Float, _ left: (Float, Float), _ right: (Float, Float)) {
+                let (outer, inner) = (at + margin, at - margin)
                 begins = laneMax(begins, outer * left.0 + left.1)
                 ends = laneMin(ends, outer * right.0 + right.1)
                 fulls = laneMax(fulls, inner * left.0 + (left.1 + 2 * Self.hair))
                 fullEnds = laneMin(fullEnds, inner * right.0 + (right.1 - 2 * Self.hair))
             }
             narrow(
-                rows * stepY.x + value.x, spread.x, (leftward.x, leftShift.x), (rightward.x, rightShift.x))
+                rows * stepY.x + value.x, sampleMargin.x, (leftSlope.x, leftOffset.x), (rightSlope.x, rightOffset.x))
             narrow(
-                rows * stepY.y + value.y, spread.y, (leftward.y, leftShift.y), (rightward.y, rightShift.y))
+                rows * stepY.y + value.y, sampleMargin.y, (leftSlope.y, leftOffset.y), (rightSlope.y, rightOffset.y))
             narrow(
-                rows * stepY.z + value.z, spread.z, (leftward.z, leftShift.z), (rightward.z, rightShift.z))
+                rows * stepY.z + value.z, sampleMargin.z, (leftSlope.z, leftOffset.z), (rightSlope.z, rightOffset.z))
             // Values too small for `roundedLanes` stay below 0, and values too large stay large: the bits of floats are in the
             // order of the floats.
             return RowColumns(
@@ -586,7 +588,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         let (colorQ, colorR) = (b.color - a.color, c.color - a.color)
         let (colorX, colorY) = (colorQ * ux + colorR * vx, colorQ * uy + colorR * vy)
         let color0 = a.color - colorX * p.x - colorY * p.y
-        let (textureA, textureB, textureC) = (wide(a.texture), wide(b.texture), wide(c.texture))
+        let (textureA, textureB, textureC) = (widened(a.texture), widened(b.texture), widened(c.texture))
         let (textureQ, textureR) = I.isTextured ? (textureB - textureA, textureC - textureA) : (.zero, .zero)
         let (textureX, textureY) = (textureQ * ux + textureR * vx, textureQ * uy + textureR * vy)
         let texture0 = textureA - textureX * p.x - textureY * p.y
@@ -618,7 +620,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             let (full, fullEnd) = (Int(spans.full[lane]), Int(spans.fullEnd[lane]))
             drawn = (min(drawn.begin, left &+ begin), max(drawn.end, left &+ end &+ 1))
             let row = (y &+ top) &* width &+ left
-            let hiding = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
+            let occluderRow = (y &+ top &+ 1) &* (width &+ 2) &+ left &+ 1
             let rowZ = sampleZ + zy * fy
             let (rowShade, rowTexture) = (color0 + colorY * fy, texture0 + textureY * fy)
             let middle = edges.value + edges.stepY * fy
@@ -638,9 +640,9 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
                     // Slivers are so steep that rounding errors alone would put them in front of nearer surfaces.
                     let z = laneMin(laneMax(slope, nearestZ), farthestZ)
                     let outside = bits(e0) | bits(e1) | bits(e2)
-                    let shown = signs(isNearer(z, at, hiding &+ x) & ~outside)
+                    let shown = signMask(isNearer(z, at, occluderRow &+ x) & ~outside)
                     // Opaque pixels are mixed without a test: at edges, whether any sample is visible is unpredictable.
-                    if (I.writesDepth && !I.isPierced) || short(shown) != 0 {
+                    if (I.writesDepth && !I.usesAlphaToCoverage) || byteMask(shown) != 0 {
                         let bounded = I.isTextured ? laneMin(laneMax(texture, textureLow), textureHigh) : texture
                         let word = shader.word(laneMin(laneMax(shade, lowest), highest), bounded)
                         mix(shader, word, shown, z, at)
@@ -665,9 +667,9 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
             x = full
             while x <= fullEnd {
                 let at = row &+ x
-                let shown = signs(isNearer(z, at, hiding &+ x))
-                let some = short(shown)
-                if some == UInt32.max && !I.isPierced && I.writesDepth {
+                let shown = signMask(isNearer(z, at, occluderRow &+ x))
+                let some = byteMask(shown)
+                if some == UInt32.max && !I.usesAlphaToCoverage && I.writesDepth {
                     unsafe color[at] = SIMD4(repeating: shader.word(shade, texture))
                     unsafe depth[at] = z
                 } else if some != 0 {
@@ -695,7 +697,7 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         var row = ((top &+ firstRow) &>> shift) &* blocksAcross
         let lastRow = ((bottom &+ firstRow &+ 2) &>> shift) &* blocksAcross
         while row <= lastRow {
-            for x in firstX...lastX where unsafe z < hiding[row &+ x] { return false }
+            for x in firstX...lastX where unsafe z < farthestOccluders[row &+ x] { return false }
             row &+= blocksAcross
         }
         return true
@@ -704,10 +706,10 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
     /// Whether samples are nearer than everything drawn there: the sign bit is set. Each sample tests the occluder of a
     /// neighbouring pixel on its own side, so that outlines, which have one sample per pixel, fade over three pixels.
     @inline(__always)
-    private func isNearer(_ z: SIMD4<Float>, _ at: Int, _ hiding: Int) -> SIMD4<UInt32> {
+    private func isNearer(_ z: SIMD4<Float>, _ at: Int, _ occluder: Int) -> SIMD4<UInt32> {
         let around = unsafe SIMD4(
-            occluders[hiding &- width &- 2], occluders[hiding &+ 1], occluders[hiding &- 1],
-            occluders[hiding &+ width &+ 2])
+            occluders[occluder &- width &- 2], occluders[occluder &+ 1], occluders[occluder &- 1],
+            occluders[occluder &+ width &+ 2])
         return unsafe bits(z - depth[at]) & bits(z - around)
     }
 
@@ -717,17 +719,17 @@ private var sampleY: SIMD4<Float> { SIMD4(-0.375, -0.125, 0.125, 0.375) }
         _ shader: I, _ word: UInt32, _ shown: SIMD4<UInt32>, _ z: SIMD4<Float>, _ at: Int
     ) {
         var mask = shown
-        if I.isPierced && word >> 24 < 255 {
+        if I.usesAlphaToCoverage && word >> 24 < 255 {
             // Alpha to coverage: the alpha selects how many of the four samples are drawn.
             guard word >> 24 >= 32 else { return }
-            mask = shown & ~signs(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
-            unsafe color[at] = chosen(color[at], SIMD4(repeating: opaque(word)), mask)
+            mask = shown & ~signMask(SIMD4(repeating: word >> 24) &- SIMD4(32, 224, 96, 160))
+            unsafe color[at] = select(color[at], SIMD4(repeating: opaque(word)), mask)
         } else if I.writesDepth {
-            unsafe color[at] = chosen(color[at], SIMD4(repeating: word), mask)
+            unsafe color[at] = select(color[at], SIMD4(repeating: word), mask)
         } else {
-            unsafe color[at] = chosen(color[at], over(word, color[at]), mask)
+            unsafe color[at] = select(color[at], over(word, color[at]), mask)
         }
-        if I.writesDepth { unsafe depth[at] = chosen(depth[at], z, mask) }
+        if I.writesDepth { unsafe depth[at] = select(depth[at], z, mask) }
     }
 
     /// A word's colour with full opacity.

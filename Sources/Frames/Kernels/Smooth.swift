@@ -130,8 +130,8 @@ public struct Smoother: ~Copyable {
         Self.box(&luma, &scratch, width, height)
         Self.box(&square, &scratch, width, height)
         for i in 0..<width * height {
-            let (mean, spread) = (luma[i], max(0, square[i] - luma[i] * luma[i]))
-            let a = spread / (spread + Self.variance)
+            let (mean, variance) = (luma[i], max(0, square[i] - luma[i] * luma[i]))
+            let a = variance / (variance + Self.variance)
             (square[i], luma[i]) = (a, mean * (1 - a))
         }
         Self.box(&luma, &scratch, width, height)

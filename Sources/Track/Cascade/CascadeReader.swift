@@ -5,9 +5,9 @@ import SystemKit
 struct CascadeReader {
     /// Bytes. The largest file of opencv-data has 2.7 MB.
     static let largestFile = 16 << 20
-    private static let mostStages = 1000
-    private static let mostNodes = 1 << 18
-    private static let mostNodesOfTree = 64
+    private static let maxStages = 1000
+    private static let maxNodes = 1 << 18
+    private static let maxNodesOfTree = 64
     /// Samples. 255 * 128 * 128 times the weights in use is still exact in Float.
     private static let largestWindow = 128
     /// OpenCV lowers the threshold of every stage by this amount.
@@ -80,7 +80,7 @@ struct CascadeReader {
     }
 
     private mutating func readStage(_ text: inout CascadeXML) throws(Problem) {
-        guard stages.count < Self.mostStages else { throw text.damaged("it has too many stages") }
+        guard stages.count < Self.maxStages else { throw text.damaged("it has too many stages") }
         let first = roots.count
         var threshold: Float?
         var best: Float = 0
@@ -109,7 +109,7 @@ struct CascadeReader {
             if text.matches(name, "internalNodes"), nodes.count == firstNode {
                 try readNodes(&text, firstLeaf: firstLeaf)
             } else if text.matches(name, "leafValues"), leaves.count == firstLeaf {
-                try text.numbers(into: &numbers, atMost: Self.mostNodesOfTree + 1)
+                try text.numbers(into: &numbers, atMost: Self.maxNodesOfTree + 1)
                 for number in numbers {
                     leaves.append(Float(number))
                     best = max(best, Float(number))
@@ -130,9 +130,9 @@ struct CascadeReader {
     /// node of the same tree; otherwise its negation is the index of a leaf.
     private mutating func readNodes(_ text: inout CascadeXML, firstLeaf: Int) throws(Problem) {
         let step = features == .haar ? 4 : 11
-        try text.numbers(into: &numbers, atMost: Self.mostNodesOfTree * step)
+        try text.numbers(into: &numbers, atMost: Self.maxNodesOfTree * step)
         let count = numbers.count / step
-        guard count > 0, numbers.count == count * step, nodes.count + count <= Self.mostNodes else {
+        guard count > 0, numbers.count == count * step, nodes.count + count <= Self.maxNodes else {
             throw text.damaged("a tree's nodes are incomplete")
         }
         let firstNode = nodes.count
@@ -165,7 +165,7 @@ struct CascadeReader {
     }
 
     private mutating func readFeature(_ text: inout CascadeXML) throws(Problem) {
-        guard shapes.count < Self.mostNodes else { throw text.damaged("it has too many features") }
+        guard shapes.count < Self.maxNodes else { throw text.damaged("it has too many features") }
         var shape = Cascade.Feature(
             rects: [SIMD4(repeating: 0), SIMD4(repeating: 0), SIMD4(repeating: 0)], weights: SIMD4(repeating: 0),
             isTilted: false)

@@ -99,17 +99,21 @@ extension CascadeSearch {
         public var rect: Rect
         /// The maximum offset from the expected place, in samples of the level (for a window of 20: twentieths
         /// of its side).
-        public var reach: Int
+        public var maxOffset: Int
         /// Window sizes to try, as factors of the expected size, the likeliest first.
         public var sizes: [3 of Float]
         /// Stages that a window must pass: the cascade's `stageCount` to detect a new face, fewer to keep a known one.
         public var stage: Int
         /// The number of passing windows that ends the search early.
-        public var agree: Int
+        public var enoughWindows: Int
 
         /// By default, searches the expected size, then a tenth larger and a tenth smaller, until three windows pass.
-        public init(rect: Rect, reach: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], stage: Int, agree: Int = 3) {
-            (self.rect, self.reach, self.sizes, self.stage, self.agree) = (rect, reach, sizes, stage, agree)
+        public init(
+            rect: Rect, maxOffset: Int = 8, sizes: [3 of Float] = [1, 1.1, 0.9], stage: Int, enoughWindows: Int = 3
+        ) {
+            (self.rect, self.maxOffset, self.sizes, self.stage, self.enoughWindows) = (
+                rect, maxOffset, sizes, stage, enoughWindows
+            )
         }
     }
 
@@ -117,14 +121,14 @@ extension CascadeSearch {
     ///
     /// Clears `groups` first, and leaves the windows and their groups there.
     /// - Parameter work: increased by the work done.
-    /// - Returns: the strongest group of `agree` windows or more, otherwise the strongest of any size; nil if no window
+    /// - Returns: the strongest group of `enoughWindows` windows or more, otherwise the strongest of any size; nil if no window
     ///   passed.
     public mutating func find(_ picture: borrowing LumaView, near: Near, work: inout Int) -> CascadeFind? {
         groups.removeAll()
         guard near.rect.width >= 1, near.rect.width.isFinite, near.rect.center.x.isFinite, near.rect.center.y.isFinite
         else { return nil }
         let room = min(integral.maxWidth - cascade.windowWidth, integral.maxHeight - cascade.windowHeight) / 2
-        let reach = max(0, min(near.reach, room))
+        let maxOffset = max(0, min(near.maxOffset, room))
         for i in 0..<3 where near.sizes[i] > 0 {
             let window = near.rect.width * near.sizes[i]
             let size = levelSize(of: picture, window: window)
@@ -137,24 +141,24 @@ extension CascadeSearch {
             let x = Int((center.x / scale - Float(cascade.windowWidth) / 2).rounded())
             let y = Int((center.y / scale - Float(cascade.windowHeight) / 2).rounded())
             let part = PixelRect(
-                x: x - reach, y: y - reach, width: cascade.windowWidth + 2 * reach,
-                height: cascade.windowHeight + 2 * reach)
+                x: x - maxOffset, y: y - maxOffset, width: cascade.windowWidth + 2 * maxOffset,
+                height: cascade.windowHeight + 2 * maxOffset)
             guard fill(picture, size: size, part: part, work: &work) else { continue }
-            if spiral(near, x - level.x, y - level.y, reach, &work) { break }
+            if spiral(near, x - level.x, y - level.y, maxOffset, &work) { break }
         }
-        groups.group(atLeast: near.agree)
+        groups.group(atLeast: near.enoughWindows)
         if groups.finds.isEmpty { groups.group(atLeast: 1) }
         return groups.finds.first
     }
 
     /// Scans rows alternately above and below the expected one.
     /// - Returns: whether enough windows passed.
-    private mutating func spiral(_ near: Near, _ x: Int, _ y: Int, _ reach: Int, _ work: inout Int) -> Bool {
-        for ring in 0...reach {
-            let columns = (x - reach)..<(x + reach)
+    private mutating func spiral(_ near: Near, _ x: Int, _ y: Int, _ maxOffset: Int, _ work: inout Int) -> Bool {
+        for ring in 0...maxOffset {
+            let columns = (x - maxOffset)..<(x + maxOffset)
             scanRow(row: y - ring, columns: columns, step: 1, stage: near.stage, work: &work)
             if ring > 0 { scanRow(row: y + ring, columns: columns, step: 1, stage: near.stage, work: &work) }
-            if groups.windows.count >= near.agree { return true }
+            if groups.windows.count >= near.enoughWindows { return true }
         }
         return false
     }

@@ -37,7 +37,7 @@ public struct Face: Sendable {
     public var pose: Pose { head.pose }
 }
 
-/// A head's orientation in degrees.
+/// A head's orientation in degrees: what `HeadPlacement` says about it without position and size.
 public struct Pose: Equatable, Sendable {
     /// Rotation in the image plane. Positive: the head leans to the right of the picture (clockwise as seen).
     public var roll: Float

@@ -1,6 +1,7 @@
 import Frames
 
-/// A mean head in three dimensions, placed in a picture.
+/// A mean head in three dimensions, placed in a picture: its position, size and orientation, as the map that drawing
+/// needs. `pose` is the orientation alone, as angles.
 ///
 /// Head space: origin midway between the eyes' centres, x to the right of the picture, y down, z away from the camera
 /// when the head faces it; the unit is the distance between the eyes' centres.

@@ -8,9 +8,9 @@ extension CascadeProgram {
         guard isHaar else { return 1 }
         let sum = unsafe Self.sum(window, corners)
         let squares = unsafe UInt32(bitPattern: Self.sum(window + planeSize, corners))
-        let spread = area * Double(squares) - Double(sum) * Double(sum)
-        guard spread > 0 else { return nil }
-        let scale = Float(1 / spread.squareRoot())
+        let variance = area * Double(squares) - Double(sum) * Double(sum)
+        guard variance > 0 else { return nil }
+        let scale = Float(1 / variance.squareRoot())
         return area * Double(scale) < 0.1 ? scale : nil
     }
 
@@ -154,10 +154,10 @@ extension CascadeProgram {
     private func contrasts(_ window: UnsafePointer<Int32>) -> (scales: SIMD8<Float>, judged: Int) {
         let sum = unsafe SIMD8<Double>(Self.sums(window, corners))
         let squares = unsafe SIMD8<UInt32>(truncatingIfNeeded: Self.sums(window + planeSize, corners))
-        let spread = area * SIMD8<Double>(squares) - sum * sum
-        // A window without any spread gives NaN, and comparisons with NaN are false.
-        let scales = SIMD8<Float>(1 / spread.squareRoot())
-        return (scales, Self.bits((spread .> 0) .& (area * SIMD8<Double>(scales) .< 0.1)))
+        let variance = area * SIMD8<Double>(squares) - sum * sum
+        // A window without any variance gives NaN, and comparisons with NaN are false.
+        let scales = SIMD8<Float>(1 / variance.squareRoot())
+        return (scales, Self.bits((variance .> 0) .& (area * SIMD8<Double>(scales) .< 0.1)))
     }
 
     private func report(

@@ -121,10 +121,10 @@ import SystemKit
                     let (top, bottom) = (Int(place.left), Int(place.right))
                     // The lower row becomes the upper one further down: a row keeps its scratch row by its parity.
                     if held.top != top && held.bottom != top {
-                        unsafe spread(base + top * rowStride, pixelStride, into: slot(top))
+                        unsafe resample(base + top * rowStride, pixelStride, into: slot(top))
                     }
                     if bottom != top && held.top != bottom && held.bottom != bottom {
-                        unsafe spread(base + bottom * rowStride, pixelStride, into: slot(bottom))
+                        unsafe resample(base + bottom * rowStride, pixelStride, into: slot(bottom))
                     }
                     held = (top, bottom)
                     unsafe blend(slot(top), slot(bottom), UInt32(place.weight), into: now)
@@ -162,7 +162,7 @@ import SystemKit
     }
 
     /// Scales one row of the picture horizontally; the results are 256 times the brightness.
-    private func spread(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
+    private func resample(_ source: UnsafePointer<UInt8>, _ step: Int, into row: UnsafeMutablePointer<UInt16>) {
         for x in 0..<width {
             let column = unsafe columns[x]
             let left = unsafe Int32(source[Int(column.left) * step])

@@ -89,8 +89,8 @@ public struct LandmarkFitter: ~Copyable {
         let splits = tables.table(of: UInt32.self, at: file.splits.offset + level * words * 4, count: words)
         let size = file.trees * RegressionTrees.leaves * file.bytesPerLeaf
         let leaves = tables.table(of: UInt8.self, at: file.leaves.offset + level * size, count: size)
-        var chosen = rows.mutableSpan
-        RegressionTrees.descend(splits, pixels: pixels.span, rows: &chosen)
+        var reachedLeaves = rows.mutableSpan
+        RegressionTrees.descend(splits, pixels: pixels.span, rows: &reachedLeaves)
         let finds = rows.span.extracting(first: file.trees)
         RegressionTrees.prefetch(leaves, rows: finds, width: file.bytesPerLeaf)
         var totals = sums.mutableSpan

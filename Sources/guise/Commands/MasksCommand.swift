@@ -19,8 +19,8 @@ struct MasksCommand: ParsableCommand {
     var poses = 5
 
     func validate() throws {
-        guard (1...ContactSheet.mostPoses).contains(poses) else {
-            throw ValidationError("--poses must be from 1 to \(ContactSheet.mostPoses)")
+        guard (1...ContactSheet.maxPoses).contains(poses) else {
+            throw ValidationError("--poses must be from 1 to \(ContactSheet.maxPoses)")
         }
     }
 

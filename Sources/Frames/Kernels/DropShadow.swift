@@ -27,7 +27,7 @@ extension Rasterizer {
             shadow = Array(repeating: 0, count: across * down * 5 / 4)
             scratch = Array(repeating: 0, count: across * down * 5 / 4)
         }
-        measure(layer, offset, across, down)
+        measureCoverage(of: layer, movedBy: offset, across, down)
         let rowWords = layer.stride
         let radius = max(1, min(12, Int((blur / Float(Self.cell)).rounded())))
         for _ in 0..<2 {
@@ -80,7 +80,9 @@ extension Rasterizer {
     }
 
     /// Computes the coverage of each cell from four of its pixels, moved by the shadow's offset.
-    private mutating func measure(_ layer: borrowing LayerBuffer, _ offset: SIMD2<Float>, _ across: Int, _ down: Int) {
+    private mutating func measureCoverage(
+        of layer: borrowing LayerBuffer, movedBy offset: SIMD2<Float>, _ across: Int, _ down: Int
+    ) {
         let (width, height) = (region.width, region.height)
         let shift = (x: Int(offset.x.rounded()), y: Int(offset.y.rounded()))
         let pixels = layer.readPixels
@@ -126,7 +128,7 @@ private func isFinite(_ numbers: UnsafeRawPointer) -> SIMD8<UInt16> {
     return SIMD8<UInt16>(truncatingIfNeeded: below)
 }
 
-/// Composites eight words over black, whose alpha in 256ths is interpolated from `left` / 8 to `right` / 8.
+/// Composites eight words over black, whose alpha, 0...255, is interpolated from `left` / 32 to `right` / 32.
 @inline(never)
 private func darken(
     _ words: UnsafeMutableRawPointer, _ left: UInt16, _ right: UInt16, _ black: UInt16, where mask: SIMD8<UInt16>
