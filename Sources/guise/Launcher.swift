@@ -106,17 +106,17 @@ enum Launcher {
         }
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.read)
-        daemon.setCamera(isKept ? "" : title)
+        daemon.status.setCamera(isKept ? "" : title)
         let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
             let source = try cameraSettings.open(wanted, context)
-            daemon.cameraOpened(source.description)
+            daemon.status.cameraOpened(source.description)
             return source
         } closing: {
             cameraSettings.saveSettings()
         } failed: { problem in
-            daemon.report("\(problem)")
-            daemon.setCamera(problem.message)
+            daemon.events.report("\(problem)")
+            daemon.status.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
         if isLive { startThread(named: "placeholders") { placeholders.drawAll() } }
@@ -127,7 +127,7 @@ enum Launcher {
             server = fresh
         }
         loader.start(signaling: mailbox.wakeEvent)
-        daemon.watchConfiguration()
+        daemon.configuration.watch { daemon.events.report($0) }
         defer {
             loader.close()
             cameraController.close()
@@ -140,7 +140,7 @@ enum Launcher {
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
                 captures: pageService.captures, preview: preview,
-                requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
+                requestReload: { daemon.configuration.requestReload() }, ready: { service.notifyReady() },
                 pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {
             pageService.close()
