@@ -150,7 +150,7 @@ let package = Package(
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
-        unitTests("Doctor", ["Frames", "V4L2"]),
+        unitTests("Doctor", ["Frames", "JSON", "V4L2"]),
         .testTarget(
             name: "GuiseTests",
             dependencies: [

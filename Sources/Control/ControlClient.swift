@@ -27,6 +27,18 @@ public struct ControlClient: ~Copyable {
 
     deinit { close(descriptor) }
 
+    /// Sends a command, and waits for its reply.
+    /// - Throws: `RequestError` if the daemon refused it, `Problem` if it did not reply, or not as expected.
+    public mutating func perform<Reply: Decodable>(_ command: Command, as type: Reply.Type = Reply.self) throws -> Reply
+    {
+        let reply = try perform(command.json)
+        do { return try reply.decoded(as: type) } catch {
+            throw Problem(
+                .unusable, "Guise replied in another way than expected: \(error)",
+                fix: "restart Guise, which may be of another version: `systemctl --user restart guise`")
+        }
+    }
+
     /// Sends one request and waits for its reply.
     /// - Parameter seconds: the longest wait for each line, in seconds.
     /// - Throws: `RequestError` if the daemon refused the request, `Problem` if it did not reply.

@@ -191,13 +191,14 @@ public final class ControlServer: Sendable {
                     }
                     id = json["id"]
                     let request = try Request(id: id, json)
-                    if case .subscribe(let topics) = request.command {
+                    switch request.content {
+                    case .subscription(.subscribe(let topics)):
                         client.topics = Set(topics)
                         client.enqueue(Self.successLine(id, JSON(["events": JSON(topics.map(\.rawValue))])))
-                    } else {
+                    case .command(let command):
                         let (number, id) = (client.number, id)
                         client.pendingReplies += 1
-                        daemon.handle(request.command) { [weak self] result in self?.postReply(result, to: number, id) }
+                        daemon.handle(command) { [weak self] result in self?.postReply(result, to: number, id) }
                     }
                 } catch {
                     client.enqueueError(id, error)

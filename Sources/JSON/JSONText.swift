@@ -126,7 +126,7 @@ extension JSON {
         case .array(let elements) where !elements.isEmpty:
             let rows = elements.map { "\(inner)\($0.pages(indent: inner))" }
             return "[\n\(rows.joined(separator: ",\n"))\n\(indent)]"
-        default: return short
+        default: return oneLine
         }
     }
 

@@ -46,12 +46,35 @@ struct BenchMetrics {
         if let allocations { self.allocations.append(allocations) }
     }
 
-    /// The results as one line of JSON: the number of `frames`, the table `milliseconds`, and for each frame the share
-    /// `covered` in addition to the masks, which is 1 for a frame that must not be shown.
-    func json() -> String {
-        let rows = zip(Self.stages + Self.sums, samples).map { "\"\($0)\": \(Self.json($1))" }
-        return "{\"frames\": \(count), \"milliseconds\": {\(rows.joined(separator: ", "))}, "
-            + "\"covered\": [\(covered.map { decimal(Double($0), places: 4) }.joined(separator: ", "))]}"
+    /// The results for programs.
+    struct Result: Encodable {
+        /// The CPU milliseconds of a stage.
+        struct Row: Encodable {
+            let median: Double
+            let p95: Double
+            let p99: Double
+            let worst: Double
+            /// The value of each frame in order.
+            let each: [Double]
+        }
+
+        /// The number of frames.
+        let frames: Int
+        /// The stages by name.
+        let milliseconds: [String: Row]
+        /// For each frame the share covered in addition to the masks, which is 1 for a frame that must not be shown.
+        let covered: [Double]
+    }
+
+    var result: Result {
+        let rows = zip(Self.stages + Self.sums, samples).map { name, row in
+            let ranks = Self.percentiles(row).map { rounded($0, 10_000) }
+            let each = row.map { rounded($0, 10_000) }
+            return (name, Result.Row(median: ranks[0], p95: ranks[1], p99: ranks[2], worst: ranks[3], each: each))
+        }
+        return Result(
+            frames: count, milliseconds: Dictionary(uniqueKeysWithValues: rows),
+            covered: covered.map { rounded(Double($0), 10_000) })
     }
 
     func report() {
@@ -76,15 +99,6 @@ struct BenchMetrics {
         let columns = percentiles(row).map { decimal($0, places: 3, width: 8) }
         return column(name, width: 20) + columns.joined(separator: " ")
     }
-
-    /// A row's percentiles, and the value of `each` frame in order.
-    private static func json(_ row: [Double]) -> String {
-        let named = zip(["median", "p95", "p99", "worst"], percentiles(row)).map { "\"\($0)\": \(number($1))" }
-        let each = row.map(number).joined(separator: ", ")
-        return "{\(named.joined(separator: ", ")), \"each\": [\(each)]}"
-    }
-
-    private static func number(_ milliseconds: Double) -> String { decimal(milliseconds, places: 4) }
 
     /// The median, 95th and 99th percentile, and the maximum.
     private static func percentiles(_ row: [Double]) -> [Double] {

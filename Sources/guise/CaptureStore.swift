@@ -1,5 +1,4 @@
 import FoundationEssentials
-import JSON
 import Privacy
 import Publish
 import Synchronization
@@ -40,7 +39,7 @@ final class CaptureStore: Sendable {
         let texts: [(keyword: String, text: String)]
         /// The text of a note file beside the photo; nil for none.
         let note: String?
-        let reply: @Sendable (Result<JSON, any Error>) -> Void
+        let reply: @Sendable (Result<SnapshotReply, any Error>) -> Void
     }
 
     /// Copies a frame for all requests. The copy is the only work that the frame loop does for a photo.
@@ -54,11 +53,11 @@ final class CaptureStore: Sendable {
                     Result {
                         try picture.write(to: request.path)
                         try Self.add(request.texts, to: request.path)
-                        var answer = JSON(["path": JSON(request.path), "album": JSON(add(request.path))])
+                        var answer = SnapshotReply(path: request.path, album: add(request.path))
                         if let note = request.note {
                             let path = freePath(for: Self.notePath(of: request.path))
                             try writeOwnFile(Array(note.utf8), to: path)
-                            answer = answer.with("note", JSON(path))
+                            answer.note = path
                         }
                         return answer
                     })

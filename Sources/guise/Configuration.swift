@@ -128,13 +128,18 @@ struct Configuration: Equatable {
     var json: JSON {
         JSON([
             "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
-            "camera": JSON(["when": JSON(when.rawValue)]).joined(Self.json(camera)),
+            "camera": JSON([
+                "when": JSON(when.rawValue), "width": JSON(camera.width), "height": JSON(camera.height),
+                "rate": JSON(camera.rate),
+            ]),
             "view": JSON([
                 "mirror": JSON(view.isMirrored), "rotate": JSON(view.rotation.rawValue),
                 "crop": JSON((0..<4).map { JSON(view.crop[$0]) }), "zoom": JSON(view.zoom.rawValue),
                 "maxZoom": JSON(view.maxZoom),
             ]),
-            "output": Self.json(output),
+            "output": JSON([
+                "width": JSON(output.width), "height": JSON(output.height), "rate": JSON(output.rate),
+            ]),
             "faces": JSON([
                 // Rounded, because a Float has about seven significant digits.
                 "max": JSON(faces.max), "minSize": JSON((Double(faces.minSize) * 1e6).rounded() / 1e6),
@@ -143,10 +148,6 @@ struct Configuration: Equatable {
             "privacy": JSON(["onLostFace": JSON((onLostFace.map(\.rawValue) ?? LostFaceSetting.mask.rawValue))]),
             "page": JSON(["port": JSON(port)]),
         ])
-    }
-
-    private static func json(_ picture: Picture) -> JSON {
-        JSON(["width": JSON(picture.width), "height": JSON(picture.height), "rate": JSON(picture.rate)])
     }
 }
 
@@ -160,14 +161,11 @@ extension MaskSelection {
         try fields.finish()
     }
 
-    /// The mask with its opacity and choices. The person slot is temporary and left out.
-    var json: JSON {
-        let options = choices.sorted { $0.key < $1.key }.reduce(JSON([:])) { $0.with($1.key, JSON($1.value)) }
-        return JSON([
-            "name": JSON(mask), "opacity": JSON(Double((opacity * 1000).rounded() / 1000)), "choices": options,
-        ])
-    }
-
     /// The mask for a configuration file: the name alone if nothing differs from the mask's defaults.
-    var setting: JSON { opacity == 1 && choices.isEmpty ? JSON(mask) : json }
+    /// The person slot is temporary and left out.
+    var setting: JSON {
+        var shared = self
+        shared.personSlot = nil
+        return opacity == 1 && choices.isEmpty ? JSON(mask) : JSON(encoding: WornMask(shared))
+    }
 }

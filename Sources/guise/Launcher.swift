@@ -108,17 +108,17 @@ enum Launcher {
         }
         let daemon = try Daemon(
             context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.configurationText)
-        daemon.setCamera(isSourceManaged ? "" : title)
+        daemon.status.setCamera(isSourceManaged ? "" : title)
         let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
             let source = try cameraSettings.open(wanted, context)
-            daemon.cameraOpened(source.description)
+            daemon.status.cameraOpened(source.description)
             return source
         } closing: {
             cameraSettings.saveSettings()
         } failed: { problem in
-            daemon.report("\(problem)")
-            daemon.setCamera(problem.message)
+            daemon.events.report("\(problem)")
+            daemon.status.setCamera(problem.message)
             placeholders.draw(.problem, "No picture", "\(problem)")
         }
         if hasLiveOutput { startThread(named: "placeholders") { placeholders.drawAll() } }
@@ -129,7 +129,7 @@ enum Launcher {
             server = fresh
         }
         loader.start(signaling: mailbox.wakeEvent)
-        daemon.watchConfiguration()
+        daemon.configuration.watch { daemon.events.report($0) }
         defer {
             loader.close()
             cameraController.close()
@@ -142,7 +142,7 @@ enum Launcher {
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
                 captures: pageService.captures, monitor: preview,
-                requestReload: { daemon.requestReload() }, ready: { service.notifyReady() },
+                requestReload: { daemon.configuration.requestReload() }, ready: { service.notifyReady() },
                 pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {
             pageService.close()

@@ -12,38 +12,80 @@ struct RequestTests {
         try Request(id: nil, JSON(Array(line.utf8), file: "request"))
     }
 
-    @Test(arguments: [
-        (#"{"request": "toggle", "mask": "santa"}"#, Command.toggle("santa")),
+    /// Each line with the request that it means, in the order of the documentation.
+    static let requests: [(String, any RequestGroup)] = [
+        (#"{"request":"status"}"#, ServiceRequest.status),
+        (#"{"request":"masks"}"#, MaskRequest.masks),
+        (#"{"request":"devices"}"#, DeviceRequest.devices),
+        (#"{"request":"show","mask":"santa"}"#, MaskRequest.show("santa")),
+        (#"{"request":"hide","mask":"santa"}"#, MaskRequest.hide("santa")),
+        (#"{"request":"toggle","mask":"santa"}"#, MaskRequest.toggle("santa")),
+        (#"{"request":"only","mask":"santa"}"#, MaskRequest.only("santa")),
+        (#"{"request":"next"}"#, MaskRequest.next),
+        (#"{"request":"previous"}"#, MaskRequest.previous),
+        (#"{"request":"clear"}"#, MaskRequest.clear),
+        (#"{"request":"wear","masks":["a","b"]}"#, MaskRequest.wear(["a", "b"])),
+        (#"{"request":"wear","masks":[]}"#, MaskRequest.wear([])),
+        (#"{"request":"random"}"#, MaskRequest.random),
+        (#"{"request":"surprise"}"#, MaskRequest.surprise),
         (
-            #"{"request": "set", "mask": "santa", "key": "opacity", "value": 0.5}"#,
-            .set(mask: "santa", key: "opacity", value: 0.5)
+            #"{"request":"set","mask":"santa","key":"opacity","value":0.5}"#,
+            ConfigurationRequest.set(mask: "santa", key: "opacity", value: 0.5)
         ),
         (
-            #"{"request": "set", "key": "camera.when", "value": "always"}"#,
-            .set(mask: nil, key: "camera.when", value: "always")
+            #"{"request":"set","key":"camera.when","value":"always"}"#,
+            ConfigurationRequest.set(mask: nil, key: "camera.when", value: "always")
         ),
-        (#"{"request": "record"}"#, .startRecording(nil)),
-        (#"{"request": "record", "action": "stop"}"#, .stopRecording),
-        (#"{"request": "snapshot", "path": "/tmp/a.png"}"#, .snapshot("/tmp/a.png", note: false)),
-        (#"{"request": "snapshot", "note": true}"#, .snapshot(nil, note: true)),
-        (#"{"request": "wear", "masks": ["a", "b"]}"#, .wear(["a", "b"])),
-        (#"{"request": "wear", "masks": []}"#, .wear([])),
-        (#"{"request": "subscribe", "events": ["faces"]}"#, .subscribe([.faces])),
-        (#"{"request": "subscribe"}"#, .subscribe(Topic.allCases)),
-    ])
-    func `a valid line is parsed`(line: String, command: Command) throws {
-        let found = try request(line).command
-        // Compares values without their lines.
-        #expect("\(found)".filter { !$0.isNumber } == "\(command)".filter { !$0.isNumber })
+        (#"{"request":"pause"}"#, PictureRequest.pause),
+        (#"{"request":"resume"}"#, PictureRequest.resume),
+        (#"{"request":"freeze"}"#, PictureRequest.freeze),
+        (#"{"request":"snapshot"}"#, PictureRequest.snapshot(nil, note: false)),
+        (#"{"request":"snapshot","path":"/tmp/a.png"}"#, PictureRequest.snapshot("/tmp/a.png", note: false)),
+        (#"{"request":"snapshot","note":true}"#, PictureRequest.snapshot(nil, note: true)),
+        (#"{"request":"record","action":"start"}"#, PictureRequest.startRecording(nil)),
+        (#"{"request":"record","action":"start","path":"/a.mp4"}"#, PictureRequest.startRecording("/a.mp4")),
+        (#"{"request":"record","action":"stop"}"#, PictureRequest.stopRecording),
+        (#"{"request":"reload"}"#, ConfigurationRequest.reload),
+        (#"{"request":"configuration"}"#, ConfigurationRequest.configuration),
+        (#"{"request":"save"}"#, ConfigurationRequest.save),
+        (#"{"request":"doctor"}"#, ServiceRequest.doctor),
+        (#"{"request":"page"}"#, ServiceRequest.page),
+        (#"{"request":"use","device":"auto"}"#, DeviceRequest.use("auto")),
+        (#"{"request":"subscribe","events":["faces"]}"#, SubscriptionRequest.subscribe([.faces])),
+        (#"{"request":"stop"}"#, ServiceRequest.stop),
+    ]
+
+    private func group(_ content: Request.Content) -> any RequestGroup {
+        switch content {
+        case .command(.mask(let request)): request
+        case .command(.picture(let request)): request
+        case .command(.device(let request)): request
+        case .command(.configuration(let request)): request
+        case .command(.service(let request)): request
+        case .subscription(let request): request
+        }
     }
 
-    @Test func `every listed name is parsed`() throws {
-        let more = [
-            "show": #", "mask": "a""#, "hide": #", "mask": "a""#, "toggle": #", "mask": "a""#,
-            "only": #", "mask": "a""#,
-            "wear": #", "masks": ["a"]"#, "set": #", "key": "a", "value": 1"#, "use": #", "device": "auto""#,
-        ]
-        for name in Command.names { _ = try request("{\"request\": \"\(name)\"\(more[name] ?? "")}") }
+    @Test(arguments: requests.indices)
+    func `a line is parsed, and written again by a client`(number: Int) throws {
+        let (line, expected) = Self.requests[number]
+        let found = group(try request(line).content)
+        // Compares values without their lines.
+        #expect("\(found)".filter { !$0.isNumber } == "\(expected)".filter { !$0.isNumber })
+        #expect(type(of: found) == type(of: expected))
+        #expect(found.json.text == line && expected.json.text == line)
+    }
+
+    @Test func `keys that may be left out have a default`() throws {
+        #expect(try request(#"{"request": "record"}"#).content == .command(.picture(.startRecording(nil))))
+        let subscription = try request(#"{"request": "subscribe"}"#).content
+        #expect(subscription == .subscription(.subscribe(Topic.allCases)))
+    }
+
+    @Test func `every name is parsed by one group`() throws {
+        let named = Self.requests.compactMap { $0.1.json["request"]?.string }
+        #expect(Set(named) == Set(Request.names))
+        #expect(Set(Request.names).count == Request.names.count, "two groups have a request of the same name")
     }
 
     @Test(arguments: [
@@ -65,18 +107,44 @@ struct RequestTests {
         #expect(requestError?.message.contains(words) == true, "\(requestError?.message ?? "")")
     }
 
-    @Test func `the documentation names every request, event and error, and no others`() throws {
+    /// The rows of the table below a heading of docs/control.md: their cells.
+    private func rows(below heading: String) throws -> [[Substring]] {
         let text = try String(contentsOfFile: Fixtures.inPackage("docs/control.md"), encoding: .utf8)
-        /// The names in the first column of the table below a heading.
-        func names(below heading: String) -> Set<String> {
-            let part =
-                text.components(separatedBy: "\n## \(heading)\n").last?.components(separatedBy: "\n## ").first ?? ""
-            let cells = part.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
-            return Set(cells.flatMap { $0.matches(of: /`([a-z-]+)`/).map { String($0.1) } })
+        let part = text.components(separatedBy: "\n## \(heading)\n").last?.components(separatedBy: "\n## ").first ?? ""
+        return part.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|") }
+    }
+
+    /// The words in code style.
+    private func code(_ text: some StringProtocol) -> [String] {
+        String(text).matches(of: /`([a-z-]+)`/).map { String($0.1) }
+    }
+
+    @Test func `the documentation names every request, event and error, and no others`() throws {
+        func names(below heading: String) throws -> Set<String> {
+            Set(try rows(below: heading).flatMap { code($0[0]) })
         }
-        #expect(names(below: "Requests") == Set(Command.names))
-        #expect(names(below: "Events") == Set(Topic.allCases.map(\.rawValue)))
-        #expect(names(below: "Errors") == Set(RequestError.Code.allCases.map(\.rawValue)))
+        #expect(try names(below: "Requests") == Set(Request.names))
+        #expect(try names(below: "Events") == Set(Topic.allCases.map(\.rawValue)))
+        #expect(try names(below: "Errors") == Set(RequestError.Code.allCases.map(\.rawValue)))
+    }
+
+    @Test func `the documentation names every key of a request, and no others`() throws {
+        var documented: [String: Set<String>] = [:]
+        for row in try rows(below: "Requests") {
+            // Allowed values are listed behind a colon.
+            let keys = row[1].split(separator: ";").flatMap { code($0.split(separator: ":")[0]) }
+            for name in code(row[0]) { documented[name, default: []].formUnion(keys) }
+        }
+        var known: [String: Set<String>] = [:]
+        for (line, group) in Self.requests {
+            // The error for an unknown key lists the known ones.
+            let error = #expect(throws: RequestError.self) {
+                try request(line.dropLast() + #","qqqqqqqqqqqqqqqq":1}"#)
+            }
+            let keys = error?.message.split(separator: "known keys: ").last?.split(separator: ", ") ?? []
+            known[group.json["request"]?.string ?? "", default: []].formUnion(keys.map(String.init))
+        }
+        #expect(documented == known.mapValues { $0.subtracting(["id", "request"]) })
     }
 
     @Test func `requests are read back as written`() throws {

@@ -19,16 +19,16 @@ import Testing
 
         func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
             switch command {
-            case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
-            case .snapshot: held.withLock { $0.append(reply) }
-            case .resume:
+            case .mask(.toggle(let mask)): reply(.success(JSON(["mask": JSON(mask)])))
+            case .picture(.snapshot): held.withLock { $0.append(reply) }
+            case .picture(.resume):
                 let late = held.withLock { held in
                     defer { held = [] }
                     return held
                 }
                 for reply in late { reply(.success(JSON(["path": "late"]))) }
                 reply(.success(JSON([:])))
-            case .next: reply(.failure(RequestError(.notNow, "there is none")))
+            case .mask(.next): reply(.failure(RequestError(.notNow, "there is none")))
             default: reply(.success(JSON([:])))
             }
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Frames
+import JSON
 import TestSupport
 import Testing
 
@@ -152,11 +153,12 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(report.lines[0] == "ok       module          v4l2loopback is loaded")
     #expect(report.lines[1].hasPrefix("error    exclusive caps  "))
     #expect(report.lines[1].contains("; fix: sudo sh -c '"))
-    let json = try JSONSerialization.jsonObject(with: try JSONEncoder().encode(report)) as? [String: Any]
-    #expect(json?["errors"] as? Int == 1)
-    let lines = try #require(json?["checks"] as? [[String: String]])
-    #expect(lines.map { $0["state"] } == ["ok", "error", "warning"])
-    #expect(lines[1]["fix"]?.hasPrefix("sudo sh -c") == true)
+    let json = JSON(encoding: report)
+    #expect(json["errors"]?.number == 1 && json["warnings"]?.number == 1)
+    let lines = json["checks"]?.elements ?? []
+    #expect(lines.first?.text == #"{"check":"module","state":"ok","message":"v4l2loopback is loaded","fix":""}"#)
+    #expect(lines.map { $0["state"]?.string } == ["ok", "error", "warning"])
+    #expect(lines[1]["fix"]?.string?.hasPrefix("sudo sh -c") == true)
     #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
 }
 

@@ -86,7 +86,7 @@ import Testing
         }
 
         /// The current configuration.
-        var values: JSON { get throws { try #require(try ask(.configuration)["values"]) } }
+        var values: JSON { get throws { try #require(try ask(.configuration(.configuration))["values"]) } }
 
         /// The pending events, without metrics, which depend on the clock.
         var news: [JSON] { daemon.pendingEvents().filter { $0.topic != .metrics }.map(\.event) }
@@ -112,8 +112,8 @@ import Testing
 
     @Test func `the state is the loop's, unless a request is pending`() throws {
         let house = try House()
-        house.daemon.setCamera("a camera")
-        func state() throws -> String? { try house.ask(.status)["state"]?.string }
+        house.daemon.status.setCamera("a camera")
+        func state() throws -> String? { try house.ask(.service(.status))["state"]?.string }
         #expect(try state() == "closed")
         for (camera, word) in [(LoopStatus.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
             var loopStatus = LoopStatus()
@@ -121,66 +121,104 @@ import Testing
             house.mailbox.update(loopStatus)
             #expect(try state() == word)
         }
-        _ = try house.ask(.freeze)
+        _ = try house.ask(.picture(.freeze))
         #expect(try state() == "frozen")
-        _ = try house.ask(.pause)
+        _ = try house.ask(.picture(.pause))
         #expect(try state() == "paused")
-        let status = try house.ask(.status)
+        let status = try house.ask(.service(.status))
         #expect(status["source"]?.string == "a camera" && status["version"]?.string == guiseVersion)
         #expect(status["outputs"]?.text == "[\"nowhere\"]" && status["masks"]?.text == "[]")
         #expect(status["frames"]?.number == 7 && status["faces"]?.number == 2)
         #expect(status["recording"]?.value == .null && status["camera"]?.string == "open")
     }
 
-    @Test func `a stop ends the loop, and subscriptions are not the daemon's task`() throws {
+    @Test func `a stop ends the loop`() throws {
         let house = try House()
-        #expect(house.requestError(.subscribe([.masks]))?.code == .unknownRequest)
         #expect(!house.mailbox.isEnding)
-        _ = try house.ask(.stop)
+        _ = try house.ask(.service(.stop))
         #expect(house.mailbox.isEnding)
+    }
+
+    @Test func `every request of the protocol is answered`() throws {
+        let keys: [String: JSON] = [
+            "mask": "ab-grey", "masks": ["ab-grey"], "key": "faces.max", "value": 2, "device": "sample",
+        ]
+        let wanted = [
+            "show": ["mask"], "hide": ["mask"], "toggle": ["mask"], "only": ["mask"], "wear": ["masks"],
+            "set": ["key", "value"], "use": ["device"],
+        ]
+        let house = try House(#"{"page": {"port": 0}, "masks": [], "output": {"width": 64, "height": 64}}"#)
+        for name in Request.names {
+            let json = (wanted[name] ?? []).reduce(JSON(["request": JSON(name)])) { $0.with($1, keys[$1] ?? 0) }
+            // The server answers subscriptions.
+            guard case .command(let command) = try Request(id: nil, json).content else { continue }
+            let answer = Answer()
+            house.daemon.handle(command) { answer.put($0) }
+            // Only a snapshot waits for the loop.
+            for request in house.mailbox.takeCaptureRequests() {
+                request.reply(.failure(RequestError(.notNow, "there is no picture")))
+            }
+            do { _ = try answer.take() } catch {
+                #expect(name == "snapshot", "\(name): \(error)")
+            }
+        }
+    }
+
+    @Test func `a status is decoded by the command line as it was sent`() throws {
+        let house = try House()
+        _ = try house.ask(.mask(.show("aa-choices")))
+        _ = try house.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.9)))
+        let path = house.scratch.path("a.mp4")
+        _ = try house.ask(.picture(.startRecording(path)))
+        let sent = try house.ask(.service(.status))
+        #expect(sent["masks"]?.text == #"[{"name":"aa-choices","opacity":0.9,"choices":{}}]"#)
+        let status: StatusReply = try sent.decoded()
+        #expect(JSON(encoding: status).text == sent.text)
+        #expect(status.lines.contains("worn: aa-choices") && status.lines.contains("recording: \(path)"))
+        _ = try house.ask(.picture(.stopRecording))
     }
 
     // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {
         let house = try House()
-        #expect(try house.worn(.show("ab-grey")) == ["ab-grey"])
-        #expect(try house.worn(.show("aa-choices")) == ["ab-grey", "aa-choices"])
-        #expect(try house.worn(.show("ab-grey")) == ["ab-grey", "aa-choices"], "it is worn already")
-        #expect(try house.worn(.toggle("ab-grey")) == ["aa-choices"])
-        #expect(try house.worn(.toggle("ab-grey")) == ["aa-choices", "ab-grey"])
-        #expect(try house.worn(.hide("aa-choices")) == ["ab-grey"])
-        #expect(try house.worn(.hide("aa-choices")) == ["ab-grey"], "it is not worn")
-        #expect(try house.worn(.only("aa-choices")) == ["aa-choices"])
-        #expect(try house.worn(.wear(["ab-grey", "aa-choices", "ab-grey"])) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.mask(.show("ab-grey"))) == ["ab-grey"])
+        #expect(try house.worn(.mask(.show("aa-choices"))) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.mask(.show("ab-grey"))) == ["ab-grey", "aa-choices"], "it is worn already")
+        #expect(try house.worn(.mask(.toggle("ab-grey"))) == ["aa-choices"])
+        #expect(try house.worn(.mask(.toggle("ab-grey"))) == ["aa-choices", "ab-grey"])
+        #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"])
+        #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"], "it is not worn")
+        #expect(try house.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
+        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["ab-grey", "aa-choices"])
         #expect(house.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
-        #expect(try house.worn(.clear) == [] && house.loader.selections.isEmpty)
-        #expect(try house.worn(.wear([])) == [])
+        #expect(try house.worn(.mask(.clear)) == [] && house.loader.selections.isEmpty)
+        #expect(try house.worn(.mask(.wear([]))) == [])
     }
 
     @Test(arguments: [
-        Command.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
+        MaskRequest.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
     ])
-    func `a mask that hides faces stays on until a request names it`(verb: Command) throws {
+    func `a mask that hides faces stays on until a request names it`(request: MaskRequest) throws {
         let house = try House()
-        _ = try house.ask(.show("aa-choices"))
-        _ = try house.ask(.show("pixelate"))
-        _ = try house.ask(.set(mask: "pixelate", key: "opacity", value: 0.9))
-        let answer = try house.ask(verb)
+        _ = try house.ask(.mask(.show("aa-choices")))
+        _ = try house.ask(.mask(.show("pixelate")))
+        _ = try house.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0.9)))
+        let answer = try house.ask(.mask(request))
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
         let kept = try #require(house.loader.selections.first)
         #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
         #expect(!house.loader.selections.contains { $0.mask == "aa-choices" })
         // It is taken off by name; a mask that the request names is not reported as kept.
-        #expect(try house.ask(.only("pixelate"))["kept"] == nil)
-        #expect(try house.worn(.hide("pixelate")) == [])
+        #expect(try house.ask(.mask(.only("pixelate")))["kept"] == nil)
+        #expect(try house.worn(.mask(.hide("pixelate"))) == [])
     }
 
     @Test func `slow requests are processed a few at a time, and each gets a reply`() throws {
         let house = try House()
         let answers = Mutex<[Bool]>([])
         for _ in 0..<40 {
-            house.daemon.handle(.devices) { result in
+            house.daemon.handle(.device(.devices)) { result in
                 if case .success = result {
                     answers.withLock { $0.append(true) }
                 } else {
@@ -192,7 +230,7 @@ import Testing
         #expect(answers.withLock { $0.contains(true) })
         // Rejected requests don't block later ones.
         let last = Mutex<Bool?>(nil)
-        house.daemon.handle(.devices) { result in last.withLock { $0 = (try? result.get()) != nil } }
+        house.daemon.handle(.device(.devices)) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
         #expect(last.withLock { $0 } == true)
     }
@@ -202,62 +240,62 @@ import Testing
         let hiding = Set(house.context.library.summaries.filter(\.isHiding).map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
         for _ in house.context.library.names {
-            #expect(try hiding.isDisjoint(with: house.worn(.next)))
-            #expect(try hiding.isDisjoint(with: house.worn(.random)))
+            #expect(try hiding.isDisjoint(with: house.worn(.mask(.next))))
+            #expect(try hiding.isDisjoint(with: house.worn(.mask(.random))))
         }
     }
 
     @Test(arguments: [
-        Command.show("ab-gray"), .hide("ab-gray"), .toggle("ab-gray"), .only("ab-gray"),
-        .wear(["aa-choices", "ab-gray"]),
-        .set(mask: "ab-gray", key: "opacity", value: 1),
+        Command.mask(.show("ab-gray")), .mask(.hide("ab-gray")), .mask(.toggle("ab-gray")), .mask(.only("ab-gray")),
+        .mask(.wear(["aa-choices", "ab-gray"])),
+        .configuration(.set(mask: "ab-gray", key: "opacity", value: 1)),
     ])
     func `an unknown name is an error that suggests the nearest one, and changes nothing`(verb: Command) throws {
         let house = try House()
-        _ = try house.ask(.show("ab-grey"))
+        _ = try house.ask(.mask(.show("ab-grey")))
         let requestError = try #require(house.requestError(verb))
         #expect(
             requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
         #expect(house.loader.selections == [MaskSelection("ab-grey")])
-        let far = try #require(house.requestError(.show("qqqqqqqqqqqqqqqq")))
+        let far = try #require(house.requestError(.mask(.show("qqqqqqqqqqqqqqqq"))))
         #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
     }
 
     @Test func `a mask whose folder was deleted can still be taken off`() throws {
         let house = try House()
-        _ = try house.ask(.show("ab-grey"))
+        _ = try house.ask(.mask(.show("ab-grey")))
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/Masks/ab-grey"))
-        #expect(try house.worn(.hide("ab-grey")) == [])
-        #expect(house.requestError(.show("ab-grey"))?.code == .unknownMask)
+        #expect(try house.worn(.mask(.hide("ab-grey"))) == [])
+        #expect(house.requestError(.mask(.show("ab-grey")))?.code == .unknownMask)
     }
 
     @Test func `next and previous cycle through all masks, one at a time`() throws {
         let house = try House()
         let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
-        #expect(try house.worn(.next) == [names[0]])
-        #expect(try house.worn(.next) == [names[1]])
-        #expect(try house.worn(.previous) == [names[0]])
-        #expect(try house.worn(.previous) == [names[names.count - 1]])
-        #expect(try house.worn(.next) == [names[0]])
-        _ = try house.ask(.wear(["aa-choices", "ab-grey"]))
-        #expect(try house.worn(.next) == [names[2]], "the one beside the last")
-        _ = try house.ask(.clear)
-        #expect(try house.worn(.previous) == [names[names.count - 1]])
+        #expect(try house.worn(.mask(.next)) == [names[0]])
+        #expect(try house.worn(.mask(.next)) == [names[1]])
+        #expect(try house.worn(.mask(.previous)) == [names[0]])
+        #expect(try house.worn(.mask(.previous)) == [names[names.count - 1]])
+        #expect(try house.worn(.mask(.next)) == [names[0]])
+        _ = try house.ask(.mask(.wear(["aa-choices", "ab-grey"])))
+        #expect(try house.worn(.mask(.next)) == [names[2]], "the one beside the last")
+        _ = try house.ask(.mask(.clear))
+        #expect(try house.worn(.mask(.previous)) == [names[names.count - 1]])
     }
 
     @Test func `a random mask is one that is not worn`() throws {
         let house = try House()
         let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
-        _ = try house.ask(.wear(Array(names.dropFirst())))
-        #expect(try house.worn(.random) == [names[0]])
+        _ = try house.ask(.mask(.wear(Array(names.dropFirst()))))
+        #expect(try house.worn(.mask(.random)) == [names[0]])
         for _ in 0..<20 {
             let before = house.loader.selections.map(\.mask)
-            let now = try house.worn(.random)
+            let now = try house.worn(.mask(.random))
             #expect(now.count == 1 && now != before && names.contains(now[0]))
         }
-        _ = try house.ask(.wear(names))
-        #expect(house.requestError(.random)?.code == .notNow)
+        _ = try house.ask(.mask(.wear(names)))
+        #expect(house.requestError(.mask(.random))?.code == .notNow)
         #expect(house.loader.selections.count == names.count)
     }
 
@@ -267,32 +305,32 @@ import Testing
         try #require(personal.count > 8)
         var before: Set<String> = []
         for _ in 0..<5 {
-            let masks = try #require(try house.ask(.surprise)["masks"]?.elements)
+            let masks = try #require(try house.ask(.mask(.surprise))["masks"]?.elements)
             let names = Set(masks.compactMap { $0["name"]?.string })
             #expect(masks.compactMap { $0["person"]?.number } == [1, 2, 3, 4])
             #expect(names.count == 4 && names.isSubset(of: personal) && names.isDisjoint(with: before))
             before = names
         }
         let names = house.loader.selections.map(\.mask)
-        let shared = try #require(try house.ask(.wear(names))["masks"]?.elements)
+        let shared = try #require(try house.ask(.mask(.wear(names)))["masks"]?.elements)
         #expect(
             shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.personSlot == nil })
     }
 
     @Test func `a mask's options are set, and kept as long as it is worn`() throws {
         let house = try House()
-        _ = try house.ask(.show("aa-choices"))
+        _ = try house.ask(.mask(.show("aa-choices")))
         for (key, value) in [("opacity", 0.25), ("cloth", "#102030"), ("palette", "night"), ("text", "Bob")]
             as [(String, JSON)]
         {
-            _ = try house.ask(.set(mask: "aa-choices", key: key, value: value))
+            _ = try house.ask(.configuration(.set(mask: "aa-choices", key: key, value: value)))
         }
         var selection = MaskSelection("aa-choices")
         (selection.opacity, selection.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
         #expect(house.loader.selections == [selection])
-        #expect(try house.worn(.wear(["ab-grey", "aa-choices"])) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices"]))) == ["ab-grey", "aa-choices"])
         #expect(house.loader.selections.last == selection)
-        let masks = try #require(try house.ask(.masks)["masks"]?.elements)
+        let masks = try #require(try house.ask(.mask(.masks))["masks"]?.elements)
         let own = try #require(masks.first { $0["name"]?.string == "aa-choices" })
         #expect(own["title"]?.string == "Choices" && own["worn"]?.bool == true)
         let cloth = own["choices"]?["cloth"]?.text
@@ -314,15 +352,17 @@ import Testing
         key: String, value: JSON, words: String
     ) throws {
         let house = try House()
-        _ = try house.ask(.show("aa-choices"))
-        let requestError = try #require(house.requestError(.set(mask: "aa-choices", key: key, value: value)))
+        _ = try house.ask(.mask(.show("aa-choices")))
+        let requestError = try #require(
+            house.requestError(.configuration(.set(mask: "aa-choices", key: key, value: value))))
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
         #expect(house.loader.selections == [MaskSelection("aa-choices")])
     }
 
     @Test func `options of a mask that is not worn cannot be set`() throws {
         let house = try House()
-        let requestError = try #require(house.requestError(.set(mask: "aa-choices", key: "opacity", value: 1)))
+        let requestError = try #require(
+            house.requestError(.configuration(.set(mask: "aa-choices", key: "opacity", value: 1))))
         #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
     }
 
@@ -330,12 +370,12 @@ import Testing
 
     @Test func `a pause, a freeze and their end reach the loop`() throws {
         let house = try House()
-        let steps: [(Command, Bool, Bool)] = [
+        let steps: [(PictureRequest, Bool, Bool)] = [
             (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
             (.resume, false, false),
         ]
-        for (verb, isPaused, isFrozen) in steps {
-            let answer = try house.ask(verb).text
+        for (request, isPaused, isFrozen) in steps {
+            let answer = try house.ask(.picture(request)).text
             #expect(answer == "{\"paused\":\(isPaused),\"frozen\":\(isFrozen)}")
             let now = house.mailbox.now
             #expect(now.isPaused == isPaused && now.isFrozen == isFrozen)
@@ -346,16 +386,16 @@ import Testing
         let house = try House()
         let path = house.scratch.path("a.png")
         let answer = Answer()
-        house.daemon.handle(.snapshot(path, note: true)) { answer.put($0) }
+        house.daemon.handle(.picture(.snapshot(path, note: true))) { answer.put($0) }
         let captureRequests = house.mailbox.takeCaptureRequests()
         let order = try #require(captureRequests.first)
         #expect(captureRequests.count == 1 && order.path == path)
         #expect(order.texts.map(\.keyword) == ["Software", "Creation Time", "Guise"])
         #expect(order.note?.contains("no mask") == true)
-        order.reply(.success(JSON(["path": JSON(path)])))
+        order.reply(.success(SnapshotReply(path: path, album: "a.png")))
         #expect(try answer.take()["path"]?.string == path)
-        _ = try house.ask(.pause)
-        let requestError = house.requestError(.snapshot(path, note: false))
+        _ = try house.ask(.picture(.pause))
+        let requestError = house.requestError(.picture(.snapshot(path, note: false)))
         #expect(requestError?.code == .notNow && requestError?.message.contains("`guise resume`") == true)
         #expect(!house.mailbox.hasCaptureRequests)
     }
@@ -363,22 +403,22 @@ import Testing
     @Test func `one recording runs at a time, and its end reports its contents`() throws {
         let house = try House()
         let path = house.scratch.path("a.mp4")
-        #expect(house.requestError(.stopRecording)?.code == .notNow)
-        let begun = try house.ask(.startRecording(path))
+        #expect(house.requestError(.picture(.stopRecording))?.code == .notNow)
+        let begun = try house.ask(.picture(.startRecording(path)))
         #expect(begun["path"]?.string == path && begun["frames"]?.number == 0)
-        let requestError = house.requestError(.startRecording(house.scratch.path("b.mp4")))
+        let requestError = house.requestError(.picture(.startRecording(house.scratch.path("b.mp4"))))
         #expect(requestError?.code == .notNow && requestError?.message.contains("already running") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
         house.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
-        #expect(try house.ask(.status)["recording"]?["path"]?.string == path)
-        let ended = try house.ask(.stopRecording)
+        #expect(try house.ask(.service(.status))["recording"]?["path"]?.string == path)
+        let ended = try house.ask(.picture(.stopRecording))
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
         #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
         let measured = try house.scratch.measure(path)
         #expect(measured == "64x48 1")
-        #expect(house.mailbox.now.recorder == nil && house.requestError(.stopRecording)?.code == .notNow)
+        #expect(house.mailbox.now.recorder == nil && house.requestError(.picture(.stopRecording))?.code == .notNow)
         // An unwritable path starts no recording.
-        #expect(house.requestError(.startRecording(house.scratch.path("none/a.mp4")))?.code == .failed)
+        #expect(house.requestError(.picture(.startRecording(house.scratch.path("none/a.mp4"))))?.code == .failed)
         #expect(house.mailbox.now.recorder == nil)
     }
 
@@ -386,7 +426,7 @@ import Testing
         // Wider than x264 supports.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
-        _ = try house.ask(.startRecording(house.scratch.path("a.mp4")))
+        _ = try house.ask(.picture(.startRecording(house.scratch.path("a.mp4"))))
         let recorder = try #require(house.mailbox.now.recorder)
         let frame = Frame(canvas)
         waits {
@@ -400,8 +440,8 @@ import Testing
         }
         #expect(told.first?["event"]?.string == "error")
         #expect(told.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
-        #expect(try house.ask(.status)["recording"]?["problem"]?.string != nil)
-        _ = try house.ask(.startRecording(house.scratch.path("b.mp4")))
+        #expect(try house.ask(.service(.status))["recording"]?["problem"]?.string != nil)
+        _ = try house.ask(.picture(.startRecording(house.scratch.path("b.mp4"))))
         let fresh = try #require(house.mailbox.now.recorder)
         #expect(fresh !== recorder)
         try fresh.finish()
@@ -412,15 +452,15 @@ import Testing
     @Test func `a configuration key is set for the loop, and not saved`() throws {
         let house = try House()
         let file = try house.scratch.read("config/guise/config.json")
-        let answer = try house.ask(.set(mask: nil, key: "faces.max", value: 2)).text
+        let answer = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2))).text
         #expect(answer == #"{"key":"faces.max","value":2,"notes":[]}"#)
         #expect(house.mailbox.now.faces.max == 2)
-        _ = try house.ask(.set(mask: nil, key: "view.mirror", value: true))
-        _ = try house.ask(.set(mask: nil, key: "privacy.onLostFace", value: "cover"))
-        _ = try house.ask(.set(mask: nil, key: "camera.when", value: "always"))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "camera.when", value: "always")))
         let now = house.mailbox.now
         #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.max == 2)
-        _ = try house.ask(.set(mask: nil, key: "masks", value: ["ab-grey"]))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
         #expect(house.loader.selections == [MaskSelection("ab-grey")])
         let values = try house.values
         #expect(values["faces"]?["max"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
@@ -435,7 +475,7 @@ import Testing
             ("output.width", 128, "output"), ("sinks", ["null"], "sinks"), ("page.port", 0, "page.port"),
             ("faces.cats", false, "faces.cats"),
         ] as [(String, JSON, String)] {
-            let notes = try house.notes(.set(mask: nil, key: key, value: value))
+            let notes = try house.notes(.configuration(.set(mask: nil, key: key, value: value)))
             #expect(notes == ["'\(name)' takes effect at the next start"], "\(key)")
         }
     }
@@ -456,7 +496,7 @@ import Testing
     ) throws {
         let house = try House()
         let before = try house.values.text
-        let requestError = try #require(house.requestError(.set(mask: nil, key: key, value: value)))
+        let requestError = try #require(house.requestError(.configuration(.set(mask: nil, key: key, value: value))))
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
         #expect(!requestError.message.contains("config.json"), "it is not the file that is wrong")
         let after = try house.values.text
@@ -465,32 +505,32 @@ import Testing
 
     @Test func `current settings and masks are saved, and read again`() throws {
         let house = try House()
-        _ = try house.ask(.set(mask: nil, key: "faces.max", value: 3))
-        _ = try house.ask(.show("aa-choices"))
-        _ = try house.ask(.set(mask: "aa-choices", key: "opacity", value: 0.5))
-        _ = try house.ask(.show("ab-grey"))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
+        _ = try house.ask(.mask(.show("aa-choices")))
+        _ = try house.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.5)))
+        _ = try house.ask(.mask(.show("ab-grey")))
         let path = house.scratch.path("config/guise/config.json")
-        #expect(try house.ask(.save)["path"]?.string == path)
+        #expect(try house.ask(.configuration(.save))["path"]?.string == path)
         let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
         #expect(saved["faces"]?.text == #"{"max":3}"#, "keys that nobody gave are not written")
         let masks = saved["masks"]?.text
         #expect(masks == #"[{"name":"aa-choices","opacity":0.5,"choices":{}},"ab-grey"]"#)
         let before = try house.values.text
-        #expect(try house.ask(.reload)["notes"]?.text == "[]")
+        #expect(try house.ask(.configuration(.reload))["notes"]?.text == "[]")
         let after = try house.values.text
         #expect(after == before && house.loader.selections.map(\.mask) == ["aa-choices", "ab-grey"])
-        #expect(try house.ask(.configuration)["file"]?.string == path)
+        #expect(try house.ask(.configuration(.configuration))["file"]?.string == path)
     }
 
     @Test func `if the user has no file yet it is created, and the installed one is unchanged`() throws {
         let house = try House(nil)
         let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
-        let first = try #require(try house.ask(.configuration)["file"]?.string)
+        let first = try #require(try house.ask(.configuration(.configuration))["file"]?.string)
         #expect(house.context.paths.isShared(first))
-        _ = try house.ask(.set(mask: nil, key: "faces.max", value: 3))
+        _ = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
         let path = house.scratch.path("config/guise/config.json")
-        #expect(try house.ask(.save)["path"]?.string == path)
-        #expect(try house.ask(.configuration)["file"]?.string == path)
+        #expect(try house.ask(.configuration(.save))["path"]?.string == path)
+        #expect(try house.ask(.configuration(.configuration))["file"]?.string == path)
         let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
         #expect(saved["faces"]?["max"]?.number == 3)
         let installedNow = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
@@ -503,7 +543,7 @@ import Testing
             configuration: """
                 {"source": "/dev/video9", "masks": ["ab-grey"], "faces": {"max": 3}, "output": {"width": 640}}
                 """)
-        let notes = try house.notes(.reload)
+        let notes = try house.notes(.configuration(.reload))
         #expect(notes == ["'output' takes effect at the next start"])
         let now = house.mailbox.now
         #expect(
@@ -511,11 +551,11 @@ import Testing
         let before = try house.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
             try house.write(configuration: text)
-            let requestError = try #require(house.requestError(.reload), "\(text)")
+            let requestError = try #require(house.requestError(.configuration(.reload)), "\(text)")
             #expect(requestError.code == .failed && requestError.message.contains("config.json"), "\(requestError)")
         }
         try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/config.json"))
-        #expect(house.requestError(.reload)?.code == .failed)
+        #expect(house.requestError(.configuration(.reload))?.code == .failed)
         let after = try house.values.text
         #expect(
             after == before && house.mailbox.now.faces.max == 3
@@ -528,15 +568,18 @@ import Testing
     func `masks that cannot be loaded change nothing, however they are requested`(name: String, words: String) throws {
         let house = try House()
         try house.scratch.write("{", "config/guise/Masks/broken/mask.json")
-        _ = try house.ask(.wear(["ab-grey"]))
+        _ = try house.ask(.mask(.wear(["ab-grey"])))
         let before = try house.values.text
         let masks = JSON([JSON("ab-grey"), JSON(name)])
-        for verb in [Command.set(mask: nil, key: "masks", value: masks), .show(name), .only(name), .wear([name])] {
+        for verb in [
+            Command.configuration(.set(mask: nil, key: "masks", value: masks)), .mask(.show(name)), .mask(.only(name)),
+            .mask(.wear([name])),
+        ] {
             let requestError = try #require(house.requestError(verb), "\(verb)")
             #expect(requestError.message.contains(words), "\(verb): \(requestError)")
         }
         try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"max\": 2}}")
-        let requestError = try #require(house.requestError(.reload))
+        let requestError = try #require(house.requestError(.configuration(.reload)))
         #expect(requestError.message.contains(words), "\(requestError)")
         let after = try house.values.text
         #expect(
@@ -546,18 +589,18 @@ import Testing
 
     @Test func `another camera is used from the next frame on, and saved`() throws {
         let house = try House()
-        #expect(try house.ask(.use("sample"))["source"]?.string == "sample")
+        #expect(try house.ask(.device(.use("sample")))["source"]?.string == "sample")
         #expect(house.mailbox.now.source == "sample")
         #expect(try house.values["source"]?.string == "sample")
-        #expect(try house.ask(.use("auto"))["source"]?.string == "camera")
+        #expect(try house.ask(.device(.use("auto")))["source"]?.string == "camera")
         #expect(house.mailbox.now.source == "camera")
         #expect(try house.values["source"]?.string == "auto")
         let clip = try house.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
         let text = try house.scratch.write("no clip", "text.mp4")
-        #expect(problem { _ = try house.ask(.use(text)) }?.kind == .unusable)
+        #expect(problem { _ = try house.ask(.device(.use(text))) }?.kind == .unusable)
         #expect(house.mailbox.now.source == "camera")
-        #expect(try house.ask(.use(clip))["source"]?.string == clip)
-        let requestError = try #require(house.requestError(.use("/dev/video-none")))
+        #expect(try house.ask(.device(.use(clip)))["source"]?.string == clip)
+        let requestError = try #require(house.requestError(.device(.use("/dev/video-none"))))
         #expect(
             requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
         )
@@ -567,12 +610,12 @@ import Testing
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
         let house = try House(source: "")
         for name in ["auto", "sample"] {
-            let requestError = house.requestError(.use(name))
+            let requestError = house.requestError(.device(.use(name)))
             #expect(requestError?.code == .notNow && requestError?.message.contains("the source is a file") == true)
         }
         #expect(house.mailbox.now.source.isEmpty)
         #expect(try house.values["source"]?.string == "camera")
-        let notes = try house.notes(.set(mask: nil, key: "source", value: "/dev/video9"))
+        let notes = try house.notes(.configuration(.set(mask: nil, key: "source", value: "/dev/video9")))
         #expect(notes == ["'source' takes effect at the next start"])
         #expect(house.mailbox.now.source.isEmpty)
     }
@@ -582,13 +625,13 @@ import Testing
     @Test func `subscribers get each change once`() throws {
         let house = try House()
         #expect(house.news.isEmpty)
-        _ = try house.ask(.show("ab-grey"))
+        _ = try house.ask(.mask(.show("ab-grey")))
         let worn = house.news.map(\.text)
         #expect(worn == [#"{"event":"masks","masks":[{"name":"ab-grey","opacity":1,"choices":{}}]}"#])
         #expect(house.news.isEmpty)
-        _ = try house.ask(.show("ab-grey"))
+        _ = try house.ask(.mask(.show("ab-grey")))
         #expect(house.news.isEmpty, "it was worn already")
-        house.daemon.setCamera("a camera")
+        house.daemon.status.setCamera("a camera")
         var loopStatus = LoopStatus()
         func publish(_ change: (inout LoopStatus) -> Void) -> [String] {
             change(&loopStatus)
@@ -607,8 +650,8 @@ import Testing
         #expect(faces == [#"{"event":"faces","faces":2,"predicted":1}"#])
         let frames = publish { ($0.frames, $0.rate) = (300, 30) }
         #expect(frames.isEmpty, "that goes with the figures")
-        house.daemon.report("one")
-        house.daemon.report("two")
+        house.daemon.events.report("one")
+        house.daemon.events.report("two")
         let said = house.news.compactMap { $0["message"]?.string }
         #expect(said == ["one", "two"])
         #expect(house.news.isEmpty)

@@ -326,7 +326,7 @@ import Testing
         let next = try #require(log.shots(from: 0.31).first?.gray)
         for path in [one, two] {
             let answer = try replies.answer(to: path).get()
-            #expect(answer["path"]?.string == path)
+            #expect(answer.path == path)
             let picture = try scratch.picture(path)
             let gray = (Double(next) - 16) * 255 / 219
             #expect(abs(Double(picture.bytes[0]) - gray) < 2.5, "\(picture.bytes[0]) is not \(gray)")
@@ -337,13 +337,13 @@ import Testing
         #expect(stage.captures.path(of: "one.png") == one && stage.captures.path(of: "late.png") == nil)
     }
 
-    private func requestError(_ result: Result<JSON, any Error>) -> RequestError? {
+    private func requestError(_ result: Result<SnapshotReply, any Error>) -> RequestError? {
         if case .failure(let error) = result { RequestError(error) } else { nil }
     }
 
     /// The replies to capture requests.
     private final class Replies: Sendable {
-        private let results = Mutex<[(path: String, result: Result<JSON, any Error>)]>([])
+        private let results = Mutex<[(path: String, result: Result<SnapshotReply, any Error>)]>([])
 
         var count: Int { results.withLock { $0.count } }
 
@@ -353,7 +353,7 @@ import Testing
                 reply: { result in self.results.withLock { $0.append((path, result)) } })
         }
 
-        func answer(to path: String) throws -> Result<JSON, any Error> {
+        func answer(to path: String) throws -> Result<SnapshotReply, any Error> {
             let all = results.withLock { $0 }
             return try #require(all.first { $0.path == path }).result
         }

@@ -13,7 +13,7 @@ import Testing
 private final class Echo: RequestResponder {
     func handle(_ verb: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         switch verb {
-        case .toggle(let mask): reply(.success(JSON(["mask": JSON(mask)])))
+        case .mask(.toggle(let mask)): reply(.success(JSON(["mask": JSON(mask)])))
         default: reply(.failure(RequestError(.notNow, "there is none")))
         }
     }

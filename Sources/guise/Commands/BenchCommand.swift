@@ -3,6 +3,7 @@ import CAllocations
 import Capture
 import Compose
 import Frames
+import JSON
 import SystemKit
 import Track
 
@@ -70,7 +71,7 @@ struct BenchCommand: ParsableCommand {
             case .end: throw Problem(.unusable, "\(source.description) ended after \(number) frames")
             }
         }
-        guard !json else { return print(metrics.json()) }
+        guard !json else { return print(JSON(encoding: metrics.result).text) }
         metrics.report()
         starting.report()
         print("memory: \(residentMemory())")

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Doctor
-import FoundationEssentials
+import JSON
+import SystemKit
 
 /// `guise doctor`: reports what prevents the virtual camera from working on this machine, with fixes.
 struct DoctorCommand: ParsableCommand {
@@ -15,9 +16,7 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let report = Report(System.here(shared: (try? Paths())?.shared, setting: .current()))
         if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            print(JSON(encoding: report).text)
         } else {
             for line in report.lines { print(plain(line)) }
         }

@@ -1,0 +1,44 @@
+import JSON
+
+/// Requests for the configuration, and for the options of masks.
+public enum ConfigurationRequest: RequestGroup {
+    /// Set a value. With a mask: its opacity, or one of the named choices of its layers. Without one: a configuration
+    /// key.
+    case set(mask: String?, key: String, value: JSON)
+    /// Return the current configuration.
+    case configuration
+    /// Read the configuration file again.
+    case reload
+    /// Write the current configuration to the user's file.
+    case save
+
+    /// The requests' names.
+    public enum Name: String, CaseIterable, Sendable { case set, configuration, reload, save }
+
+    /// Reads the keys of the request of a name.
+    public init(_ name: Name, _ fields: inout Fields) throws {
+        switch name {
+        case .set:
+            let mask = fields.has("mask") ? try fields.string("mask") : nil
+            let key = try fields.string("key")
+            guard let value = fields.json("value") else {
+                throw RequestError(.badValue, "'value' is missing; wanted: the value of '\(brief(key))'")
+            }
+            self = .set(mask: mask, key: key, value: value)
+        case .configuration: self = .configuration
+        case .reload: self = .reload
+        case .save: self = .save
+        }
+    }
+
+    /// The request's name and keys.
+    public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
+        switch self {
+        case .set(let mask, let key, let value):
+            (.set, ["mask": mask.map { JSON($0) }, "key": JSON(key), "value": value])
+        case .configuration: (.configuration, [:])
+        case .reload: (.reload, [:])
+        case .save: (.save, [:])
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import JSON
+
+/// Related requests, which one handler of the daemon answers: an enumeration with a case for each request. The reader
+/// and the writer of a group switch over all its names and all its cases, so that neither can be forgotten.
+public protocol RequestGroup: Equatable, Sendable {
+    /// The requests' names in the protocol.
+    associatedtype Name: RawRepresentable<String> & CaseIterable & Sendable
+
+    /// Reads the keys of the request of a name.
+    /// - Throws: `Problem` or `RequestError` that names the allowed values.
+    init(_ name: Name, _ fields: inout Fields) throws
+
+    /// The request's name and keys, as `init` reads them; keys without a value are left out.
+    var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) { get }
+}
+
+extension RequestGroup {
+    /// The names of the group's requests.
+    public static var names: [String] { Name.allCases.map(\.rawValue) }
+
+    /// The request as a client sends it.
+    public var json: JSON {
+        let (name, keys) = parts
+        return keys.reduce(JSON(["request": JSON(name.rawValue)])) { json, key in
+            key.value.map { json.with(key.key, $0) } ?? json
+        }
+    }
+}
+
+/// A group as one of the cases of `Whole`.
+struct RequestParser<Whole>: Sendable {
+    let names: [String]
+    /// Reads the request of a name; nil if the group has none of this name.
+    let parse: @Sendable (String, inout Fields) throws -> Whole?
+
+    init<Group: RequestGroup>(_ wrap: @escaping @Sendable (Group) -> Whole) {
+        names = Group.names
+        parse = { name, fields in try Group.Name(rawValue: name).map { wrap(try Group($0, &fields)) } }
+    }
+}

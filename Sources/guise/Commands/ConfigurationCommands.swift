@@ -1,0 +1,69 @@
+import ArgumentParser
+import Control
+import JSON
+import SystemKit
+
+extension SettingReply: PrintableReply {
+    var line: String? { notes.joined(separator: "; ") }
+}
+
+extension ReloadReply: PrintableReply {
+    var line: String? { notes.joined(separator: "; ") }
+}
+
+extension SaveReply: PrintableReply {
+    var line: String? { path }
+}
+
+struct SetCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set", abstract: "Set an option of a mask you wear, or a configuration key.",
+        discussion: """
+            guise set santa opacity 0.5
+            guise set full-beard hair '#8090a0'
+            guise set camera.when always
+            """)
+    @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")
+    var what: [String]
+
+    func validate() throws {
+        guard what.count == 2 || what.count == 3 else {
+            throw ValidationError("wanted: MASK OPTION VALUE, or KEY VALUE; found \(what.count) words")
+        }
+    }
+
+    func run() throws {
+        var client = try connectToDaemon()
+        let reply: any PrintableReply =
+            what.count == 3
+            ? try client.perform(request, as: WornReply.self) : try client.perform(request, as: SettingReply.self)
+        if let line = reply.line { print(plain(line)) }
+    }
+
+    var request: Command {
+        // Values for a mask are strings, except its opacity. A configuration key's value is parsed as JSON (a number,
+        // true, false or a list), and is a string if that fails.
+        let word = what.last ?? ""
+        let isWord = what.count == 3 && what[1] != "opacity"
+        let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
+        let mask = what.count == 3 ? what[0] : nil
+        return .configuration(.set(mask: mask, key: what[what.count - 2], value: value))
+    }
+}
+
+struct ReloadCommand: ControlCommand {
+    typealias Reply = ReloadReply
+
+    static let configuration = CommandConfiguration(commandName: "reload", abstract: "Reload the configuration.")
+
+    var request: Command { .configuration(.reload) }
+}
+
+struct SaveCommand: ControlCommand {
+    typealias Reply = SaveReply
+
+    static let configuration = CommandConfiguration(
+        commandName: "save", abstract: "Save the current settings and masks to your config.json.")
+
+    var request: Command { .configuration(.save) }
+}

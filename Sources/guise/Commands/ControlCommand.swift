@@ -1,0 +1,49 @@
+import ArgumentParser
+import Control
+import SystemKit
+
+/// An error for a daemon that is not running. It has its own exit code, so that scripts can start one.
+struct NoDaemon: Error {
+    let problem: Problem
+}
+
+/// The commands that send requests to the control socket.
+let controlCommands: [any ParsableCommand.Type] = [
+    StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
+    NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
+    SurpriseCommand.self, SetCommand.self, PauseCommand.self, ResumeCommand.self, FreezeCommand.self,
+    SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
+]
+
+/// A reply that the command line prints.
+protocol PrintableReply: Decodable {
+    /// The line to print; nil for none.
+    var line: String? { get }
+}
+
+/// A command that sends one request to the daemon and prints the reply. Its name is the request's.
+protocol ControlCommand: ParsableCommand {
+    /// The reply of the request.
+    associatedtype Reply: PrintableReply
+    /// The request.
+    var request: Command { get }
+}
+
+extension ControlCommand {
+    func run() throws { _ = try send() }
+
+    /// Sends the request, and prints the reply.
+    func send() throws -> Reply {
+        var client = try connectToDaemon()
+        let reply = try client.perform(request, as: Reply.self)
+        if let line = reply.line { print(plain(line)) }
+        return reply
+    }
+}
+
+/// - Throws: `NoDaemon`, or `Problem`.
+func connectToDaemon() throws -> ControlClient {
+    do throws(Problem) { return try ControlClient() } catch  where error.kind == .missing {
+        throw NoDaemon(problem: error)
+    }
+}

@@ -1,0 +1,117 @@
+import Compose
+import Control
+import JSON
+import Synchronization
+import SystemKit
+
+/// An event for subscribers.
+enum Event: Encodable {
+    case masks([WornMask])
+    case faces(Int, predicted: Int)
+    /// Somebody started or stopped watching. `call` is nil without a virtual camera.
+    case consumer(watched: Bool, call: Bool?)
+    case camera(LoopStatus.Camera, source: String)
+    case error(message: String)
+    case metrics(MetricsReply)
+
+    var topic: Topic {
+        switch self {
+        case .masks: .masks
+        case .faces: .faces
+        case .consumer: .consumer
+        case .camera: .camera
+        case .error: .errors
+        case .metrics: .metrics
+        }
+    }
+
+    private enum Key: String, CodingKey { case event, masks, faces, predicted, watched, call, camera, source, message }
+
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Key.self)
+        if case .error = self {
+            try object.encode("error", forKey: .event)
+        } else {
+            try object.encode(topic.rawValue, forKey: .event)
+        }
+        switch self {
+        case .masks(let masks): try object.encode(masks, forKey: .masks)
+        case .faces(let faces, let predicted):
+            try object.encode(faces, forKey: .faces)
+            try object.encode(predicted, forKey: .predicted)
+        case .consumer(let watched, let call):
+            try object.encode(watched, forKey: .watched)
+            try object.encode(call, forKey: .call)
+        case .camera(let camera, let source):
+            try object.encode(camera.rawValue, forKey: .camera)
+            try object.encode(source, forKey: .source)
+        case .error(let message): try object.encode(message, forKey: .message)
+        case .metrics(let metrics): try metrics.encode(to: encoder)
+        }
+    }
+}
+
+/// Collects the events for subscribers: warnings, and what has changed since the last call.
+final class EventReporter: Sendable {
+    private let mailbox: Mailbox
+    private let loader: MaskLoader
+    private let status: StatusReporter
+    /// The state that was last reported to subscribers.
+    private let reported: Mutex<ReportedState>
+    /// Warnings for subscribers, the newest `maxWarnings`, with their time on the monotonic clock.
+    private let warnings = Mutex<[(time: UInt64, line: String)]>([])
+    private static let maxWarnings = 100
+
+    /// The reported state, used to report only changes.
+    private struct ReportedState {
+        var selections: [MaskSelection]
+        var loopStatus = LoopStatus()
+        var metrics: UInt64 = 0
+    }
+
+    init(_ mailbox: Mailbox, _ loader: MaskLoader, _ status: StatusReporter) {
+        (self.mailbox, self.loader, self.status) = (mailbox, loader, status)
+        reported = Mutex(ReportedState(selections: loader.selections))
+    }
+
+    /// Logs a warning and reports it to subscribers.
+    func report(_ line: String) {
+        log("guise: \(line)", .warning)
+        warnings.withLock { warnings in
+            if warnings.count == Self.maxWarnings { warnings.removeFirst() }
+            warnings.append((monotonicTime(), line))
+        }
+    }
+
+    /// Returns the events since the last call.
+    func pendingEvents() -> [Event] {
+        var events: [Event] = []
+        let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
+        let pending = warnings.withLock { warnings in
+            defer { warnings = [] }
+            return warnings
+        }
+        // Older ones are from a time without subscribers, who would take them for new.
+        for warning in pending where now - warning.time < 1_000_000_000 {
+            events.append(.error(message: warning.line))
+        }
+        let before = reported.withLock { reported in
+            let before = reported
+            (reported.selections, reported.loopStatus) = (selections, loopStatus)
+            if now - reported.metrics >= 1_000_000_000 { reported.metrics = now }
+            return before
+        }
+        if selections != before.selections { events.append(.masks(selections.map(WornMask.init))) }
+        if (loopStatus.isWatched, loopStatus.isRead) != (before.loopStatus.isWatched, before.loopStatus.isRead) {
+            events.append(.consumer(watched: loopStatus.isWatched, call: loopStatus.isRead))
+        }
+        if loopStatus.camera != before.loopStatus.camera {
+            events.append(.camera(loopStatus.camera, source: status.camera))
+        }
+        if (loopStatus.faces, loopStatus.predicted) != (before.loopStatus.faces, before.loopStatus.predicted) {
+            events.append(.faces(loopStatus.faces, predicted: loopStatus.predicted))
+        }
+        if now - before.metrics >= 1_000_000_000 { events.append(.metrics(status.metrics)) }
+        return events
+    }
+}

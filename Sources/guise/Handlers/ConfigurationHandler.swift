@@ -1,0 +1,56 @@
+import Compose
+import Control
+import JSON
+
+/// Answers requests for the configuration, and for the options of masks.
+struct ConfigurationHandler {
+    let store: ConfigurationStore
+    let masks: MaskCatalog
+
+    func handle(_ request: ConfigurationRequest) throws -> Handling {
+        switch request {
+        case .set(let mask?, let key, let value): .now(try set(mask, key, value))
+        case .set(nil, let key, let value):
+            .now(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
+        case .configuration: .now(store.current)
+        case .reload: .now(ReloadReply(notes: try store.reload()))
+        case .save: .now(SaveReply(path: try store.save()))
+        }
+    }
+
+    /// Sets an option of an active mask.
+    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> WornReply {
+        var selections = masks.loader.selections
+        guard let place = selections.firstIndex(where: { $0.mask == mask }) else {
+            guard masks.contains(mask) else { throw masks.unknown(mask) }
+            throw RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`")
+        }
+        if key == "opacity" {
+            guard let number = value.number, (0...1).contains(number) else {
+                throw RequestError(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
+            }
+            selections[place].opacity = Float(number)
+        } else {
+            selections[place].choices[key] = try choice(mask, key, value)
+        }
+        try masks.select(selections)
+        return WornReply(selections)
+    }
+
+    /// Checks a value for an option of a mask.
+    private func choice(_ mask: String, _ key: String, _ value: JSON) throws -> String {
+        let choices = masks.summaries.first { $0.name == mask }?.choices ?? [:]
+        guard let choice = choices[key] else {
+            let known = choices.keys.sorted()
+            let hint = nearest(to: key, among: known + ["opacity"]).map { "did you mean '\($0)'? " } ?? ""
+            throw RequestError(
+                .badValue,
+                "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
+            )
+        }
+        guard let text = value.string, choice.allows(text) else {
+            throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
+        }
+        return text
+    }
+}

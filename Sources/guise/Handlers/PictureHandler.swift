@@ -1,0 +1,107 @@
+import Compose
+import Control
+import FoundationEssentials
+import Frames
+import JSON
+import Publish
+import SystemKit
+
+/// Answers requests for the picture that others see.
+struct PictureHandler {
+    let mailbox: Mailbox
+    let loader: MaskLoader
+    let captures: CaptureStore
+    let configuration: ConfigurationStore
+    let events: EventReporter
+    /// The layout of the published frames.
+    let canvas: FrameLayout
+
+    func handle(_ request: PictureRequest) throws -> Handling {
+        switch request {
+        case .pause: .now(change { $0.isPaused = true })
+        case .resume: .now(change { ($0.isPaused, $0.isFrozen) = (false, false) })
+        case .freeze: .now(change { $0.isFrozen = true })
+        case .snapshot(let path, let hasNote): try snapshot(path, hasNote: hasNote)
+        case .startRecording(let path): .now(try startRecording(path))
+        case .stopRecording: try stopRecording()
+        }
+    }
+
+    private func change(_ body: (inout Settings) -> Void) -> StateReply {
+        let now = mailbox.change { (settings: inout sending Settings) -> Settings in
+            body(&settings)
+            return settings
+        }
+        return StateReply(now)
+    }
+
+    // MARK: - photos
+
+    private func snapshot(_ path: String?, hasNote: Bool) throws -> Handling {
+        guard !mailbox.now.isPaused else {
+            throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
+        }
+        let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
+        let worn = loader.selections.map(WornMask.init)
+        return .later { [mailbox] reply in
+            mailbox.requestCapture(
+                CaptureStore.CaptureRequest(
+                    path: path, texts: Self.texts(worn), note: hasNote ? Self.note(worn) : nil,
+                    reply: { reply($0.map { $0 }) }))
+        }
+    }
+
+    /// The texts that are embedded in a photo as PNG text chunks.
+    private static func texts(_ worn: [WornMask]) -> [(keyword: String, text: String)] {
+        [
+            ("Software", "Guise \(guiseVersion)"), ("Creation Time", Date().formatted(.iso8601)),
+            ("Guise", JSON(["masks": JSON(encoding: worn)]).ascii),
+        ]
+    }
+
+    /// The text of the note file beside a photo.
+    private static func note(_ worn: [WornMask]) -> String {
+        let masks = worn.map { mask in
+            let choices = mask.choices.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
+            return "\(mask.name): opacity \(JSON(encoding: mask.opacity).text)\(choices)"
+        }
+        let lines = ["Guise \(guiseVersion), \(Date().formatted(.iso8601))"] + (masks.isEmpty ? ["no mask"] : masks)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    // MARK: - recordings
+
+    private func startRecording(_ path: String?) throws -> RecordingReply {
+        // A recording that has failed counts as ended.
+        guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
+            throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
+        }
+        let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
+        let recorder = try Recorder(path: path, layout: canvas, rate: configuration.value.output.rate) {
+            [weak events] problem in events?.report("the recording has ended: \(problem)")
+        }
+        mailbox.change { $0.recorder = recorder }
+        return RecordingReply(recorder)
+    }
+
+    private func stopRecording() throws -> Handling {
+        let taken = mailbox.change { (settings: inout sending Settings) -> Recorder? in
+            defer { settings.recorder = nil }
+            return settings.recorder
+        }
+        guard let recorder = taken else {
+            throw RequestError(.notNow, "no recording is running; start one with `guise record start`")
+        }
+        return .later { [captures] reply in
+            // The encoder may take a while to finish.
+            startThread(named: "recording") {
+                reply(
+                    Result {
+                        // If the encoder failed, the file with the frames before the failure may still exist.
+                        do { try recorder.finish() } catch  where !isReadable(recorder.path) { throw error } catch {}
+                        return RecordingReply(recorder, album: captures.add(recorder.path))
+                    })
+            }
+        }
+    }
+}

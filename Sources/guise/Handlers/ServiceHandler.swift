@@ -1,0 +1,31 @@
+import Control
+import Doctor
+import SystemKit
+
+/// Answers requests for the daemon as a whole.
+struct ServiceHandler {
+    let status: StatusReporter
+    let mailbox: Mailbox
+    let pageService: PageService
+    let configuration: ConfigurationStore
+    /// The folder of the installed files, which the doctor checks.
+    let shared: String
+
+    func handle(_ request: ServiceRequest) -> Handling {
+        switch request {
+        case .status: .now(status.status)
+        case .doctor:
+            .background { [shared] in Report(System.here(shared: shared, setting: System.Setting.current())) }
+        case .page:
+            .background { [pageService, configuration] in
+                PageReply(address: try pageService.open(port: configuration.value.port).link)
+            }
+        case .stop: stop()
+        }
+    }
+
+    private func stop() -> Handling {
+        mailbox.end()
+        return .now(EmptyReply())
+    }
+}

@@ -1,0 +1,57 @@
+import Compose
+import Control
+import JSON
+import Synchronization
+import SystemKit
+
+/// The masks that can be selected, and those that are.
+final class MaskCatalog: Sendable {
+    let loader: MaskLoader
+    private let searchPaths: [String]
+    private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
+
+    /// - Parameter searchPaths: folders that contain mask folders.
+    init(_ loader: MaskLoader, searchPaths: [String]) { (self.loader, self.searchPaths) = (loader, searchPaths) }
+
+    private var library: MaskLibrary { MaskLibrary(searchPaths: searchPaths) }
+
+    /// The summaries of all masks. They are read again only if a mask file has changed, because clients may ask often.
+    var summaries: [MaskSummary] {
+        let library = library
+        let fileVersions = library.folders.map { FileVersion("\($0.path)/mask.json") }
+        return known.withLock { known in
+            if known.fileVersions != fileVersions { known = (fileVersions, library.summaries) }
+            return known.summaries
+        }
+    }
+
+    /// Whether there is a mask of this name; it may be invalid.
+    func contains(_ name: String) -> Bool { library.names.contains(name) }
+
+    /// The error for a mask that does not exist.
+    func unknown(_ name: String) -> RequestError {
+        let names = library.names
+        let hint =
+            nearest(to: name, among: names).map { "did you mean '\($0)'?" }
+            ?? "there are: \(names.joined(separator: ", "))"
+        return RequestError(.unknownMask, "no mask '\(brief(name))'; \(hint)")
+    }
+
+    /// Checks that masks can be selected: they are active already, or their description can be read.
+    /// - Throws: `RequestError` for the first mask that does not exist or cannot be read.
+    func check(_ selections: [MaskSelection]) throws {
+        let wearable = Set(loader.selections.map(\.mask) + summaries.map(\.name))
+        for selection in selections where !wearable.contains(selection.mask) {
+            guard contains(selection.mask) else { throw unknown(selection.mask) }
+            throw RequestError(
+                .failed, "the mask '\(selection.mask)' cannot be read; run `guise masks` for the reason")
+        }
+    }
+
+    /// Selects masks.
+    /// - Throws: the error of `check`; in this case nothing has changed.
+    func select(_ selections: [MaskSelection]) throws {
+        try check(selections)
+        loader.select(selections)
+    }
+}

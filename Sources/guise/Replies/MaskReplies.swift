@@ -1,0 +1,77 @@
+import Compose
+import JSON
+
+/// An active mask.
+struct WornMask: Codable {
+    let name: String
+    /// The opacity, 0 to 1.
+    let opacity: Float
+    /// The options that the user has set.
+    let choices: [String: String]
+    /// The person that `surprise` gave the mask, counted from 1; nil: everybody.
+    let person: Int?
+
+    init(_ selection: MaskSelection) {
+        name = selection.mask
+        opacity = (selection.opacity * 1000).rounded() / 1000
+        choices = selection.choices
+        person = selection.personSlot.map { $0.number + 1 }
+    }
+}
+
+/// The active masks after a change.
+struct WornReply: Codable {
+    let masks: [WornMask]
+    /// The masks that stayed because they hide faces and the request did not name them; nil if there are none.
+    let kept: [String]?
+
+    init(masks: [WornMask], kept: [String] = []) {
+        self.masks = masks
+        self.kept = kept.isEmpty ? nil : kept
+    }
+
+    init(_ selections: [MaskSelection], kept: [String] = []) {
+        self.init(masks: selections.map(WornMask.init), kept: kept)
+    }
+}
+
+/// All masks.
+struct MaskListReply: Encodable {
+    let masks: [MaskDescription]
+}
+
+/// A mask, and what can be set.
+struct MaskDescription: Encodable {
+    /// An option.
+    struct Choice: Encodable {
+        let kind: String
+        /// The allowed palettes.
+        let allowed: [String]?
+        /// The current value; null if it is not set.
+        @Nullable var now: String?
+        @Nullable var `default`: String?
+    }
+
+    let name: String
+    let title: String
+    let author: String
+    let tags: [String]
+    /// Whether the mask is active.
+    let worn: Bool
+    /// The options by name.
+    let choices: [String: Choice]
+
+    /// - Parameter selection: the mask's selection, if it is active.
+    init(_ summary: MaskSummary, _ selection: MaskSelection?) {
+        (name, title, author, tags) = (summary.name, summary.title, summary.author, summary.tags)
+        worn = selection != nil
+        var choices: [String: Choice] = [:]
+        for (name, option) in summary.choices {
+            var allowed: [String]?
+            if case .palette(let names) = option { allowed = names }
+            choices[name] = Choice(
+                kind: option.kind, allowed: allowed, now: selection?.choices[name], default: summary.defaults[name])
+        }
+        self.choices = choices
+    }
+}

@@ -1,0 +1,93 @@
+import Frames
+import JSON
+
+/// What the daemon is doing: a summary, followed by the metrics in the same object.
+struct StatusReply: Codable {
+    struct Summary: Codable {
+        /// `paused`, `frozen`, `running`, or the state of the camera.
+        let state: String
+        let version: String
+        let pid: Int
+        /// The time since the start.
+        let seconds: Double
+        let masks: [WornMask]
+        /// The camera, or the reason that there is none.
+        let source: String
+        let outputs: [String]
+    }
+
+    let summary: Summary
+    let metrics: MetricsReply
+
+    init(_ summary: Summary, _ metrics: MetricsReply) { (self.summary, self.metrics) = (summary, metrics) }
+
+    init(from decoder: any Decoder) throws {
+        summary = try Summary(from: decoder)
+        metrics = try MetricsReply(from: decoder)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try summary.encode(to: encoder)
+        try metrics.encode(to: encoder)
+    }
+}
+
+/// What changes all the time: rates, timings and counts. Times are in milliseconds.
+struct MetricsReply: Codable {
+    /// The numbers of frames that were not published as they came.
+    struct Dropped: Codable {
+        let early: Int
+        let damaged: Int
+        /// Placeholders and repeated frames.
+        let filled: Int
+    }
+
+    /// CPU times.
+    struct CPU: Codable {
+        /// All threads, in percent of a core.
+        let process: Double
+        /// The loop's, for one frame; then those of its stages.
+        let frame: Percentiles
+        let search: Percentiles
+        let landmarks: Percentiles
+        let fit: Percentiles
+        let compose: Percentiles
+        let publish: Percentiles
+    }
+
+    struct Percentiles: Codable {
+        let median: Double
+        let p95: Double
+        let p99: Double
+
+        init(_ histogram: Histogram) {
+            (median, p95, p99) = (histogram.percentile(0.5), histogram.percentile(0.95), histogram.percentile(0.99))
+        }
+    }
+
+    let paused: Bool
+    let frozen: Bool
+    let camera: String
+    let watched: Bool
+    /// Whether a program reads the virtual camera; null if there is none.
+    @Nullable var call: Bool?
+    let faces: Int
+    /// Frames per second, in the last second.
+    let rate: Double
+    let frames: Int
+    let dropped: Dropped
+    /// The delay from the camera's time stamp to the write.
+    let latency: Percentiles
+    let cpu: CPU
+    /// Resident memory in megabytes.
+    let memory: Int
+    @Nullable var recording: RecordingReply?
+}
+
+/// The page's address.
+struct PageReply: Codable {
+    let address: String
+}
+
+/// The reply to a request that only succeeds.
+struct EmptyReply: Codable {}

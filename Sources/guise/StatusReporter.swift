@@ -1,0 +1,72 @@
+import Compose
+import FoundationEssentials
+import Glibc
+import Synchronization
+import SystemKit
+
+/// Describes what the daemon is doing.
+final class StatusReporter: Sendable {
+    private let mailbox: Mailbox
+    private let loader: MaskLoader
+    private let outputs: [String]
+    private let began = Date()
+    private let description = Mutex("")
+    private let lastOpened = Mutex("")
+
+    /// - Parameter outputs: descriptions of the outputs.
+    init(_ mailbox: Mailbox, _ loader: MaskLoader, outputs: [String]) {
+        (self.mailbox, self.loader, self.outputs) = (mailbox, loader, outputs)
+    }
+
+    // MARK: - the camera
+
+    /// The description of the camera, or the reason that there is none.
+    var camera: String { description.withLock { $0 } }
+
+    /// Sets the description of the camera, or the reason that there is none. Called from several threads.
+    func setCamera(_ text: String) { description.withLock { $0 = text } }
+
+    /// Sets the description of a camera that was opened, and logs it if it differs from the last one.
+    func cameraOpened(_ text: String) {
+        setCamera(text)
+        let isNew = lastOpened.withLock { last in
+            defer { last = text }
+            return last != text
+        }
+        if isNew { log("source: \(text)") }
+    }
+
+    // MARK: - replies
+
+    var status: StatusReply {
+        let (now, loopStatus) = (mailbox.now, mailbox.lastStatus)
+        let state =
+            now.isPaused
+            ? "paused" : now.isFrozen ? "frozen" : loopStatus.camera == .open ? "running" : loopStatus.camera.rawValue
+        let summary = StatusReply.Summary(
+            state: state, version: guiseVersion, pid: Int(getpid()),
+            seconds: rounded(Date().timeIntervalSince(began), 10), masks: loader.selections.map(WornMask.init),
+            source: camera, outputs: outputs)
+        return StatusReply(summary, metrics)
+    }
+
+    var metrics: MetricsReply {
+        let (now, loopStatus, metrics) = (mailbox.now, mailbox.lastStatus, mailbox.lastMetrics)
+        typealias Row = MetricsReply.Percentiles
+        return MetricsReply(
+            paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
+            watched: loopStatus.isWatched, call: loopStatus.isRead, faces: loopStatus.faces,
+            rate: rounded(loopStatus.rate, 10), frames: loopStatus.frames,
+            dropped: MetricsReply.Dropped(
+                early: loopStatus.early, damaged: loopStatus.damaged, filled: loopStatus.filled),
+            latency: Row(metrics.latency),
+            cpu: MetricsReply.CPU(
+                process: rounded(loopStatus.load / 10, 100), frame: Row(metrics.frame), search: Row(metrics.search),
+                landmarks: Row(metrics.landmarks), fit: Row(metrics.fit), compose: Row(metrics.compose),
+                publish: Row(metrics.publish)),
+            memory: Int(residentBytes() / 1_000_000), recording: now.recorder.map { RecordingReply($0) })
+    }
+}
+
+/// Rounds to a multiple of 1/`parts`.
+func rounded(_ value: Double, _ parts: Double) -> Double { (value * parts).rounded() / parts }

@@ -1,0 +1,51 @@
+import ArgumentParser
+import Control
+import Foundation
+import JSON
+import TestSupport
+import Testing
+
+@testable import guise
+
+/// The commands that send requests, and their documentation.
+struct CommandTests {
+    /// Arguments for the commands that need some.
+    private static let arguments = [
+        "show": ["a"], "hide": ["a"], "toggle": ["a"], "only": ["a"], "wear": ["a", "b"], "set": ["faces.max", "2"],
+        "record": ["stop"], "use": ["auto"],
+    ]
+
+    @Test func `a command sends the request of its name`() throws {
+        for type in controlCommands where type != WatchCommand.self {
+            let name = try #require(type.configuration.commandName)
+            #expect(Request.names.contains(name))
+            let command = try type.parse(Self.arguments[name] ?? [])
+            let sent: Command? =
+                switch command {
+                case let command as any ControlCommand: command.request
+                case let command as SetCommand: command.request
+                default: nil
+                }
+            if let sent { #expect(sent.json["request"]?.string == name) }
+        }
+    }
+
+    @Test func `the documentation names every command`() throws {
+        let text = try String(contentsOfFile: Fixtures.inPackage("docs/usage.md"), encoding: .utf8)
+        let words = Set(text.matches(of: /[a-z]+/).map { String($0.0) })
+        let groups = Guise.configuration.groupedSubcommands.flatMap(\.subcommands)
+        for type in Guise.configuration.ungroupedSubcommands + groups {
+            let name = try #require(type.configuration.commandName)
+            #expect(words.contains(name), "docs/usage.md lacks `guise \(name)`")
+        }
+    }
+
+    @Test func `a mask that was kept is named with the command that takes it off`() throws {
+        let reply: WornReply = try JSON([
+            "masks": [JSON(["name": "blur", "opacity": 1, "choices": JSON([:])])], "kept": ["blur"],
+        ]).decoded()
+        #expect(reply.line == "worn: blur (to show faces again: guise hide blur)")
+        let none: WornReply = try JSON(["masks": []]).decoded()
+        #expect(none.line == "no mask is worn")
+    }
+}
