@@ -49,10 +49,7 @@ public struct ControlClient: ~Copyable {
                 throw Problem(.gone, "Guise ended without a reply", fix: "see `journalctl --user -u guise`")
             }
             if let ok = answer["ok"] { return ok }
-            if let error = answer["error"] {
-                let code = error["code"]?.string.flatMap(RequestError.Code.init(rawValue:)) ?? .failed
-                throw RequestError(code, error["message"]?.string ?? "the request failed")
-            }
+            if let error = answer["error"] { throw RequestError(error) }
         }
     }
 

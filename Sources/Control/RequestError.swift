@@ -43,6 +43,12 @@ public struct RequestError: Error, Equatable, Sendable {
         }
     }
 
+    /// Reads an error from a reply. A code of a later version counts as `failed`.
+    init(_ json: JSON) {
+        code = json["code"]?.string.flatMap(Code.init(rawValue:)) ?? .failed
+        message = json["message"]?.string ?? "the request failed"
+    }
+
     var json: JSON { JSON(["code": JSON(code.rawValue), "message": JSON(message)]) }
 }
 

@@ -84,6 +84,22 @@ extension EndToEnd {
             #expect(try guise.guise("set", "faces.maxx", "2").errors.contains("did you mean 'max'?"))
         }
 
+        @Test func `commands print the socket's replies`() throws {
+            func keys(_ json: JSON?) -> [String] {
+                if case .object(let members)? = json?.value { members.map(\.key) } else { [] }
+            }
+            func printed(_ command: String) throws -> JSON {
+                try JSON(Array(guise.guise(command, "--json").out.utf8), file: command)
+            }
+            #expect(try printed("devices").text == guise.ask("devices").text)
+            #expect(try keys(printed("status")) == keys(guise.ask("status")))
+            let (sent, said) = (try guise.ask("doctor"), try printed("doctor"))
+            #expect(keys(said) == ["checks", "errors", "warnings"] && keys(sent) == keys(said))
+            #expect(keys(said["checks"]?.elements.first) == ["check", "state", "message", "fix"])
+            let status = try guise.guise("status").out
+            #expect(status.contains("running for 0 h ") && status.contains("cpu, compose"), "\(status)")
+        }
+
         @Test func `two snapshots in one second are two files`() throws {
             try guise.scratch.shell("for i in 1 2 3; do '\(Program.path)' snapshot & done; wait")
             let names = guise.scratch.names(in: "Pictures/Guise")

@@ -140,16 +140,15 @@ import Testing
     }
 
     @Test func `every request of the protocol is answered`() throws {
-        let keys: [String: JSON] = [
-            "mask": "ab-grey", "masks": ["ab-grey"], "key": "faces.max", "value": 2, "device": "sample",
-        ]
-        let wanted = [
-            "show": ["mask"], "hide": ["mask"], "toggle": ["mask"], "only": ["mask"], "wear": ["masks"],
-            "set": ["key", "value"], "use": ["device"],
-        ]
         let house = try House(#"{"page": {"port": 0}, "masks": [], "output": {"width": 64, "height": 64}}"#)
+        let keys: [String: [String: JSON]] = [
+            "show": ["mask": "ab-grey"], "hide": ["mask": "ab-grey"], "toggle": ["mask": "ab-grey"],
+            "only": ["mask": "ab-grey"], "wear": ["masks": ["ab-grey"]], "set": ["key": "faces.max", "value": 2],
+            "use": ["device": "sample"], "snapshot": ["path": JSON(house.scratch.path("a.png"))],
+            "record": ["path": JSON(house.scratch.path("a.mp4"))],
+        ]
         for name in Request.names {
-            let json = (wanted[name] ?? []).reduce(JSON(["request": JSON(name)])) { $0.with($1, keys[$1] ?? 0) }
+            let json = (keys[name] ?? [:]).reduce(JSON(["request": JSON(name)])) { $0.with($1.key, $1.value) }
             // The server answers subscriptions.
             guard case .command(let command) = try Request(id: nil, json).content else { continue }
             let answer = Answer()
@@ -162,6 +161,7 @@ import Testing
                 #expect(name == "snapshot", "\(name): \(error)")
             }
         }
+        _ = try house.ask(.picture(.stopRecording))
     }
 
     @Test func `a status is decoded by the command line as it was sent`() throws {
