@@ -100,6 +100,13 @@ let package = Package(
         .target(
             name: "Publish", dependencies: ["SystemKit", "Frames", "V4L2", "Privacy", "CLinux"],
             swiftSettings: swiftSettings),
+        // The frame loop, and what it shares with the threads beside it.
+        .target(
+            name: "Engine",
+            dependencies: [
+                "SystemKit", "Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "V4L2", "CLinux",
+            ],
+            swiftSettings: hotSettings),
         // The modules beside the pipeline.
         .target(name: "Control", dependencies: ["SystemKit", "JSON", "CLinux"], swiftSettings: swiftSettings),
         .target(
@@ -117,9 +124,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control",
-                "Page",
-                "Doctor",
+                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Engine",
+                "Control", "Page", "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -148,6 +154,9 @@ let package = Package(
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
         unitTests("Privacy", ["Frames", "Track", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
+        unitTests(
+            "Engine",
+            ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "Page", "CAllocations"], hotSettings),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "JSON", "V4L2"]),
@@ -155,9 +164,7 @@ let package = Package(
             name: "GuiseTests",
             dependencies: [
                 "guise", "TestSupport", "SystemKit", "Frames", "JSON", "Capture", "Track", "Compose", "Privacy",
-                "Publish",
-                "Control",
-                "Page", "CAllocations",
+                "Publish", "Engine", "Control", "Page",
             ], swiftSettings: hotSettings),
         // Runs the built program as a user would.
         .testTarget(

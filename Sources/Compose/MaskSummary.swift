@@ -1,46 +1,6 @@
 import Frames
 import JSON
 
-/// An option of a mask that the user can set.
-public enum MaskOption: Equatable, Sendable {
-    /// A colour, "#rrggbb".
-    case color
-    /// A palette, by one of these names.
-    case palette([String])
-    /// Any text of 1 to `maxTextLength` characters.
-    case text
-
-    /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
-    static let maxTextLength = 200
-
-    /// Whether a value is valid for the option.
-    public func allows(_ value: String) -> Bool {
-        switch self {
-        case .color: Color(value) != nil
-        case .palette(let names): names.contains(value)
-        case .text: !value.isEmpty && value.count <= Self.maxTextLength
-        }
-    }
-
-    /// The option's kind in the control protocol.
-    public var kind: String {
-        switch self {
-        case .color: "color"
-        case .palette: "palette"
-        case .text: "text"
-        }
-    }
-
-    /// The allowed values in words, for messages.
-    public var words: String {
-        switch self {
-        case .color: "a colour such as #d02030"
-        case .palette(let names): names.joined(separator: ", ")
-        case .text: "1 to \(Self.maxTextLength) characters"
-        }
-    }
-}
-
 /// A mask's description, without its art.
 public struct MaskSummary: Equatable, Sendable {
     /// The folder's name.

@@ -1,6 +1,7 @@
 import Compose
 import FoundationEssentials
 import Frames
+import SystemKit
 import Track
 
 /// The shared setup of all commands that process faces: paths, configuration, tracker and masks.

@@ -1,3 +1,4 @@
+import Engine
 import SystemKit
 
 /// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.

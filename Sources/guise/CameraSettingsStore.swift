@@ -1,4 +1,5 @@
 import Capture
+import Engine
 import Synchronization
 import SystemKit
 import V4L2

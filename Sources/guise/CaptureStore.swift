@@ -1,3 +1,5 @@
+import Control
+import Engine
 import FoundationEssentials
 import Privacy
 import Publish
@@ -33,35 +35,35 @@ final class CaptureStore: Sendable {
     // MARK: - photos
 
     /// A request for a photo.
-    struct CaptureRequest: Sendable {
+    struct Snapshot: CaptureRequest {
+        let store: CaptureStore
         let path: String
         /// Texts to embed in a PNG.
         let texts: [(keyword: String, text: String)]
         /// The text of a note file beside the photo; nil for none.
         let note: String?
         let reply: @Sendable (Result<SnapshotReply, any Error>) -> Void
-    }
 
-    /// Copies a frame for all requests. The copy is the only work that the frame loop does for a photo.
-    func capture(_ captureRequests: [CaptureRequest], _ frame: borrowing PublishableFrame) {
-        for request in captureRequests {
+        /// Copies the frame, which is the only work that the frame loop does for a photo.
+        func capture(_ frame: borrowing PublishableFrame) {
             var copy = PublishableCopy(frame.layout)
             copy.copy(frame)
             let picture = Picture(consume copy)
-            startThread(named: "snapshot") { [self] in
-                request.reply(
-                    Result {
-                        try picture.write(to: request.path)
-                        try Self.add(request.texts, to: request.path)
-                        var answer = SnapshotReply(path: request.path, album: add(request.path))
-                        if let note = request.note {
-                            let path = freePath(for: Self.notePath(of: request.path))
-                            try writeOwnFile(Array(note.utf8), to: path)
-                            answer.note = path
-                        }
-                        return answer
-                    })
+            startThread(named: "snapshot") { reply(Result { try save(picture) }) }
+        }
+
+        func refuse(_ reason: String) { reply(.failure(RequestError(.notNow, reason))) }
+
+        private func save(_ picture: Picture) throws -> SnapshotReply {
+            try picture.write(to: path)
+            try CaptureStore.add(texts, to: path)
+            var answer = SnapshotReply(path: path, album: store.add(path))
+            if let note {
+                let path = freePath(for: CaptureStore.notePath(of: path))
+                try writeOwnFile(Array(note.utf8), to: path)
+                answer.note = path
             }
+            return answer
         }
     }
 

@@ -1,4 +1,5 @@
 import Compose
+import Engine
 import Frames
 import JSON
 import Track
@@ -14,16 +15,6 @@ private enum LostFaceSetting: String, CaseIterable {
 /// `config.json`: the settings of `guise run` that its options do not override. Every key has a default. A test checks
 /// that the file at the top level of the repository contains all keys with these defaults.
 struct Configuration: Equatable {
-    /// The size and rate of a picture.
-    struct Picture: Equatable {
-        /// The width in pixels.
-        var width = 1280
-        /// The height in pixels.
-        var height = 720
-        /// The rate in frames per second.
-        var rate = 30.0
-    }
-
     /// The source: `auto`, or a value of `--source`.
     var source = "auto"
     /// The sinks: `auto`, or values of `--sink`.
@@ -31,13 +22,13 @@ struct Configuration: Equatable {
     /// The active masks, the bottom one first.
     var masks = [MaskSelection("santa")]
     /// The requested camera mode.
-    var camera = Picture()
+    var camera = VideoFormat()
     /// The condition for opening the camera.
     var when = CameraUse.watched
     /// The mirroring, rotation, crop and zoom of the picture.
     var view = ViewTransform()
     /// The size and rate of every output, independent of the camera.
-    var output = Picture()
+    var output = VideoFormat()
     /// The tracker's settings.
     var faces = Tracker.Settings()
     /// The policy for a face that is lost; nil for each mask's own.
@@ -111,8 +102,8 @@ struct Configuration: Equatable {
 
     /// Reads a picture's size and rate.
     /// - Parameter step: the size must be a multiple of it. Loopback devices accept even sizes only.
-    private static func picture(_ object: inout Fields, step: Int) throws -> Picture {
-        var picture = Picture()
+    private static func picture(_ object: inout Fields, step: Int) throws -> VideoFormat {
+        var picture = VideoFormat()
         picture.width = try object.integer("width", in: 64...4096, default: picture.width)
         picture.height = try object.integer("height", in: 64...4096, default: picture.height)
         picture.rate = try object.number("rate", in: 1...120, default: picture.rate)
@@ -167,5 +158,13 @@ extension MaskSelection {
         var shared = self
         shared.personSlot = nil
         return opacity == 1 && choices.isEmpty ? JSON(mask) : JSON(encoding: WornMask(shared))
+    }
+}
+
+extension LoopSettings {
+    /// Copies the loop's settings from a configuration.
+    mutating func apply(_ configuration: Configuration) {
+        (when, camera, faces) = (configuration.when, configuration.camera, configuration.faces)
+        (onLostFace, view) = (configuration.onLostFace, configuration.view)
     }
 }

@@ -1,5 +1,6 @@
 import Compose
 import Control
+import Engine
 import FoundationEssentials
 import JSON
 import Synchronization

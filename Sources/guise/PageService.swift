@@ -1,6 +1,7 @@
 import Capture
 import Compose
 import Control
+import Engine
 import Page
 import Synchronization
 import SystemKit

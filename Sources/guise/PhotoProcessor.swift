@@ -1,6 +1,7 @@
 import CLinux
 import Capture
 import Compose
+import Engine
 import Frames
 import Glibc
 import Privacy

@@ -1,4 +1,5 @@
 import Compose
+import Engine
 import FoundationEssentials
 import Glibc
 import Synchronization
@@ -67,6 +68,3 @@ final class StatusReporter: Sendable {
             memory: Int(residentBytes() / 1_000_000), recording: now.recorder.map { RecordingReply($0) })
     }
 }
-
-/// Rounds to a multiple of 1/`parts`.
-func rounded(_ value: Double, _ parts: Double) -> Double { (value * parts).rounded() / parts }

@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import Privacy
+@testable import Engine
 @testable import guise
 
 /// Requests to the daemon and their errors, without a socket, a camera or a frame.
@@ -48,7 +49,7 @@ import Testing
                 {"version": 1, "layers": [{"kind": "effect", "mode": "grey"}]}
                 """, "config/guise/Masks/ab-grey/mask.json")
             context = try AppContext(paths: Paths(environment: scratch.environment))
-            var settings = Settings()
+            var settings = LoopSettings()
             settings.apply(context.configuration)
             settings.source = source
             mailbox = try Mailbox(settings)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Capture
 import Compose
+import Engine
 import Privacy
 import Publish
 import SystemKit

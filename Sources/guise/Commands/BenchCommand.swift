@@ -2,6 +2,7 @@ import ArgumentParser
 import CAllocations
 import Capture
 import Compose
+import Engine
 import Frames
 import JSON
 import SystemKit

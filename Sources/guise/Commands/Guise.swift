@@ -34,3 +34,11 @@ struct Guise: ParsableCommand {
         }
     }
 }
+
+/// The commands that send requests to the control socket.
+let controlCommands: [any ParsableCommand.Type] = [
+    StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
+    NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
+    SurpriseCommand.self, SetCommand.self, PauseCommand.self, ResumeCommand.self, FreezeCommand.self,
+    SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
+]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import SystemKit
 
 /// `guise run`: runs the daemon in the foreground.
 struct RunCommand: ParsableCommand {

@@ -1,3 +1,4 @@
+import Engine
 import JSON
 import Publish
 import SystemKit
@@ -7,7 +8,7 @@ struct StateReply: Codable {
     let paused: Bool
     let frozen: Bool
 
-    init(_ settings: Settings) { (paused, frozen) = (settings.isPaused, settings.isFrozen) }
+    init(_ settings: LoopSettings) { (paused, frozen) = (settings.isPaused, settings.isFrozen) }
 }
 
 /// A saved photo.

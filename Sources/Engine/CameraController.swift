@@ -4,12 +4,12 @@ import SystemKit
 
 /// Opens and closes cameras on its own thread, because either can take long. It retries after a failure: after half a
 /// second at first, then less often.
-final class CameraController: Sendable {
+package final class CameraController: Sendable {
     /// The source that is to be open.
-    struct CameraRequest: Equatable, Sendable {
+    package struct CameraRequest: Equatable, Sendable {
         /// The source, as `--source` takes it.
-        var source: String
-        var camera: Configuration.Picture
+        package var source: String
+        package var camera: VideoFormat
     }
 
     private struct State: ~Copyable {
@@ -54,7 +54,7 @@ final class CameraController: Sendable {
     ///   - closing: called on the thread before a source is closed.
     ///   - failed: called on the thread with each new reason for a failure.
     /// - Throws: an error if the wake event cannot be created.
-    init(
+    package init(
         wake: WakeEvent, clock: PollClock = .system,
         open: @escaping @Sendable (CameraRequest) throws -> any FrameSource & ~Copyable,
         closing: @escaping @Sendable () -> Void, failed: @escaping @Sendable (Problem) -> Void
@@ -67,7 +67,7 @@ final class CameraController: Sendable {
     // MARK: - for the frame loop
 
     /// Changes the source that is to be open; nil closes it. The frame loop returns the source that it has.
-    func request(_ wanted: CameraRequest?) {
+    package func request(_ wanted: CameraRequest?) {
         state.withLock { state in
             state.wanted = wanted
             state.selection += 1
@@ -80,7 +80,7 @@ final class CameraController: Sendable {
     }
 
     /// Takes the source that is ready, if there is one.
-    func takeSource() -> (any FrameSource & ~Copyable)? {
+    package func takeSource() -> (any FrameSource & ~Copyable)? {
         guard isReady.exchange(false, ordering: .acquiring) else { return nil }
         return state.withLock { $0.ready.take() }
     }
@@ -89,7 +89,7 @@ final class CameraController: Sendable {
     /// - Parameters:
     ///   - source: the source.
     ///   - problem: the reason that it ended, after which it is opened again. Nil if it is no longer wanted.
-    func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
+    package func returnSource(_ source: consuming any FrameSource & ~Copyable, _ problem: Problem?) {
         var giving: (any FrameSource & ~Copyable)? = consume source
         state.withLock { state in
             state.spent = giving.take()
@@ -103,9 +103,9 @@ final class CameraController: Sendable {
     }
 
     /// The reason that there is no source; nil if one is being opened, or none is wanted.
-    var problem: Problem? { state.withLockIfAvailable { $0.problem } ?? nil }
+    package var problem: Problem? { state.withLockIfAvailable { $0.problem } ?? nil }
 
-    func close() {
+    package func close() {
         state.withLock { $0.isOpen = false }
         wakeEvent.signal()
     }

@@ -1,5 +1,6 @@
 import Control
 import Doctor
+import Engine
 import SystemKit
 
 /// Answers requests for the daemon as a whole.

@@ -4,31 +4,31 @@ import Synchronization
 
 /// The placeholder pictures. They are drawn outside the frame loop, which publishes them. Before it is drawn, a
 /// placeholder is plain.
-final class Placeholders: Sendable {
-    enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
+package final class Placeholders: Sendable {
+    package enum Kind: Int, CaseIterable { case idle, paused, problem, hidden, stopped }
 
     private let layout: FrameLayout
     /// The placeholders in the order of `Kind`.
     private let placeholders: [5 of Mutex<Placeholder>]
     private let drawn = Atomic<Int>(0)
 
-    init(_ layout: FrameLayout) {
+    package init(_ layout: FrameLayout) {
         self.layout = layout
         placeholders = InlineArray { _ in Mutex(Placeholder(plain: layout)) }
     }
 
     /// The number of placeholders drawn so far.
-    var edition: Int { drawn.load(ordering: .acquiring) }
+    package var edition: Int { drawn.load(ordering: .acquiring) }
 
     /// Draws the placeholders with a fixed text. Takes some tens of milliseconds.
-    func drawAll() {
+    package func drawAll() {
         draw(.idle, "Guise", "The camera opens when somebody is watching.")
         draw(.paused, "Paused", "The camera is closed.")
         draw(.hidden, "One moment", "The face is out of sight. The picture returns when it is found and covered.")
         draw(.stopped, "Guise has stopped", "")
     }
 
-    func draw(_ kind: Kind, _ title: String, _ text: String) {
+    package func draw(_ kind: Kind, _ title: String, _ text: String) {
         var fresh: Placeholder? = Placeholder(title: title, text: text, layout)
         placeholders[kind.rawValue].withLock { old in
             if let new = fresh.take() { old = new }
@@ -37,7 +37,7 @@ final class Placeholders: Sendable {
     }
 
     /// Passes a placeholder to `body`. Does nothing if it is just being replaced; the next call succeeds.
-    func withPlaceholder(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
+    package func withPlaceholder(_ kind: Kind, _ body: (borrowing PublishableFrame) throws -> Void) throws {
         let outcome: Result<Void, any Error>? = placeholders[kind.rawValue].withLockIfAvailable { placeholder in
             Result { try body(placeholder.frame) }
         }

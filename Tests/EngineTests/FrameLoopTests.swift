@@ -1,6 +1,5 @@
 import Capture
 import Compose
-import Control
 import Foundation
 import Frames
 import Glibc
@@ -10,7 +9,7 @@ import TestSupport
 import Testing
 
 @testable import Page
-@testable import guise
+@testable import Engine
 @testable import SystemKit
 
 /// The loop with a simulated clock and a fake source, sinks and cameras. Times are seconds since its start.
@@ -314,49 +313,16 @@ import Testing
         let stage = try Stage()
         _ = stage.camera(Script.frames(30, gray: 60, by: 4))
         let log = stage.sink()
-        let (mailbox, replies) = (stage.mailbox, Replies())
-        let (one, two) = (scratch.path("one.png"), scratch.path("two.png"))
-        stage.at(0.31) { for path in [one, two] { mailbox.requestCapture(replies.requestCapture(path)) } }
+        let mailbox = stage.mailbox
+        let (one, two, late) = (FakeCapture(), FakeCapture(), FakeCapture())
+        stage.at(0.31) { for request in [one, two] { mailbox.requestCapture(request) } }
         stage.at(0.61) { mailbox.change { $0.isPaused = true } }
-        let late = scratch.path("late.png")
-        stage.at(0.81) { mailbox.requestCapture(replies.requestCapture(late)) }
+        stage.at(0.81) { mailbox.requestCapture(late) }
         stage.end(at: 1.2)
         try stage.run([log])
-        waits { replies.count == 3 }
         let next = try #require(log.shots(from: 0.31).first?.gray)
-        for path in [one, two] {
-            let answer = try replies.answer(to: path).get()
-            #expect(answer.path == path)
-            let picture = try scratch.picture(path)
-            let gray = (Double(next) - 16) * 255 / 219
-            #expect(abs(Double(picture.bytes[0]) - gray) < 2.5, "\(picture.bytes[0]) is not \(gray)")
-        }
-        let refused = requestError(try replies.answer(to: late))
-        #expect(refused?.code == .notNow && refused?.message.contains("paused") == true)
-        #expect(scratch.names() == ["one.png", "two.png"])
-        #expect(stage.captures.path(of: "one.png") == one && stage.captures.path(of: "late.png") == nil)
-    }
-
-    private func requestError(_ result: Result<SnapshotReply, any Error>) -> RequestError? {
-        if case .failure(let error) = result { RequestError(error) } else { nil }
-    }
-
-    /// The replies to capture requests.
-    private final class Replies: Sendable {
-        private let results = Mutex<[(path: String, result: Result<SnapshotReply, any Error>)]>([])
-
-        var count: Int { results.withLock { $0.count } }
-
-        func requestCapture(_ path: String) -> CaptureStore.CaptureRequest {
-            CaptureStore.CaptureRequest(
-                path: path, texts: [], note: nil,
-                reply: { result in self.results.withLock { $0.append((path, result)) } })
-        }
-
-        func answer(to path: String) throws -> Result<SnapshotReply, any Error> {
-            let all = results.withLock { $0 }
-            return try #require(all.first { $0.path == path }).result
-        }
+        #expect(one.grays == [next] && two.grays == [next] && one.refusals.isEmpty)
+        #expect(late.grays.isEmpty && late.refusals == ["there is no picture: Guise is paused"])
     }
 
     @Test func `viewers of the page get the published frame, and the frame before masks`() async throws {

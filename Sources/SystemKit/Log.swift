@@ -1,22 +1,21 @@
 import CLinux
-import FoundationEssentials
 import Glibc
 import Synchronization
 
 /// Prints an error as one line on standard error.
-func logError(_ what: any Error) { log("guise: \(what)", .error) }
+public func logError(_ what: any Error) { log("guise: \(what)", .error) }
 
 /// The severity of a log line, as the journal counts it (sd-daemon(3)).
-enum LogLevel: Int { case error = 3, warning = 4, info = 6, debug = 7 }
+public enum LogLevel: Int { case error = 3, warning = 4, info = 6, debug = 7 }
 
 /// The least severe level that is printed: `debug` after `--verbose`.
-let logThreshold = Atomic<Int>(LogLevel.info.rawValue)
+public let logThreshold = Atomic<Int>(LogLevel.info.rawValue)
 
 /// Whether standard error is the journal, which reads a line's priority from its beginning. A terminal would show it.
-let isJournal = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] != nil
+private let isJournal = unsafe getenv("JOURNAL_STREAM") != nil
 
 /// Prints one line on standard error, without the program's name.
-func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
+public func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
     guard level.rawValue <= logThreshold.load(ordering: .relaxed) else { return }
     let prefix = isJournal ? "<\(level.rawValue)>" : ""
     let bytes = Array("\(prefix)\(plain(line()))\n".utf8)
@@ -25,13 +24,13 @@ func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
 }
 
 /// Writes text to standard output without buffering: readers of a pipe wait for it, and other programs write there too.
-func printNow(_ text: String) {
+public func printNow(_ text: String) {
     print(text, terminator: "")
     fflush(nil)
 }
 
 /// Untrusted text on one line of at most 1000 characters, without the control characters that a terminal interprets.
-func plain(_ text: String) -> String {
+public func plain(_ text: String) -> String {
     let maxLength = 1000
     let shown = text.unicodeScalars.prefix(maxLength).map { scalar in
         [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)

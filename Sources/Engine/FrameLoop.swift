@@ -1,64 +1,47 @@
-import CLinux
 import Capture
 import Compose
-import Control
 import Glibc
 import Privacy
 import Publish
 import SystemKit
 import Track
 
-/// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
-///
-/// It must be created before any other thread starts, because threads inherit the blocked signals.
-struct Signals: ~Copyable {
-    let descriptor: CInt
-
-    init() throws {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-        descriptor = unsafe signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
-        guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: errno))") }
-    }
-
-    deinit { close(descriptor) }
-
-    /// The next pending signal; nil if there is none.
-    func next() -> CInt? {
-        var info = signalfd_siginfo()
-        let size = MemoryLayout<signalfd_siginfo>.size
-        return unsafe read(descriptor, &info, size) == size ? CInt(info.ssi_signo) : nil
-    }
-}
-
 /// The loop of the main thread. It waits for a frame, has it masked, and publishes it; without a frame to show, it
 /// publishes a placeholder. After the warm-up it neither allocates nor logs.
-struct FrameLoop: ~Copyable {
+package struct FrameLoop: ~Copyable {
     /// The interfaces of the frame loop to the rest of the program.
-    struct Dependencies {
+    package struct Dependencies {
         /// The clock, for the time and for waiting.
-        let clock: PollClock
-        let mailbox: Mailbox
-        let cameraController: CameraController
-        let placeholders: Placeholders
-        let captures: CaptureStore
-        let monitor: any FrameMonitor
+        package let clock: PollClock
+        package let mailbox: Mailbox
+        package let cameraController: CameraController
+        package let placeholders: Placeholders
+        package let monitor: any FrameMonitor
         /// Reloads the configuration, after SIGHUP.
-        let requestReload: () -> Void
+        package let requestReload: () -> Void
         /// Reports to the service manager that frames flow.
-        let ready: () -> Void
+        package let ready: () -> Void
         /// Reports to the service manager that the loop is alive. Called in each iteration.
-        let pingWatchdog: () -> Void
+        package let pingWatchdog: () -> Void
         /// Reports a changed state to the service manager.
-        let setStatus: (String) -> Void
+        package let setStatus: (String) -> Void
+
+        /// Gathers the interfaces.
+        package init(
+            clock: PollClock, mailbox: Mailbox, cameraController: CameraController, placeholders: Placeholders,
+            monitor: any FrameMonitor, requestReload: @escaping () -> Void, ready: @escaping () -> Void,
+            pingWatchdog: @escaping () -> Void, setStatus: @escaping (String) -> Void
+        ) {
+            (self.clock, self.mailbox, self.cameraController) = (clock, mailbox, cameraController)
+            (self.placeholders, self.monitor, self.requestReload) = (placeholders, monitor, requestReload)
+            (self.ready, self.pingWatchdog, self.setStatus) = (ready, pingWatchdog, setStatus)
+        }
     }
 
     private let signals: Signals
     private let outputs: [Output]
     private let dependencies: Dependencies
-    private var settings: Settings
+    private var settings: LoopSettings
     /// The generation of `settings`, from the mailbox.
     private var seen = 0
     /// The nominal frame interval in nanoseconds.
@@ -122,7 +105,7 @@ struct FrameLoop: ~Copyable {
     ///   - source: a source opened by the caller; nil to use `cameraController`.
     ///   - rate: the nominal frame rate, in frames per second.
     ///   - isPaced: whether the frames of a file are delayed to the file's own times.
-    init(
+    package init(
         signals: consuming Signals, outputs: [Output], source: consuming (any FrameSource & ~Copyable)?, rate: Double,
         isPaced: Bool, _ dependencies: Dependencies
     ) {
@@ -140,7 +123,7 @@ struct FrameLoop: ~Copyable {
     /// Runs until the source ends, a signal arrives, or the mailbox requests the end.
     /// - Throws: `Problem` if waiting fails, or an error of the source, the pipeline or an output.
     @discardableResult
-    mutating func run(_ pipeline: inout Pipeline) throws -> Ending {
+    package mutating func run(_ pipeline: inout Pipeline) throws -> Ending {
         started = dependencies.clock.now()
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
@@ -165,7 +148,7 @@ struct FrameLoop: ~Copyable {
     }
 
     /// The reason that the loop ended.
-    enum Ending {
+    package enum Ending {
         /// A signal or a client requested it.
         case asked
         /// The source has no more frames.
@@ -469,12 +452,10 @@ struct FrameLoop: ~Copyable {
         }
         guard dependencies.mailbox.hasCaptureRequests else { return }
         if !isPlaceholder {
-            dependencies.captures.capture(dependencies.mailbox.takeCaptureRequests(), frame)
+            for request in dependencies.mailbox.takeCaptureRequests() { request.capture(frame) }
         } else if settings.isPaused || loopStatus.camera == .lost {
             let why = settings.isPaused ? "Guise is paused" : "the camera is missing or in use"
-            for request in dependencies.mailbox.takeCaptureRequests() {
-                request.reply(.failure(RequestError(.notNow, "there is no picture: \(why)")))
-            }
+            for request in dependencies.mailbox.takeCaptureRequests() { request.refuse("there is no picture: \(why)") }
         }
     }
 

@@ -1,5 +1,6 @@
 import Capture
 import Control
+import Engine
 import JSON
 import SystemKit
 import V4L2

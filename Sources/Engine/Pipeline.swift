@@ -7,19 +7,19 @@ import Track
 
 /// The processing of a frame from the source to the masked picture: rotate, track, scale, compose. Sources precede it
 /// and sinks follow it.
-struct Pipeline: ~Copyable {
+package struct Pipeline: ~Copyable {
     /// The CPU times of one frame by stage, in nanoseconds of this thread.
-    struct Cost {
-        var search: UInt64 = 0
-        var landmarks: UInt64 = 0
-        var fit: UInt64 = 0
-        var compose: UInt64 = 0
+    package struct Cost {
+        package var search: UInt64 = 0
+        package var landmarks: UInt64 = 0
+        package var fit: UInt64 = 0
+        package var compose: UInt64 = 0
     }
 
-    var tracker: Tracker
+    package var tracker: Tracker
     /// The gate, which contains the composed picture and decides whether it may be published.
-    private(set) var gate: PrivacyGate
-    private(set) var cost = Cost()
+    package private(set) var gate: PrivacyGate
+    package private(set) var cost = Cost()
     private var viewTransform = ViewTransform()
     /// The rotator; nil if the picture is neither rotated nor mirrored.
     private var rotator: Rotator?
@@ -28,15 +28,15 @@ struct Pipeline: ~Copyable {
     private var scaler: Scaler?
     private var compositor: Compositor
     /// The policy for lost faces, for all masks; nil for each mask's own.
-    var onLostFace: LostFacePolicy?
+    package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
-    var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
+    package var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
     /// What shows the picture without masks; nil for none.
-    var monitor: (any FrameMonitor)?
+    package var monitor: (any FrameMonitor)?
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
-    private(set) var monitoredFaces: [Face] = []
+    package private(set) var monitoredFaces: [Face] = []
     /// Whether photos without a face are published even if a mask must hide faces. Only for users who ask for it.
-    var allowsUncoveredPhotos: Bool {
+    package var allowsUncoveredPhotos: Bool {
         get { gate.allowsUncoveredPhotos }
         set { gate.allowsUncoveredPhotos = newValue }
     }
@@ -46,7 +46,7 @@ struct Pipeline: ~Copyable {
     private var seen = 0
 
     /// Creates a pipeline with fixed masks.
-    init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
+    package init(tracker: consuming Tracker, masks: [Mask], output: FrameLayout) {
         self.tracker = tracker
         compositor = Compositor(masks: masks)
         gate = PrivacyGate(output)
@@ -55,7 +55,7 @@ struct Pipeline: ~Copyable {
 
     /// Creates a pipeline whose masks can change.
     /// - Parameter loader: a loader for frames of the output's layout.
-    init(tracker: consuming Tracker, loader: MaskLoader, output: FrameLayout) {
+    package init(tracker: consuming Tracker, loader: MaskLoader, output: FrameLayout) {
         self.tracker = tracker
         compositor = Compositor(masks: loader.masks)
         gate = PrivacyGate(output)
@@ -66,14 +66,14 @@ struct Pipeline: ~Copyable {
     private var isNew = true
 
     /// Forgets all faces, for a new source.
-    mutating func restart() {
+    package mutating func restart() {
         isNew = true
         tracker.restart()
         gate.reset()
     }
 
     /// Changes the transform of the picture from the next frame on.
-    mutating func setView(_ new: ViewTransform) {
+    package mutating func setView(_ new: ViewTransform) {
         guard new != viewTransform else { return }
         if (new.rotation, new.isMirrored) != (viewTransform.rotation, viewTransform.isMirrored) {
             // All faces are in other places now.
@@ -86,11 +86,11 @@ struct Pipeline: ~Copyable {
     }
 
     /// True if the masks have changed since the last frame.
-    var hasMaskUpdate: Bool { loader?.hasUpdate(since: seen) ?? false }
+    package var hasMaskUpdate: Bool { loader?.hasUpdate(since: seen) ?? false }
 
     /// Composes the last frame again, with the faces that were found in it.
     /// - Returns: false if the result must not be shown.
-    mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
+    package mutating func recompose(_ view: borrowing FrameView, at time: FrameTime) throws -> Bool {
         // While faces are covered, `gate` must see each frame exactly once.
         guard !isNew, !isCovering else { return false }
         try process(view, at: time, .again)
@@ -98,7 +98,7 @@ struct Pipeline: ~Copyable {
     }
 
     /// The way that the faces of a frame are found.
-    enum Search {
+    package enum Search {
         /// Track faces from frame to frame.
         case following
         /// Track faces, but leave work that the frame need not wait for to `drawDeferred`: the search for further
@@ -112,7 +112,8 @@ struct Pipeline: ~Copyable {
 
     /// Tracks the faces of a frame and leaves the masked frame in `gate`. Each pose is drawn on the same frame that it
     /// was measured on.
-    mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws {
+    package mutating func process(_ view: borrowing FrameView, at time: FrameTime, _ search: Search = .following) throws
+    {
         guard !viewTransform.isUpright else {
             try process(upright: view, at: time, search, turned: 0)
             return
@@ -180,7 +181,7 @@ struct Pipeline: ~Copyable {
 
     /// Does the work that the last frame did not wait for, for the next one.
     /// - Parameter view: the last frame.
-    mutating func drawDeferred(_ view: borrowing FrameView) {
+    package mutating func drawDeferred(_ view: borrowing FrameView) {
         let (start, landmarks) = (threadTime(), tracker.landmarkTime)
         switch rotator {
         case .some(let rotator): tracker.searchDeferred(rotator.frame.view.luma)

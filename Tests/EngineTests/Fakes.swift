@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Track
 
-@testable import guise
+@testable import Engine
 @testable import SystemKit
 
 /// The script of a fake source, and its state.
@@ -221,7 +221,7 @@ final class Published: Sendable {
         return sum
     }
 
-    private static func gray(of view: borrowing FrameView) -> UInt8? {
+    static func gray(of view: borrowing FrameView) -> UInt8? {
         let luma = view.luma
         let first = luma.samples[0]
         for y in 0..<luma.height {
@@ -251,6 +251,21 @@ struct FakeSink: FrameSink, ~Copyable {
     }
 
     consuming func finish(placeholder: borrowing PublishableFrame) throws { log.finish() }
+}
+
+/// A capture request that records what it is given.
+final class FakeCapture: CaptureRequest {
+    private let taken = Mutex<(grays: [UInt8?], refusals: [String])>(([], []))
+
+    var grays: [UInt8?] { taken.withLock { $0.grays } }
+    var refusals: [String] { taken.withLock { $0.refusals } }
+
+    func capture(_ frame: borrowing PublishableFrame) {
+        let gray = Published.gray(of: frame.view)
+        taken.withLock { $0.grays.append(gray) }
+    }
+
+    func refuse(_ reason: String) { taken.withLock { $0.refusals.append(reason) } }
 }
 
 /// The cameras that a controller opens, one after the other, and its reports; after the last one there is no camera.
@@ -302,7 +317,6 @@ final class Stage {
     let clock: TestClock
     let mailbox: Mailbox
     let placeholders = Placeholders(Stage.layout)
-    let captures = CaptureStore()
     let preview: Preview
     let cameras: Cameras
     private let cameraController: CameraController
@@ -311,8 +325,8 @@ final class Stage {
     private(set) var turns = 0
     private(set) var said: [String] = []
 
-    init(_ change: (inout Settings) -> Void = { _ in }) throws {
-        var settings = Settings()
+    init(_ change: (inout LoopSettings) -> Void = { _ in }) throws {
+        var settings = LoopSettings()
         settings.source = "camera"
         change(&settings)
         let clock = try TestClock()
@@ -394,7 +408,7 @@ final class Stage {
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
-                placeholders: placeholders, captures: captures, monitor: preview,
+                placeholders: placeholders, monitor: preview,
                 requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
                 setStatus: { self.said.append($0) }))
         clock.settle()

@@ -5,21 +5,21 @@ import Publish
 import V4L2
 
 /// A sink, with the scaler that brings masked frames to its layout.
-final class Output {
+package final class Output {
     private var sink: (any FrameSink & ~Copyable)?
     private var scaler: Scaler?
     private var scaled: PublishableCopy
     private let isDirect: Bool
-    let description: String
-    let layout: FrameLayout
+    package let description: String
+    package let layout: FrameLayout
     /// True if only the newest frame matters, so that a frame may be published in between.
-    let isLive: Bool
+    package let isLive: Bool
 
     /// Creates an output.
     /// - Parameters:
     ///   - sink: the sink.
     ///   - canvas: the layout of the frames; nil for the sink's own.
-    init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
+    package init(_ sink: consuming any FrameSink & ~Copyable, canvas: FrameLayout?) {
         layout = sink.layout
         description = sink.description
         isLive = !sink.keepsFrames
@@ -29,7 +29,7 @@ final class Output {
         self.sink = consume sink
     }
 
-    func publish(_ frame: borrowing PublishableFrame) throws {
+    package func publish(_ frame: borrowing PublishableFrame) throws {
         guard !isDirect else {
             try sink?.publish(frame)
             return
@@ -50,10 +50,10 @@ final class Output {
     }
 
     /// Closes the sink; later frames are ignored.
-    func drop() { sink = nil }
+    package func drop() { sink = nil }
 
     /// The events to poll for, in order to notice new readers at once.
-    var readerEvents: ReaderEvents? {
+    package var readerEvents: ReaderEvents? {
         switch sink {
         case .some(let sink): sink.readerEvents
         case .none: nil
@@ -62,7 +62,7 @@ final class Output {
 
     /// Whether there are readers; nil if that cannot be known.
     /// - Parameter now: nanoseconds of the monotonic clock.
-    func hasReaders(at now: UInt64) -> Bool? {
+    package func hasReaders(at now: UInt64) -> Bool? {
         guard var taken = sink.take() else { return false }
         let answer = taken.hasReaders(at: now)
         sink = consume taken
@@ -71,7 +71,7 @@ final class Output {
 
     /// Sets the picture that stays on a device if the program crashes.
     /// - Parameter placeholder: in the canvas's layout.
-    func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
+    package func setCrashPlaceholder(_ placeholder: borrowing PublishableFrame) {
         guard var taken = sink.take() else { return }
         if isDirect {
             taken.setCrashPlaceholder(placeholder)
@@ -84,7 +84,7 @@ final class Output {
 
     /// Finishes the output. A device keeps the placeholder as its last picture, not a face.
     /// - Parameter placeholder: in the canvas's layout.
-    func finish(placeholder: borrowing PublishableFrame) throws {
+    package func finish(placeholder: borrowing PublishableFrame) throws {
         guard let ending = sink.take() else { return }
         if isDirect {
             try ending.finish(placeholder: placeholder)

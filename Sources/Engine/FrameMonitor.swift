@@ -4,7 +4,7 @@ import Track
 
 /// What shows the frames beside the outputs, such as the previews of the page: the published picture, and the same
 /// picture without masks. The frame loop calls it for each frame, so no method waits, or allocates once warm.
-protocol FrameMonitor: Sendable {
+package protocol FrameMonitor: Sendable {
     /// Whether either picture has a viewer.
     var hasViewers: Bool { get }
 

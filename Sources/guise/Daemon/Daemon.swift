@@ -1,5 +1,6 @@
-import Control
 import Compose
+import Control
+import Engine
 import Frames
 import JSON
 import Synchronization

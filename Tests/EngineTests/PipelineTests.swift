@@ -7,7 +7,7 @@ import Testing
 import Track
 
 @testable import Page
-@testable import guise
+@testable import Engine
 @testable import SystemKit
 
 /// A frame's path from the source's picture to the picture with masks.

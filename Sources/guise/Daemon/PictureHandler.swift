@@ -1,5 +1,6 @@
 import Compose
 import Control
+import Engine
 import FoundationEssentials
 import Frames
 import JSON
@@ -27,8 +28,8 @@ struct PictureHandler {
         }
     }
 
-    private func change(_ body: (inout Settings) -> Void) -> StateReply {
-        let now = mailbox.change { (settings: inout sending Settings) -> Settings in
+    private func change(_ body: (inout LoopSettings) -> Void) -> StateReply {
+        let now = mailbox.change { (settings: inout sending LoopSettings) -> LoopSettings in
             body(&settings)
             return settings
         }
@@ -43,10 +44,10 @@ struct PictureHandler {
         }
         let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
         let worn = loader.selections.map(WornMask.init)
-        return .later { [mailbox] reply in
+        return .later { [mailbox, captures] reply in
             mailbox.requestCapture(
-                CaptureStore.CaptureRequest(
-                    path: path, texts: Self.texts(worn), note: hasNote ? Self.note(worn) : nil,
+                CaptureStore.Snapshot(
+                    store: captures, path: path, texts: Self.texts(worn), note: hasNote ? Self.note(worn) : nil,
                     reply: { reply($0.map { $0 }) }))
         }
     }
@@ -85,7 +86,7 @@ struct PictureHandler {
     }
 
     private func stopRecording() throws -> Handling {
-        let taken = mailbox.change { (settings: inout sending Settings) -> Recorder? in
+        let taken = mailbox.change { (settings: inout sending LoopSettings) -> Recorder? in
             defer { settings.recorder = nil }
             return settings.recorder
         }

@@ -1,6 +1,7 @@
 import Capture
 import Compose
 import Control
+import Engine
 import Frames
 import Glibc
 import Page
@@ -88,7 +89,7 @@ enum Launcher {
             masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
 
-        var first = Settings()
+        var first = LoopSettings()
         first.apply(settings)
         if isSourceManaged { first.source = sourceSpec.description }
         let mailbox = try Mailbox(first)
@@ -141,7 +142,7 @@ enum Launcher {
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: .system, mailbox: mailbox, cameraController: cameraController, placeholders: placeholders,
-                captures: pageService.captures, monitor: preview,
+                monitor: preview,
                 requestReload: { daemon.configuration.requestReload() }, ready: { service.notifyReady() },
                 pingWatchdog: { service.pingWatchdog() }, setStatus: { service.setStatus($0) }))
         defer {

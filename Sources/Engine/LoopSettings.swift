@@ -1,0 +1,44 @@
+import Compose
+import Publish
+import Track
+
+/// The settings of the frame loop. They are passed as a whole, between two frames.
+package struct LoopSettings: Sendable {
+    /// The condition for opening the camera.
+    package var when = CameraUse.watched
+    /// True if a placeholder is shown and the camera is closed.
+    package var isPaused = false
+    /// True if the last picture stays.
+    package var isFrozen = false
+    /// The source, as `--source` takes it; empty if it was opened at the start and cannot be changed.
+    package var source = ""
+    /// True if the source can be changed.
+    package var isSourceKept: Bool { !source.isEmpty }
+    /// The requested camera mode.
+    package var camera = VideoFormat()
+    package var faces = Tracker.Settings()
+    /// The policy for a face that is lost; nil for each mask's own.
+    package var onLostFace: LostFacePolicy?
+    /// The mirroring, rotation, crop and zoom of the picture.
+    package var view = ViewTransform()
+    package var recorder: Recorder?
+
+    /// The defaults.
+    package init() {}
+}
+
+/// The condition for opening the camera.
+package enum CameraUse: String, CaseIterable, Sendable { case watched, always }
+
+/// The size and rate of video.
+package struct VideoFormat: Equatable, Sendable {
+    /// The width in pixels.
+    package var width = 1280
+    /// The height in pixels.
+    package var height = 720
+    /// The rate in frames per second.
+    package var rate = 30.0
+
+    /// 1280x720 at 30 frames per second.
+    package init() {}
+}

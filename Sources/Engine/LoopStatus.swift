@@ -1,0 +1,50 @@
+import Frames
+
+/// The current state of the frame loop.
+package struct LoopStatus: Equatable, Sendable {
+    package enum Camera: String, Sendable {
+        /// Nobody watches, or Guise is paused.
+        case closed
+        case opening
+        case open
+        /// The camera cannot be opened, or was lost; opening is retried.
+        case lost
+    }
+
+    package var camera = Camera.closed
+    /// True if somebody watches, or that cannot be known.
+    package var isWatched = false
+    /// Whether a program reads the virtual camera, most likely for a call; nil if there is no virtual camera.
+    package var isRead: Bool?
+    /// The number of faces in the last frame, and how many of them are predicted.
+    package var faces = 0
+    package var predicted = 0
+    /// The number of frames of the source that were masked and published.
+    package var frames = 0
+    /// The number of placeholders and repeated frames.
+    package var filled = 0
+    /// The number of discarded frames, which arrived faster than the output rate.
+    package var early = 0
+    /// The number of damaged or truncated frames.
+    package var damaged = 0
+    /// Frames per second, in the last second.
+    package var rate = 0.0
+    /// The CPU time of the process in the last second, in milliseconds per second.
+    package var load = 0.0
+
+    /// The state before the first frame.
+    package init() {}
+}
+
+/// The cost of frames since the start.
+package struct Metrics: Sendable {
+    /// The latency from the camera's time stamp to the write.
+    package var latency = Histogram()
+    /// The CPU time of the loop for one frame, and of its stages.
+    package var frame = Histogram()
+    package var search = Histogram()
+    package var landmarks = Histogram()
+    package var fit = Histogram()
+    package var compose = Histogram()
+    package var publish = Histogram()
+}

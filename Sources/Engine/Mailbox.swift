@@ -1,0 +1,78 @@
+import Synchronization
+import SystemKit
+
+/// The exchange between the frame loop and the threads that control it. The loop never blocks here: what is not
+/// available at once, it gets with the next frame.
+package final class Mailbox: Sendable {
+    /// The event that wakes the loop.
+    package let wakeEvent: WakeEvent
+    private let settings: Mutex<LoopSettings>
+    private let generation = Atomic<Int>(1)
+    private let loopStatus = Mutex(LoopStatus())
+    private let metrics = Mutex(Metrics())
+    private let captureRequests = Mutex<[any CaptureRequest]>([])
+    private let hasPendingCaptures = Atomic<Bool>(false)
+    private let wantsEnd = Atomic<Bool>(false)
+
+    package init(_ settings: LoopSettings) throws {
+        wakeEvent = try WakeEvent()
+        self.settings = Mutex(settings)
+    }
+
+    // MARK: - for the controlling threads
+
+    /// Changes the loop's settings, from the next frame on.
+    package func change<R: Sendable, E: Error>(_ body: (inout sending LoopSettings) throws(E) -> sending R) throws(E)
+        -> R
+    {
+        let result = try settings.withLock(body)
+        generation.add(1, ordering: .releasing)
+        wakeEvent.signal()
+        return result
+    }
+
+    package var now: LoopSettings { settings.withLock { $0 } }
+    package var lastStatus: LoopStatus { loopStatus.withLock { $0 } }
+    package var lastMetrics: Metrics { metrics.withLock { $0 } }
+
+    /// Requests a copy of the next published picture.
+    package func requestCapture(_ request: any CaptureRequest) {
+        captureRequests.withLock { $0.append(request) }
+        hasPendingCaptures.store(true, ordering: .releasing)
+        wakeEvent.signal()
+    }
+
+    /// Ends the loop.
+    package func end() {
+        wantsEnd.store(true, ordering: .releasing)
+        wakeEvent.signal()
+    }
+
+    // MARK: - for the frame loop
+
+    /// Returns the settings if they have changed.
+    /// - Parameter seen: the generation that the loop has; 0 at first.
+    package func update(since seen: inout Int) -> LoopSettings? {
+        let now = generation.load(ordering: .acquiring)
+        guard now != seen else { return nil }
+        guard let settings = settings.withLockIfAvailable({ $0 }) else { return nil }
+        seen = now
+        return settings
+    }
+
+    package var isEnding: Bool { wantsEnd.load(ordering: .acquiring) }
+
+    package func update(_ new: LoopStatus) { loopStatus.withLockIfAvailable { $0 = new } }
+    package func update(_ new: borrowing Metrics) { metrics.withLockIfAvailable { [copy = copy new] in $0 = copy } }
+
+    package var hasCaptureRequests: Bool { hasPendingCaptures.load(ordering: .acquiring) }
+
+    package func takeCaptureRequests() -> [any CaptureRequest] {
+        hasPendingCaptures.store(false, ordering: .releasing)
+        return captureRequests.withLock { captureRequests in
+            let taken = captureRequests
+            captureRequests = []
+            return taken
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import CLinux
+import Glibc
+import SystemKit
+
+/// SIGINT, SIGTERM and SIGHUP as a signalfd, so that the frame loop can poll for them.
+///
+/// It must be created before any other thread starts, because threads inherit the blocked signals.
+package struct Signals: ~Copyable {
+    package let descriptor: CInt
+
+    package init() throws {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, signal) }
+        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        descriptor = unsafe signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
+        guard descriptor >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: errno))") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The next pending signal; nil if there is none.
+    package func next() -> CInt? {
+        var info = signalfd_siginfo()
+        let size = MemoryLayout<signalfd_siginfo>.size
+        return unsafe read(descriptor, &info, size) == size ? CInt(info.ssi_signo) : nil
+    }
+}
