@@ -189,7 +189,9 @@ extension Camera {
         if offers.isEmpty {
             // Old drivers list no sizes, and grant the nearest that they have.
             offers = device.formats(for: .capture).map {
-                Offer(fourCC: $0, width: Offer.Extent(width), height: Offer.Extent(height), rates: .unknown)
+                SupportedFormat(
+                    fourCC: $0, width: SupportedFormat.SizeRange(width), height: SupportedFormat.SizeRange(height),
+                    rates: .unknown)
             }
         }
         let known = offers.map(\.fourCC)

@@ -69,7 +69,7 @@ package struct FrameLoop: ~Copyable {
     private var arrived: UInt64 = 0
     /// The time that the next frame of a paced source is due.
     private var next: UInt64 = 0
-    private var lastWatched: UInt64 = 0
+    private var lastViewed: UInt64 = 0
     private var lastSecond: UInt64 = 0
     private var framesThen = 0
     private var lastState: State?
@@ -164,15 +164,15 @@ package struct FrameLoop: ~Copyable {
 
     /// Updates whether there are readers, and once a second the statistics.
     private mutating func pollReaders(at now: UInt64) {
-        var isWatched = dependencies.monitor.hasViewers
-        var isRead: Bool?
+        var hasViewers = dependencies.monitor.hasViewers
+        var hasReaders: Bool?
         for output in outputs {
             let answer = output.hasReaders(at: now)
-            isWatched = isWatched || answer ?? true
-            if let answer { isRead = isRead ?? false || answer }
+            hasViewers = hasViewers || answer ?? true
+            if let answer { hasReaders = hasReaders ?? false || answer }
         }
-        if isWatched || dependencies.mailbox.hasCaptureRequests || settings.recorder != nil { lastWatched = now }
-        (loopStatus.isWatched, loopStatus.isRead) = (isWatched, isRead)
+        if hasViewers || dependencies.mailbox.hasCaptureRequests || settings.recorder != nil { lastViewed = now }
+        (loopStatus.hasViewers, loopStatus.hasReaders) = (hasViewers, hasReaders)
         if now - lastSecond >= 1_000_000_000 {
             let seconds = Double(now - lastSecond) / 1e9
             let load = processTime()
@@ -206,7 +206,7 @@ package struct FrameLoop: ~Copyable {
     private mutating func updateCameraState(at now: UInt64, _ pipeline: inout Pipeline) throws {
         guard isSourceManaged else { return }
         let isNeeded =
-            settings.when == .always || lastWatched > 0 && now < lastWatched + Self.lingering * 1_000_000_000
+            settings.when == .always || lastViewed > 0 && now < lastViewed + Self.lingering * 1_000_000_000
         let want =
             isNeeded && !settings.isPaused
             ? CameraController.CameraRequest(source: settings.source, camera: settings.camera) : nil
@@ -315,7 +315,7 @@ package struct FrameLoop: ~Copyable {
     private var isLate: Bool { hasPicture && (source != nil && isShowing || settings.isFrozen) }
     /// The time in nanoseconds from the last published frame to such a frame.
     private var fillGap: UInt64 {
-        isLate && isShowing ? Self.gap : loopStatus.isWatched ? Self.placeholderGap : Self.idleGap
+        isLate && isShowing ? Self.gap : loopStatus.hasViewers ? Self.placeholderGap : Self.idleGap
     }
 
     /// Handles the pending signals. True if one of them requests the end.

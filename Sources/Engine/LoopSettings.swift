@@ -12,8 +12,8 @@ package struct LoopSettings: Sendable {
     package var isFrozen = false
     /// The source, as `--source` takes it; empty if it was opened at the start and cannot be changed.
     package var source = ""
-    /// True if the source can be changed.
-    package var isSourceKept: Bool { !source.isEmpty }
+    /// Whether the source can be changed while Guise runs.
+    package var isSourceSwitchable: Bool { !source.isEmpty }
     /// The requested camera mode.
     package var camera = VideoFormat()
     package var faces = Tracker.Settings()

@@ -12,10 +12,10 @@ package struct LoopStatus: Equatable, Sendable {
     }
 
     package var camera = Camera.closed
-    /// True if somebody watches, or that cannot be known.
-    package var isWatched = false
+    /// Whether somebody sees the picture, in a program or on the page, or that cannot be known.
+    package var hasViewers = false
     /// Whether a program reads the virtual camera, most likely for a call; nil if there is no virtual camera.
-    package var isRead: Bool?
+    package var hasReaders: Bool?
     /// The number of faces in the last frame, and how many of them are predicted.
     package var faces = 0
     package var predicted = 0

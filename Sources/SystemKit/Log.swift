@@ -18,7 +18,7 @@ private let isJournal = unsafe getenv("JOURNAL_STREAM") != nil
 public func log(_ line: @autoclosure () -> String, _ level: LogLevel = .info) {
     guard level.rawValue <= logThreshold.load(ordering: .relaxed) else { return }
     let prefix = isJournal ? "<\(level.rawValue)>" : ""
-    let bytes = Array("\(prefix)\(plain(line()))\n".utf8)
+    let bytes = Array("\(prefix)\(terminalSafe(line()))\n".utf8)
     // A full disk or a closed terminal does not end the program.
     _ = unsafe bytes.withUnsafeBufferPointer { unsafe clinux_write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
@@ -30,7 +30,7 @@ public func printNow(_ text: String) {
 }
 
 /// Untrusted text on one line of at most 1000 characters, without the control characters that a terminal interprets.
-public func plain(_ text: String) -> String {
+public func terminalSafe(_ text: String) -> String {
     let maxLength = 1000
     let shown = text.unicodeScalars.prefix(maxLength).map { scalar in
         [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)

@@ -9,7 +9,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     /// The capabilities; nil if the node could not be opened.
     public var capabilities: Capabilities?
     /// The offered capture formats; empty if they could not be queried.
-    public var offers: [Offer]
+    public var offers: [SupportedFormat]
     /// The reason why the node could not be opened, or the program that is using it.
     public var problem: Problem?
     /// The node's name in sysfs, which every user can read.
@@ -19,7 +19,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
 
     /// A listing by its parts.
     public init(
-        path: String, capabilities: Capabilities? = nil, offers: [Offer] = [], problem: Problem? = nil,
+        path: String, capabilities: Capabilities? = nil, offers: [SupportedFormat] = [], problem: Problem? = nil,
         name: String? = nil, isLoopback: Bool = false
     ) {
         (self.path, self.capabilities, self.offers) = (path, capabilities, offers)
@@ -163,12 +163,12 @@ extension Device {
 
     /// The offered formats, sizes and rates (VIDIOC_ENUM_FMT, VIDIOC_ENUM_FRAMESIZES, VIDIOC_ENUM_FRAMEINTERVALS). A
     /// format for which the driver names no sizes is left out.
-    public func offers(for direction: Direction) -> [Offer] {
+    public func offers(for direction: Direction) -> [SupportedFormat] {
         formats(for: direction).flatMap { format in
             sizes(of: format).map { size in
-                Offer(
+                SupportedFormat(
                     fourCC: format, width: size.width, height: size.height,
-                    rates: rates(of: format, width: size.width.most, height: size.height.most))
+                    rates: rates(of: format, width: size.width.max, height: size.height.max))
             }
         }
     }
@@ -188,28 +188,32 @@ extension Device {
         return found
     }
 
-    private func sizes(of format: FourCC) -> [(width: Offer.Extent, height: Offer.Extent)] {
-        var found: [(width: Offer.Extent, height: Offer.Extent)] = []
+    private func sizes(of format: FourCC) -> [(width: SupportedFormat.SizeRange, height: SupportedFormat.SizeRange)] {
+        var found: [(width: SupportedFormat.SizeRange, height: SupportedFormat.SizeRange)] = []
         for index in 0..<Self.maxItems {
             var item = v4l2_frmsizeenum()
             (item.index, item.pixel_format) = (index, format.rawValue)
             guard control(clinux_enum_framesizes, &item) == 0 else { break }
             if item.type == V4L2_FRMSIZE_TYPE_DISCRETE.rawValue {
-                found.append((Offer.Extent(Int(item.discrete.width)), Offer.Extent(Int(item.discrete.height))))
+                found.append(
+                    (
+                        SupportedFormat.SizeRange(Int(item.discrete.width)),
+                        SupportedFormat.SizeRange(Int(item.discrete.height))
+                    ))
                 continue
             }
             let range = item.stepwise
-            let width = Offer.Extent(
-                least: Int(range.min_width), most: Int(range.max_width), step: Int(range.step_width))
-            let height = Offer.Extent(
-                least: Int(range.min_height), most: Int(range.max_height), step: Int(range.step_height))
+            let width = SupportedFormat.SizeRange(
+                min: Int(range.min_width), max: Int(range.max_width), step: Int(range.step_width))
+            let height = SupportedFormat.SizeRange(
+                min: Int(range.min_height), max: Int(range.max_height), step: Int(range.step_height))
             found.append((width, height))
             break
         }
         return found
     }
 
-    private func rates(of format: FourCC, width: Int, height: Int) -> Offer.Rates {
+    private func rates(of format: FourCC, width: Int, height: Int) -> SupportedFormat.Rates {
         var listed: [Double] = []
         for index in 0..<Self.maxItems {
             var item = v4l2_frmivalenum()

@@ -1,26 +1,26 @@
-/// A device's offer in one pixel format: one size or a range of sizes, and the frame rates there.
-public struct Offer: Equatable, Sendable, CustomStringConvertible {
-    /// A width or height in pixels, from `least` to `most` in steps.
-    public struct Extent: Equatable, Sendable {
+/// A pixel format that a device supports, with one size or a range of sizes, and the frame rates there.
+public struct SupportedFormat: Equatable, Sendable, CustomStringConvertible {
+    /// A width or height in pixels, from `min` to `max` in steps.
+    public struct SizeRange: Equatable, Sendable {
         /// The smallest value, pixels.
-        public var least: Int
+        public var min: Int
         /// The largest value, pixels.
-        public var most: Int
+        public var max: Int
         /// The step from one value to the next, pixels.
         public var step: Int
 
         /// A single value.
-        public init(_ value: Int) { self.init(least: value, most: value) }
+        public init(_ value: Int) { self.init(min: value, max: value) }
 
-        /// A range of values. If `most` is less than `least`, it is the single value `least`.
-        public init(least: Int, most: Int, step: Int = 1) {
-            (self.least, self.most, self.step) = (least, max(least, most), max(1, step))
+        /// A range of values. If `max` is less than `min`, it is the single value `min`.
+        public init(min: Int, max: Int, step: Int = 1) {
+            (self.min, self.max, self.step) = (min, Swift.max(min, max), Swift.max(1, step))
         }
 
         func nearest(to wanted: Int) -> Int {
-            let value = max(least, min(wanted, most))
-            let down = least + (value - least) / step * step
-            return value - down > step / 2 && down + step <= most ? down + step : down
+            let value = Swift.max(min, Swift.min(wanted, max))
+            let down = min + (value - min) / step * step
+            return value - down > step / 2 && down + step <= max ? down + step : down
         }
     }
 
@@ -44,22 +44,22 @@ public struct Offer: Equatable, Sendable, CustomStringConvertible {
 
     /// The pixel format.
     public var fourCC: FourCC
-    /// The offered widths, pixels.
-    public var width: Extent
-    /// The offered heights, pixels.
-    public var height: Extent
+    /// The supported widths, pixels.
+    public var width: SizeRange
+    /// The supported heights, pixels.
+    public var height: SizeRange
     /// The frame rates at the largest size.
     public var rates: Rates
 
-    /// An offer by its parts.
-    public init(fourCC: FourCC, width: Extent, height: Extent, rates: Rates) {
+    /// A format by its parts.
+    public init(fourCC: FourCC, width: SizeRange, height: SizeRange, rates: Rates) {
         (self.fourCC, self.width, self.height, self.rates) = (fourCC, width, height, rates)
     }
 
     /// The size and rates: "640x480 at 30, 15 fps", without the pixel format.
     public var description: String {
-        let least = "\(width.least)x\(height.least)"
-        let most = "\(width.most)x\(height.most)"
+        let least = "\(width.min)x\(height.min)"
+        let most = "\(width.max)x\(height.max)"
         let size = least == most ? least : "\(least) to \(most)"
         return switch rates {
         case .listed(let list): "\(size) at \(list.map(rateText).joined(separator: ", ")) fps"
@@ -95,7 +95,7 @@ public struct Mode: Equatable, Sendable {
     ///
     /// Size and rate have equal weight, each relative to what is wanted. Too little of either is worse than too much,
     /// which only costs work.
-    public static func nearest(in offers: [Offer], width: Int, height: Int, rate: Double) -> Mode? {
+    public static func nearest(in offers: [SupportedFormat], width: Int, height: Int, rate: Double) -> Mode? {
         var best: (mode: Mode, distance: Double, cost: Int)?
         for offer in offers {
             guard let cost = cost(of: offer.fourCC) else { continue }

@@ -132,12 +132,12 @@ final class ConfigurationStore: Sendable {
         if new.masks != old.masks { masks.loader.select(new.masks) }
         mailbox.change { settings in
             settings.apply(new)
-            if new.source != old.source, settings.isSourceKept {
+            if new.source != old.source, settings.isSourceSwitchable {
                 settings.source = new.source == "auto" ? "camera" : new.source
             }
         }
         var later: [String] = []
-        if new.source != old.source, !mailbox.now.isSourceKept { later.append("source") }
+        if new.source != old.source, !mailbox.now.isSourceSwitchable { later.append("source") }
         if new.output != old.output { later.append("output") }
         if new.sinks != old.sinks { later.append("sinks") }
         if new.port != old.port { later.append("page.port") }

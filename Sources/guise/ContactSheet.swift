@@ -51,7 +51,7 @@ final class ContactSheet {
     /// - Parameters:
     ///   - context: the configuration and the paths.
     ///   - file: a photo or clip.
-    ///   - most: the maximum number of poses for each mask.
+    ///   - maxPoses: the maximum number of poses for each mask.
     ///   - masks: the number of masks.
     /// - Throws: `Problem` if no face is found in the file, or the sheet would be too tall.
     init(_ context: AppContext, on file: String, poses maxPoses: Int, masks: Int) throws {

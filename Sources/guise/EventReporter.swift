@@ -103,8 +103,10 @@ final class EventReporter: Sendable {
             return before
         }
         if selections != before.selections { events.append(.masks(selections.map(WornMask.init))) }
-        if (loopStatus.isWatched, loopStatus.isRead) != (before.loopStatus.isWatched, before.loopStatus.isRead) {
-            events.append(.consumer(watched: loopStatus.isWatched, call: loopStatus.isRead))
+        if (loopStatus.hasViewers, loopStatus.hasReaders) != (
+            before.loopStatus.hasViewers, before.loopStatus.hasReaders
+        ) {
+            events.append(.consumer(watched: loopStatus.hasViewers, call: loopStatus.hasReaders))
         }
         if loopStatus.camera != before.loopStatus.camera {
             events.append(.camera(loopStatus.camera, source: status.camera))

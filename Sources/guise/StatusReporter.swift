@@ -56,7 +56,7 @@ final class StatusReporter: Sendable {
         typealias Row = MetricsReply.Percentiles
         return MetricsReply(
             paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
-            watched: loopStatus.isWatched, call: loopStatus.isRead, faces: loopStatus.faces,
+            watched: loopStatus.hasViewers, call: loopStatus.hasReaders, faces: loopStatus.faces,
             rate: rounded(loopStatus.rate, 10), frames: loopStatus.frames,
             dropped: MetricsReply.Dropped(
                 early: loopStatus.early, damaged: loopStatus.damaged, filled: loopStatus.filled),

@@ -102,12 +102,12 @@ struct StyleTests {
     @Test func `a timeline shows its frames in turn`() {
         let durations: [Double] = [100, 50, 200]
         let forever = Timeline(durations: durations, .forever)
-        #expect([0, 99, 100, 149, 150, 349, 350, 455].map { forever.picture(at: $0) } == [0, 0, 1, 1, 2, 2, 0, 1])
-        #expect([-5, .nan, .infinity].map { forever.picture(at: $0) } == [0, 0, 0])
+        #expect([0, 99, 100, 149, 150, 349, 350, 455].map { forever.frame(at: $0) } == [0, 0, 1, 1, 2, 2, 0, 1])
+        #expect([-5, .nan, .infinity].map { forever.frame(at: $0) } == [0, 0, 0])
         let once = Timeline(durations: durations, .once)
-        #expect([0, 120, 349, 350, 9000].map { once.picture(at: $0) } == [0, 1, 2, 2, 2])
+        #expect([0, 120, 349, 350, 9000].map { once.frame(at: $0) } == [0, 1, 2, 2, 2])
         let back = Timeline(durations: durations, .backAndForth)
-        #expect([0, 120, 349, 351, 401].map { back.picture(at: $0) } == [0, 1, 2, 1, 0])
-        #expect(Timeline(durations: [40], .forever).picture(at: 500) == 0)
+        #expect([0, 120, 349, 351, 401].map { back.frame(at: $0) } == [0, 1, 2, 1, 0])
+        #expect(Timeline(durations: [40], .forever).frame(at: 500) == 0)
     }
 }

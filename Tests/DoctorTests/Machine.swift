@@ -66,7 +66,7 @@ final class Machine {
     func addCamera(_ path: String = "/dev/video0") {
         let capabilities = Capabilities(
             driver: "uvcvideo", card: "Webcam", bus: "usb-1", isCapture: true, isOutput: false)
-        let offer = Offer(fourCC: "YUYV", width: .init(1280), height: .init(720), rates: .listed([30]))
+        let offer = SupportedFormat(fourCC: "YUYV", width: .init(1280), height: .init(720), rates: .listed([30]))
         system.devices.append(DeviceListing(path: path, capabilities: capabilities, offers: [offer], name: "Webcam"))
     }
 

@@ -335,7 +335,7 @@ import Testing
         let log = stage.sink()
         log.setReaders(false)
         try stage.run([log], source: Stage.source(stage.file([100])), masks: [mask])
-        #expect(log.grays == [155] && stage.mailbox.lastStatus.isWatched)
+        #expect(log.grays == [155] && stage.mailbox.lastStatus.hasViewers)
         var (first, second) = (0, 0)
         let (dressed, bare) = (try await after.next(after: &first), try await before.next(after: &second))
         for (name, jpeg, gray) in [("after", dressed, 155.0), ("before", bare, 100.0)] {

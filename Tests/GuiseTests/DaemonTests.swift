@@ -641,9 +641,9 @@ import Testing
             let more = house.news
             return more.isEmpty ? texts : ["told twice"]
         }
-        let watched = publish { $0.isWatched = true }
+        let watched = publish { $0.hasViewers = true }
         #expect(watched == [#"{"event":"consumer","watched":true,"call":null}"#])
-        let read = publish { $0.isRead = true }
+        let read = publish { $0.hasReaders = true }
         #expect(read == [#"{"event":"consumer","watched":true,"call":true}"#])
         let opened = publish { $0.camera = .open }
         #expect(opened == [#"{"event":"camera","camera":"open","source":"a camera"}"#])

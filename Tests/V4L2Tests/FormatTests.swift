@@ -40,8 +40,8 @@ struct FormatTests {
 }
 
 struct ModeTests {
-    static func offer(_ format: FourCC, _ width: Int, _ height: Int, _ rates: Double...) -> Offer {
-        Offer(
+    static func offer(_ format: FourCC, _ width: Int, _ height: Int, _ rates: Double...) -> SupportedFormat {
+        SupportedFormat(
             fourCC: format, width: .init(width), height: .init(height), rates: rates.isEmpty ? .unknown : .listed(rates)
         )
     }
@@ -71,8 +71,8 @@ struct ModeTests {
     }
 
     @Test func `a range of sizes yields the wanted one on its grid`() {
-        let range = Offer(
-            fourCC: "YUYV", width: .init(least: 160, most: 1920, step: 16), height: .init(least: 120, most: 1080),
+        let range = SupportedFormat(
+            fourCC: "YUYV", width: .init(min: 160, max: 1920, step: 16), height: .init(min: 120, max: 1080),
             rates: .between(1, 60))
         #expect(
             Mode.nearest(in: [range], width: 1290, height: 720, rate: 30)

@@ -37,7 +37,7 @@ struct SetCommand: ParsableCommand {
         let reply: any PrintableReply =
             what.count == 3
             ? try client.perform(request, as: WornReply.self) : try client.perform(request, as: SettingReply.self)
-        if let line = reply.line { print(plain(line)) }
+        if let line = reply.line { print(terminalSafe(line)) }
     }
 
     var request: Command {

@@ -28,7 +28,7 @@ extension ControlCommand {
     func send() throws -> Reply {
         var client = try connectToDaemon()
         let reply = try client.perform(request, as: Reply.self)
-        if let line = reply.line { print(plain(line)) }
+        if let line = reply.line { print(terminalSafe(line)) }
         return reply
     }
 }

@@ -18,7 +18,7 @@ struct DoctorCommand: ParsableCommand {
         if json {
             print(JSON(encoding: report).text)
         } else {
-            for line in report.lines { print(plain(line)) }
+            for line in report.lines { print(terminalSafe(line)) }
         }
         if report.errors > 0 { throw ExitCode.failure }
     }

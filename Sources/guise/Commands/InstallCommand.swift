@@ -20,7 +20,7 @@ struct InstallOptions: ParsableArguments {
         (choices.isDry, choices.hasModule, choices.hasEdited) = (dryRun, !noModule, force)
         let hasTerminal = isatty(STDIN_FILENO) == 1
         let user = Installer.Console(
-            print: { printNow("\(plain($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
+            print: { printNow("\(terminalSafe($0))\n") }, confirm: hasTerminal ? { Self.confirm($0) } : nil,
             runInTerminal: { runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,

@@ -40,7 +40,7 @@ struct MasksCommand: ParsableCommand {
                 let mask = try library.load(name, for: contactSheet?.target ?? small)
                 let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
                 let name = column(name + " ", width: 24)
-                print(plain(name + mask.title + tags))
+                print(terminalSafe(name + mask.title + tags))
                 try contactSheet?.add(mask)
                 found += 1
             } catch {

@@ -21,7 +21,7 @@ struct PageCommand: ParsableCommand {
         if revoke { try Paths().pageSecrets.revoke() }
         do {
             var client = try connectToDaemon()
-            let link = plain(try client.perform(.service(.page), as: PageReply.self).address)
+            let link = terminalSafe(try client.perform(.service(.page), as: PageReply.self).address)
             // Others may be able to read a file or a pipe.
             if noOpen || isatty(STDOUT_FILENO) == 1 { print(link) }
             if !noOpen { Browser.open(link) }

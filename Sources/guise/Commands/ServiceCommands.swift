@@ -17,7 +17,7 @@ struct StatusCommand: ParsableCommand {
     func run() throws {
         var client = try connectToDaemon()
         if json { return print(try client.perform(.service(.status), as: JSON.self).text) }
-        for line in try client.perform(.service(.status), as: StatusReply.self).lines { print(plain(line)) }
+        for line in try client.perform(.service(.status), as: StatusReply.self).lines { print(terminalSafe(line)) }
     }
 }
 
@@ -36,7 +36,7 @@ struct WatchCommand: ParsableCommand {
         }
         let isTerminal = isatty(1) == 1
         while true {
-            let lines = try client.perform(.service(.status), as: StatusReply.self).lines.map(plain)
+            let lines = try client.perform(.service(.status), as: StatusReply.self).lines.map(terminalSafe)
             // Clear the screen and write from the top left.
             if isTerminal { printNow("\u{1B}[H\u{1B}[2J") }
             printNow(lines.joined(separator: "\n") + "\n")

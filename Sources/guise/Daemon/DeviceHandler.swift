@@ -27,7 +27,7 @@ struct DeviceHandler {
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
             )
         }
-        guard mailbox.now.isSourceKept else {
+        guard mailbox.now.isSourceSwitchable else {
             throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
         }
         // Another path must be a photo or clip.

@@ -20,9 +20,9 @@ struct DeviceDescription: Encodable {
         let rates: [Double]
 
         /// The mode of an offer; nil if its format is not supported.
-        init?(_ offer: Offer) {
+        init?(_ offer: SupportedFormat) {
             guard Mode.cost(of: offer.fourCC) != nil else { return nil }
-            (format, width, height) = (offer.fourCC.description, offer.width.most, offer.height.most)
+            (format, width, height) = (offer.fourCC.description, offer.width.max, offer.height.max)
             let rates: [Double] =
                 switch offer.rates {
                 case .listed(let rates): rates
