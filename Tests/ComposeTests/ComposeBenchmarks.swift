@@ -72,11 +72,11 @@ import Track
         zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
         resting.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, rotation: .none, isMirrored: true)
-        let copy = try least { try whole.fit(source.view, into: &frame) }
+        let copy = try least { whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")
-        figure("fitting, scaled to 960x540", try least { try scaled.fit(source.view, into: &planar) } / copy, "copies")
-        figure("fitting, zoomed", try least { try zoomed.fit(source.view, into: &frame) } / copy, "copies")
-        figure("fitting, a zoom at rest", try least { try resting.fit(source.view, into: &frame) } / copy, "copies")
-        figure("mirroring", try least { try rotator.rotate(source.view) } / copy, "copies")
+        figure("fitting, scaled to 960x540", try least { scaled.fit(source.view, into: &planar) } / copy, "copies")
+        figure("fitting, zoomed", try least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
+        figure("fitting, a zoom at rest", try least { resting.fit(source.view, into: &frame) } / copy, "copies")
+        figure("mirroring", try least { rotator.rotate(source.view) } / copy, "copies")
     }
 }
