@@ -79,4 +79,15 @@ import Track
         figure("fitting, a zoom at rest", try least { resting.fit(source.view, into: &frame) } / copy, "copies")
         figure("mirroring", try least { rotator.rotate(source.view) } / copy, "copies")
     }
+
+    @Test(arguments: [(512, 512), (700, 700), (1920, 1080)], [PixelFormat.i420, .nv12, .yuyv])
+    func `scaling to 1280x720`(size: (width: Int, height: Int), format: PixelFormat) {
+        let source = Samples(noise: FrameLayout(width: size.width, height: size.height, format: format)).frame
+        let picture = Samples(noise: Self.layout).frame
+        var frame = Frame(Self.layout)
+        var scaler = Scaler(from: source.layout, to: Self.layout)
+        let copy = least { convert(picture.view, into: &frame) }
+        let scaled = least { scaler.fit(source.view, into: &frame) }
+        figure("scaling \(source.layout) to 1280x720", scaled / copy, "copies of the frame")
+    }
 }
