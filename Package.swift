@@ -59,13 +59,6 @@ let package = Package(
     targets: [
         // The shims: C interfaces to libraries and system calls that Swift cannot import.
         .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert"), .linkedLibrary("systemd")]),
-        .target(
-            name: "CVision",
-            cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
-            linkerSettings: [
-                // Named one by one: the pkg-config file pulls in 375 shared libraries.
-                .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"),
-            ]),
         // Counts allocations through malloc, for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
@@ -88,12 +81,12 @@ let package = Package(
         .target(name: "V4L2", dependencies: ["SystemKit", "Frames", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
-            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt", "CVision"],
+            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt"],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "CArt", "CGLTF", "CLinux"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
@@ -139,19 +132,22 @@ let package = Package(
             dependencies: ["CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control"],
             path: "Tests/Support",
             swiftSettings: hotSettings),
-        // OpenCV's classifier, the reference for the tracker's own.
+        // OpenCV, the reference for the tracker's classifier and for scaled pictures.
         .target(
             name: "CRival", path: "Tests/CRival",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
-            linkerSettings: [.linkedLibrary("opencv_core"), .linkedLibrary("opencv_objdetect")]),
+            // Named one by one: the pkg-config file pulls in 375 shared libraries.
+            linkerSettings: [
+                .linkedLibrary("opencv_core"), .linkedLibrary("opencv_imgproc"), .linkedLibrary("opencv_objdetect"),
+            ]),
         // Unit tests: one target per module.
         unitTests("SystemKit", ["CTestSupport"]),
-        unitTests("Frames", ["CAllocations"], hotSettings),
+        unitTests("Frames", ["CAllocations", "CRival"], hotSettings),
         unitTests("JSON", ["Frames"]),
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
-        unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CVision", "CAllocations"]),
+        unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
-        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
+        unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations", "CRival"], hotSettings),
         unitTests("Privacy", ["Frames", "Track", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests(

@@ -1,12 +1,9 @@
-import CVision
 import Frames
 import Glibc
 import SystemKit
 
 /// A synthetic source: a portrait that moves, rotates and grows in front of a blurred background, for users without a
 /// camera and for tests. Frames depend only on their number; there is no end.
-///
-/// The unsafe calls to the C shim are all in this file.
 public struct Sample: FrameSource, ~Copyable {
     /// I420, limited range.
     public let layout: FrameLayout
@@ -47,7 +44,7 @@ public struct Sample: FrameSource, ~Copyable {
             convert(view, into: &portrait)
         }
         let layout = FrameLayout(width: width, height: height, format: .i420)
-        let background = try Self.background(of: portrait, layout)
+        let background = Self.background(of: portrait, layout)
         self.layout = layout
         self.background = background
         self.portrait = portrait
@@ -56,15 +53,13 @@ public struct Sample: FrameSource, ~Copyable {
     }
 
     /// Draws the next frame and lends it.
-    /// - Throws: `Problem` of kind `system` if OpenCV is out of memory, and what `body` throws.
+    /// - Throws: what `body` throws.
     public mutating func withFrame(
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Arrival {
         convert(background, into: &frame)
         guard let map = place(number).inverse else { return .nothing }
-        for plane in 0..<3 {
-            try warp(portrait, into: &frame, plane, map, keep: true)
-        }
+        warp(portrait, by: map, onto: &frame)
         number += 1
         return try withLastFrame(body) ? .frame : .nothing
     }
@@ -96,7 +91,7 @@ public struct Sample: FrameSource, ~Copyable {
     }
 
     /// The background: the portrait reduced to a few pixels and stretched over the whole frame.
-    private static func background(of portrait: borrowing Frame, _ layout: FrameLayout) throws(Problem) -> Frame {
+    private static func background(of portrait: borrowing Frame, _ layout: FrameLayout) -> Frame {
         let side = min(blurred, portrait.layout.width, portrait.layout.height)
         var few = Frame(FrameLayout(width: side, height: side, format: .i444))
         let (from, to) = (portrait.layout, few.layout)
@@ -117,41 +112,10 @@ public struct Sample: FrameSource, ~Copyable {
             }
         }
         var frame = Frame(layout)
-        let x = Float(side) / Float(layout.width)
-        let y = Float(side) / Float(layout.height)
-        let map = Affine(a: x, b: 0, c: 0, d: y, tx: x / 2 - 0.5, ty: y / 2 - 0.5)
-        for plane in 0..<3 { try warp(few, into: &frame, plane, map, keep: false) }
+        var scaler = FrameScaler(
+            from: to, PixelRect(x: 0, y: 0, width: side, height: side), to: layout,
+            PixelRect(x: 0, y: 0, width: layout.width, height: layout.height))
+        scaler.scale(few.view, into: &frame)
         return frame
     }
-}
-
-/// Warps one plane of an I444 frame into one of an I420 frame.
-/// - Parameter map: from the frame's luma pixels to the source's.
-/// - Throws: `Problem` of kind `system` if OpenCV is out of memory.
-private func warp(
-    _ source: borrowing Frame, into frame: inout Frame, _ index: Int, _ map: Affine, keep: Bool
-) throws(Problem) {
-    // A chroma sample of 4:2:0 is in the middle of four pixels.
-    let half = Affine(a: 2, b: 0, c: 0, d: 2, tx: 0.5, ty: 0.5)
-    let map = index == 0 ? map : map.after(half)
-    let numbers: [6 of Double] = [
-        Double(map.a), Double(map.b), Double(map.tx), Double(map.c), Double(map.d), Double(map.ty),
-    ]
-    let (from, to) = (source.layout.planes[index], frame.layout.planes[index])
-    var target = frame.mutableBytes
-    let result = unsafe source.bytes.withUnsafeBufferPointer { source in
-        unsafe target.withUnsafeMutableBufferPointer { target in
-            unsafe numbers.span.withUnsafeBufferPointer { numbers in
-                // The shim does not write to the source.
-                let from = unsafe cvision_plane(
-                    samples: UnsafeMutablePointer(mutating: source.baseAddress.map { unsafe $0 + from.offset }),
-                    width: CInt(from.rowBytes), height: CInt(from.rows), stride: from.stride)
-                let to = unsafe cvision_plane(
-                    samples: target.baseAddress.map { unsafe $0 + to.offset }, width: CInt(to.rowBytes),
-                    height: CInt(to.rows), stride: to.stride)
-                return unsafe cvision_warp(from, to, numbers.baseAddress, keep ? 1 : 0, nil, 0)
-            }
-        }
-    }
-    guard result == 0 else { throw Problem(.system, "cannot draw the sample: OpenCV is out of memory") }
 }

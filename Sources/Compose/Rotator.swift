@@ -1,11 +1,8 @@
-import CVision
 import Frames
 import SystemKit
 
 /// Rotates and mirrors a source's frames before anything else is done with them, so that tracking and masks work on the
 /// picture that the user sees. Owns its buffers and allocates nothing after `init`.
-///
-/// The unsafe calls to the C shim are in this file only.
 public struct Rotator: ~Copyable {
     /// The layout of the input frames.
     public let input: FrameLayout
@@ -38,14 +35,13 @@ public struct Rotator: ~Copyable {
 
     /// Rotates and mirrors a frame into `frame`.
     /// - Precondition: the view has the layout `input`.
-    /// - Throws: `system` if OpenCV runs out of memory.
-    public mutating func rotate(_ view: borrowing FrameView) throws(Problem) {
+    public mutating func rotate(_ view: borrowing FrameView) {
         precondition(view.layout == input, "the frame must have the rotator's input layout")
         if isPlanar {
-            try Self.rotate(view, into: &frame, quarters, isMirrored)
+            turn(view, into: &frame, quarters: quarters, isMirrored: isMirrored)
         } else {
             convert(view, into: &planes)
-            try Self.rotate(planes, into: &frame, quarters, isMirrored)
+            turn(planes, into: &frame, quarters: quarters, isMirrored: isMirrored)
         }
     }
 
@@ -60,35 +56,6 @@ public struct Rotator: ~Copyable {
         case .nv12, .i420: .i420
         // A rotation by a quarter turns chroma with half the columns into chroma with half the rows.
         default: isAcross ? .i420 : .i422
-        }
-    }
-
-    private static func rotate(
-        _ source: borrowing Frame, into target: inout Frame, _ quarters: Int, _ isMirrored: Bool
-    ) throws(Problem) { try rotate(source.view, into: &target, quarters, isMirrored) }
-
-    private static func rotate(
-        _ view: borrowing FrameView, into target: inout Frame, _ quarters: Int, _ isMirrored: Bool
-    ) throws(Problem) {
-        let (from, to) = (view.layout, target.layout)
-        var bytes = target.mutableBytes
-        for index in from.planes.indices {
-            let (source, plane) = (from.planes[index], to.planes[index])
-            precondition(source.offset + (source.rows - 1) * source.stride + source.rowBytes <= view.bytes.count)
-            precondition(plane.offset + (plane.rows - 1) * plane.stride + plane.rowBytes <= bytes.count)
-            let result = unsafe view.bytes.withUnsafeBufferPointer { given in
-                unsafe bytes.withUnsafeMutableBufferPointer { made in
-                    // The shim doesn't write to the source; `cvision_plane` has no const variant.
-                    let from = unsafe cvision_plane(
-                        samples: UnsafeMutablePointer(mutating: given.baseAddress.map { unsafe $0 + source.offset }),
-                        width: CInt(source.rowBytes), height: CInt(source.rows), stride: source.stride)
-                    let to = unsafe cvision_plane(
-                        samples: made.baseAddress.map { unsafe $0 + plane.offset }, width: CInt(plane.rowBytes),
-                        height: CInt(plane.rows), stride: plane.stride)
-                    return unsafe cvision_turn(from, to, CInt(quarters), isMirrored ? 1 : 0, nil, 0)
-                }
-            }
-            guard result == 0 else { throw Problem(.system, "cannot rotate a picture: OpenCV is out of memory") }
         }
     }
 }

@@ -34,7 +34,7 @@ package final class Output {
             try sink?.publish(frame)
             return
         }
-        try scaler?.scale(frame, into: &scaled)
+        scaler?.scale(frame, into: &scaled)
         try publishScaled()
     }
 
@@ -76,7 +76,7 @@ package final class Output {
         if isDirect {
             taken.setCrashPlaceholder(placeholder)
         } else {
-            try? scaler?.scale(placeholder, into: &scaled)
+            scaler?.scale(placeholder, into: &scaled)
             taken.setCrashPlaceholder(scaled.frame)
         }
         sink = consume taken
@@ -90,7 +90,7 @@ package final class Output {
             try ending.finish(placeholder: placeholder)
         } else {
             var own = PublishableCopy(layout)
-            try scaler?.scale(placeholder, into: &own)
+            scaler?.scale(placeholder, into: &own)
             try ending.finish(placeholder: own.frame)
         }
     }

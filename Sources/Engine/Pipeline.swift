@@ -126,7 +126,7 @@ package struct Pipeline: ~Copyable {
         // in place.
         guard var taken = rotator.take() else { return }
         do {
-            try taken.rotate(view)
+            taken.rotate(view)
             try process(upright: taken.frame.view, at: time, search, turned: threadTime() - start)
         } catch {
             rotator = consume taken
@@ -160,7 +160,7 @@ package struct Pipeline: ~Copyable {
             zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil
         }
         if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
-        try scaler?.fit(view, into: &gate.canvas.frame)
+        scaler?.fit(view, into: &gate.canvas.frame)
         let fitted = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }

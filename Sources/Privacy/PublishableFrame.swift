@@ -35,17 +35,15 @@ public struct PublishableCopy: ~Copyable, Sendable {
     /// Copies a picture of the same size, converted to this copy's format.
     public mutating func copy(_ frame: borrowing PublishableFrame) { convert(frame.view, into: &storage) }
 
-    fileprivate mutating func copy(_ frame: borrowing PublishableFrame, with scaler: inout Scaler) throws(Problem) {
-        try scaler.fit(frame.view, into: &storage)
+    fileprivate mutating func copy(_ frame: borrowing PublishableFrame, with scaler: inout Scaler) {
+        scaler.fit(frame.view, into: &storage)
     }
 }
 
 extension Scaler {
     /// Scales a publishable picture into a copy, as `fit` does.
-    public mutating func scale(
-        _ frame: borrowing PublishableFrame, into copy: inout PublishableCopy
-    ) throws(Problem) {
-        try copy.copy(frame, with: &self)
+    public mutating func scale(_ frame: borrowing PublishableFrame, into copy: inout PublishableCopy) {
+        copy.copy(frame, with: &self)
     }
 }
 

@@ -72,11 +72,22 @@ import Track
         zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
         resting.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, rotation: .none, isMirrored: true)
-        let copy = try least { try whole.fit(source.view, into: &frame) }
+        let copy = try least { whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")
-        figure("fitting, scaled to 960x540", try least { try scaled.fit(source.view, into: &planar) } / copy, "copies")
-        figure("fitting, zoomed", try least { try zoomed.fit(source.view, into: &frame) } / copy, "copies")
-        figure("fitting, a zoom at rest", try least { try resting.fit(source.view, into: &frame) } / copy, "copies")
-        figure("mirroring", try least { try rotator.rotate(source.view) } / copy, "copies")
+        figure("fitting, scaled to 960x540", try least { scaled.fit(source.view, into: &planar) } / copy, "copies")
+        figure("fitting, zoomed", try least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
+        figure("fitting, a zoom at rest", try least { resting.fit(source.view, into: &frame) } / copy, "copies")
+        figure("mirroring", try least { rotator.rotate(source.view) } / copy, "copies")
+    }
+
+    @Test(arguments: [(512, 512), (700, 700), (1920, 1080)], [PixelFormat.i420, .nv12, .yuyv])
+    func `scaling to 1280x720`(size: (width: Int, height: Int), format: PixelFormat) {
+        let source = Samples(noise: FrameLayout(width: size.width, height: size.height, format: format)).frame
+        let picture = Samples(noise: Self.layout).frame
+        var frame = Frame(Self.layout)
+        var scaler = Scaler(from: source.layout, to: Self.layout)
+        let copy = least { convert(picture.view, into: &frame) }
+        let scaled = least { scaler.fit(source.view, into: &frame) }
+        figure("scaling \(source.layout) to 1280x720", scaled / copy, "copies of the frame")
     }
 }

@@ -47,7 +47,7 @@ import TestSupport
             let before = pixels(source.view)
             for isMirrored in [false, true] {
                 var rotator = Rotator(from: layout, rotation: rotation, isMirrored: isMirrored)
-                try rotator.rotate(source.view)
+                rotator.rotate(source.view)
                 let size = (rotator.frame.layout.width, rotator.frame.layout.height)
                 let isAcross = rotation == .quarter || rotation == .threeQuarters
                 #expect(size == (isAcross ? (height, width) : (width, height)))
@@ -80,9 +80,9 @@ import TestSupport
         let layout = FrameLayout(width: 64, height: 48, format: format)
         let source = picture(layout)
         var one = Rotator(from: layout, rotation: .none, isMirrored: true)
-        try one.rotate(source.view)
+        one.rotate(source.view)
         var two = Rotator(from: one.frame.layout, rotation: .none, isMirrored: true)
-        try two.rotate(one.frame.view)
+        two.rotate(one.frame.view)
         var back = Frame(layout)
         convert(two.frame.view, into: &back)
         #expect(back.array == source.array)
@@ -114,7 +114,7 @@ import TestSupport
             let zoomed = Rect(x: 100.3, y: 40.7, width: 120, height: 68)
             for place in [Rect(part), zoomed, Rect(part)] {
                 scaler.setVisibleRect(place)
-                try scaler.fit(source.view, into: &frame)
+                scaler.fit(source.view, into: &frame)
                 let after = pixels(frame.view)
                 let region = scaler.region
                 // The crop's edges are the region's.
@@ -147,8 +147,8 @@ import TestSupport
             zooming.setVisibleRect(Rect(x: 0, y: 0, width: 320, height: 180))
             var one = Frame(output)
             var two = Frame(output)
-            try plain.fit(source.view, into: &one)
-            try zooming.fit(source.view, into: &two)
+            plain.fit(source.view, into: &one)
+            zooming.fit(source.view, into: &two)
             #expect(one.array == two.array && plain.map == zooming.map)
         }
     }

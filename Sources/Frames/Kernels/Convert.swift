@@ -4,8 +4,22 @@
 /// are converted according to ITU-R BT.601.
 /// - Precondition: both have the same width and height.
 public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
+    precondition(view.layout.height == frame.layout.height, "both frames need the same size")
+    convert(view, rows: view.layout.height, into: &frame, at: 0)
+}
+
+/// Converts the first rows of a frame to rows of another one. Allocates nothing.
+/// - Parameters:
+///   - rows: the number of rows. Even, unless the frame ends there.
+///   - row: the first row in the frame. Even, since two rows may share their chroma.
+func convert(_ source: borrowing Frame, rows: Int, into frame: inout Frame, at row: Int) {
+    convert(source.view, rows: rows, into: &frame, at: row)
+}
+
+private func convert(_ view: borrowing FrameView, rows: Int, into frame: inout Frame, at row: Int) {
     let (from, to) = (view.layout, frame.layout)
-    precondition(from.width == to.width && from.height == to.height, "both frames need the same size")
+    precondition(from.width == to.width, "both frames need the same width")
+    precondition(rows <= from.height && row + rows <= to.height && row & 1 == 0, "the rows must be in both frames")
     var target = frame.mutableBytes
     // The only bounds check: everything below stays within the bytes of the layouts.
     precondition(view.bytes.count >= from.byteCount && target.count >= to.byteCount, "too few bytes for the layouts")
@@ -13,10 +27,11 @@ public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
         unsafe target.withUnsafeMutableBufferPointer { target in
             guard let source = source.baseAddress, let target = target.baseAddress else { return }
             if from.format == to.format, from.range == to.range {
-                unsafe copyRows(source, from, target, to)
+                unsafe copyRows(source, from, target, to, rows, row)
                 return
             }
-            let conversion = unsafe Conversion(source: source, from: from, target: target, to: to)
+            let conversion = unsafe Conversion(
+                source: source, from: from, target: target, to: to, top: row, height: rows)
             switch (from.range, to.range) {
             case (.full, .limited): conversion.run(FullToLimited.self)
             case (.limited, .full): conversion.run(LimitedToFull.self)
@@ -30,12 +45,14 @@ public func convert(_ view: borrowing FrameView, into frame: inout Frame) {
 public func convert(_ source: borrowing Frame, into frame: inout Frame) { convert(source.view, into: &frame) }
 
 @unsafe private func copyRows(
-    _ source: UnsafePointer<UInt8>, _ from: FrameLayout, _ target: UnsafeMutablePointer<UInt8>, _ to: FrameLayout
+    _ source: UnsafePointer<UInt8>, _ from: FrameLayout, _ target: UnsafeMutablePointer<UInt8>, _ to: FrameLayout,
+    _ rows: Int, _ top: Int
 ) {
-    for (a, b) in zip(from.planes, to.planes) {
-        for row in 0..<b.rows {
+    for (i, (a, b)) in zip(from.planes, to.planes).enumerated() {
+        let shift = i == 0 ? 0 : to.format.chromaShift.y
+        for row in 0..<(rows + shift) >> shift {
             let bytes = unsafe source + a.offset + row * a.stride
-            unsafe (target + b.offset + row * b.stride).update(from: bytes, count: b.rowBytes)
+            unsafe (target + b.offset + (top >> shift + row) * b.stride).update(from: bytes, count: b.rowBytes)
         }
     }
 }
@@ -92,17 +109,17 @@ enum LimitedToFull: SampleMap {
 @inline(__always) private func narrow(_ value: UInt16) -> UInt8 { UInt8(truncatingIfNeeded: value >> 8) }
 
 /// The position of one component's samples: sample (x, y) is at `offset + y * stride + x * step`.
-private struct Site {
+struct Site {
     var offset: Int
     var step: Int
     var stride: Int
 }
 
 extension FrameLayout {
-    fileprivate var lumaSite: Site { Site(offset: luma.offset, step: luma.pixelStride, stride: planes[0].stride) }
+    var lumaSite: Site { Site(offset: luma.offset, step: luma.pixelStride, stride: planes[0].stride) }
 
     /// The positions of U and V; nil for gray.
-    fileprivate var chromaSites: (u: Site, v: Site)? {
+    var chromaSites: (u: Site, v: Site)? {
         func site(_ plane: Int, _ shift: Int, _ step: Int) -> Site {
             Site(offset: planes[plane].offset + shift, step: step, stride: planes[plane].stride)
         }
@@ -126,6 +143,10 @@ private let piece = 512
     let from: FrameLayout
     let target: UnsafeMutablePointer<UInt8>
     let to: FrameLayout
+    /// The target's row that the source's first row is converted to.
+    let top: Int
+    /// The number of rows.
+    let height: Int
 
     func run<Map: SampleMap>(_: Map.Type) {
         // Five rows of one piece: luma, U, V, and two for chroma. Initially neutral chroma, which gray keeps.
@@ -134,7 +155,7 @@ private let piece = 512
         unsafe span.withUnsafeMutableBufferPointer { scratch in
             guard let scratch = scratch.baseAddress else { return }
             let down = to.format.chromaShift.y
-            for chromaRow in 0..<(to.height + down) >> down {
+            for chromaRow in 0..<(height + down) >> down {
                 for x in stride(from: 0, to: to.width, by: piece) {
                     unsafe convert(Map.self, chromaRow, x, min(piece, to.width - x), scratch)
                 }
@@ -153,10 +174,10 @@ private let piece = 512
             unsafe chroma(Map.self, sites.v, chromaRow, x, count, v, scratch + 3 * piece)
         }
         let (input, output) = (from.lumaSite, to.lumaSite)
-        for row in chromaRow << shift.y..<min((chromaRow + 1) << shift.y, to.height) {
+        for row in chromaRow << shift.y..<min((chromaRow + 1) << shift.y, height) {
             let start = unsafe source + input.offset + row * input.stride + x * input.step
             let samples = unsafe gather(start, input.step, count, luma)
-            let bytes = unsafe target + to.planes[0].offset + row * output.stride + x * output.step
+            let bytes = unsafe target + to.planes[0].offset + (top + row) * output.stride + x * output.step
             if output.step == 1 {
                 for i in 0..<count { unsafe bytes[i] = Map.luma(samples[i]) }
             } else if Map.self == SameRange.self {
@@ -167,7 +188,7 @@ private let piece = 512
             }
         }
         guard let sites = to.chromaSites, output.step == 1 else { return }
-        let start = unsafe target + chromaRow * sites.u.stride + (x >> shift.x) * sites.u.step
+        let start = unsafe target + (top >> shift.y + chromaRow) * sites.u.stride + (x >> shift.x) * sites.u.step
         let chromaCount = (count + shift.x) >> shift.x
         if sites.u.step == 1 {
             unsafe (start + sites.u.offset).update(from: u, count: chromaCount)
@@ -186,7 +207,7 @@ private let piece = 512
     ) {
         let (has, wants) = (from.format.chromaShift, to.format.chromaShift)
         let available = (count + has.x) >> has.x
-        let last = ((from.height + has.y) >> has.y) - 1
+        let last = ((height + has.y) >> has.y) - 1
         let first = (row << wants.y) >> has.y
         let start = unsafe source + site.offset + (x >> has.x) * site.step
         var samples = unsafe gather(start + first * site.stride, site.step, available, work)
@@ -215,21 +236,10 @@ private let piece = 512
         _ bytes: UnsafeMutablePointer<UInt8>
     ) {
         let lumaFirst = to.format == .yuyv
-        let luma = unsafe UnsafeRawPointer(y)
-        let words = UnsafeMutableRawPointer(bytes)
-        // Whole words, which the compiler vectorizes; x86-64 and ARM64 are both little-endian.
         if lumaFirst {
-            for i in 0..<count / 2 {
-                let pair = unsafe UInt32(luma.loadUnaligned(fromByteOffset: 2 * i, as: UInt16.self))
-                let word = unsafe (pair & 0xff) | (pair & 0xff00) << 8 | UInt32(u[i]) << 8 | UInt32(v[i]) << 24
-                unsafe words.storeBytes(of: word, toByteOffset: 4 * i, as: UInt32.self)
-            }
+            unsafe packPairs(y, u, v, count / 2, bytes, lumaFirst: true)
         } else {
-            for i in 0..<count / 2 {
-                let pair = unsafe UInt32(luma.loadUnaligned(fromByteOffset: 2 * i, as: UInt16.self))
-                let word = unsafe (pair & 0xff) << 8 | (pair & 0xff00) << 16 | UInt32(u[i]) | UInt32(v[i]) << 16
-                unsafe words.storeBytes(of: word, toByteOffset: 4 * i, as: UInt32.self)
-            }
+            unsafe packPairs(y, u, v, count / 2, bytes, lumaFirst: false)
         }
         guard count & 1 == 1 else { return }
         // A pair needs a second pixel: the last one is repeated.
@@ -237,6 +247,33 @@ private let piece = 512
         let last = unsafe (y[count - 1], u[i], v[i])
         let quad: [4 of UInt8] = lumaFirst ? [last.0, last.1, last.0, last.2] : [last.1, last.0, last.2, last.0]
         for k in 0..<4 { unsafe bytes[end + k] = quad[k] }
+    }
+}
+
+/// Packs pairs of pixels, eight at a time. Separate calls, so that the order is a constant in each loop.
+@unsafe @inline(__always) private func packPairs(
+    _ y: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>, _ count: Int,
+    _ bytes: UnsafeMutablePointer<UInt8>, lumaFirst: Bool
+) {
+    let (luma, out) = unsafe (UnsafeRawPointer(y), UnsafeMutableRawPointer(bytes))
+    var i = 0
+    while i &+ 8 <= count {
+        let samples = unsafe luma.loadUnaligned(fromByteOffset: 2 &* i, as: SIMD16<UInt8>.self)
+        let first = unsafe UnsafeRawPointer(u + i).loadUnaligned(as: SIMD8<UInt8>.self)
+        let second = unsafe UnsafeRawPointer(v + i).loadUnaligned(as: SIMD8<UInt8>.self)
+        let chroma = unsafe unsafeBitCast(
+            SIMD8<UInt16>(truncatingIfNeeded: first) | SIMD8<UInt16>(truncatingIfNeeded: second) &<< 8,
+            to: SIMD16<UInt8>.self)
+        let packed = lumaFirst ? zipped(samples, chroma) : zipped(chroma, samples)
+        unsafe out.storeBytes(of: packed.0, toByteOffset: 4 &* i, as: SIMD16<UInt8>.self)
+        unsafe out.storeBytes(of: packed.1, toByteOffset: 4 &* i &+ 16, as: SIMD16<UInt8>.self)
+        i &+= 8
+    }
+    while i < count {
+        let (first, second) = unsafe (y[2 &* i], y[2 &* i &+ 1])
+        let quad = unsafe lumaFirst ? SIMD4(first, u[i], second, v[i]) : SIMD4(u[i], first, v[i], second)
+        unsafe out.storeBytes(of: quad, toByteOffset: 4 &* i, as: SIMD4<UInt8>.self)
+        i &+= 1
     }
 }
 

@@ -32,3 +32,37 @@ func laneMax(_ a: SIMD4<Float>, _ b: SIMD4<Float>) -> SIMD4<Float> { a.replacing
 func roundedLanes(_ a: SIMD4<Float>) -> SIMD4<Int32> {
     unsafe unsafeBitCast(a + 12_582_912, to: SIMD4<Int32>.self) &- 0x4b40_0000
 }
+
+// Interleaves two vectors: the first lanes of both, the second lanes of both, and so on. Written out, since the compiler
+// turns the vectors' own even and odd halves into several times as many instructions; so does it with two of the same
+// type in a row, unless there is a conversion in between.
+
+@inline(__always)
+func zipped(_ a: SIMD16<UInt8>, _ b: SIMD16<UInt8>) -> (SIMD16<UInt8>, SIMD16<UInt8>) {
+    (
+        SIMD16(a[0], b[0], a[1], b[1], a[2], b[2], a[3], b[3], a[4], b[4], a[5], b[5], a[6], b[6], a[7], b[7]),
+        SIMD16(
+            a[8], b[8], a[9], b[9], a[10], b[10], a[11], b[11], a[12], b[12], a[13], b[13], a[14], b[14], a[15], b[15])
+    )
+}
+
+@inline(__always)
+func zipped(_ a: SIMD8<UInt16>, _ b: SIMD8<UInt16>) -> (SIMD8<UInt16>, SIMD8<UInt16>) {
+    (SIMD8(a[0], b[0], a[1], b[1], a[2], b[2], a[3], b[3]), SIMD8(a[4], b[4], a[5], b[5], a[6], b[6], a[7], b[7]))
+}
+
+/// Interleaves two vectors by pairs of lanes.
+@inline(__always)
+func zippedPairs(_ a: SIMD8<UInt16>, _ b: SIMD8<UInt16>) -> (SIMD8<UInt16>, SIMD8<UInt16>) {
+    let (a, b) = unsafe (unsafeBitCast(a, to: SIMD4<UInt32>.self), unsafeBitCast(b, to: SIMD4<UInt32>.self))
+    let (low, high) = (SIMD4(a[0], b[0], a[1], b[1]), SIMD4(a[2], b[2], a[3], b[3]))
+    return unsafe (unsafeBitCast(low, to: SIMD8<UInt16>.self), unsafeBitCast(high, to: SIMD8<UInt16>.self))
+}
+
+/// Interleaves two vectors by halves: both lower halves, and both higher halves.
+@inline(__always)
+func zippedHalves(_ a: SIMD8<UInt16>, _ b: SIMD8<UInt16>) -> (SIMD8<UInt16>, SIMD8<UInt16>) {
+    let (a, b) = unsafe (unsafeBitCast(a, to: SIMD2<UInt64>.self), unsafeBitCast(b, to: SIMD2<UInt64>.self))
+    let (low, high) = (SIMD2(a[0], b[0]), SIMD2(a[1], b[1]))
+    return unsafe (unsafeBitCast(low, to: SIMD8<UInt16>.self), unsafeBitCast(high, to: SIMD8<UInt16>.self))
+}

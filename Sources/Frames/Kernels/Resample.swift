@@ -232,13 +232,14 @@ private struct Cells {
                 let out = unsafe patch + row * patchStride
                 var column = 0
                 while column + 8 <= layer.width {
-                    let values = unsafe Self.blend(FourSamples(cells, &x, &y, right), FourSamples(cells, &x, &y, right))
+                    let values = unsafe Self.blend(
+                        FourSamples(cells, cellSide, &x, &y, right), FourSamples(cells, cellSide, &x, &y, right))
                     unsafe UnsafeMutableRawPointer(out + column).storeBytes(
                         of: SIMD8<UInt8>(truncatingIfNeeded: values), as: SIMD8<UInt8>.self)
                     column += 8
                 }
                 while column < layer.width {
-                    let four = unsafe FourSamples(cells, &x, &y, (0, 0))
+                    let four = unsafe FourSamples(cells, cellSide, &x, &y, (0, 0))
                     unsafe out[column] = UInt8(truncatingIfNeeded: four.values[0])
                     x += right.x
                     y += right.y
@@ -256,7 +257,7 @@ private struct Cells {
 }
 
 /// Four pixels of a patch in one row: the cells around each, and its position between them.
-private struct FourSamples {
+struct FourSamples {
     /// The upper left, upper right, lower left and lower right cell of each pixel, from the lowest byte up.
     private var cells = SIMD4<UInt32>()
     /// Weights of the right and of the lower cells, 0 to 255 of 256.
@@ -265,18 +266,19 @@ private struct FourSamples {
 
     /// Loads four pixels and advances the position past them.
     /// - Parameters:
+    ///   - stride: bytes from one row of cells to the next.
     ///   - x: the first pixel's position, in cells of 16.16 fixed point.
     ///   - right: the step from one pixel to the next.
     @inline(__always)
-    init(_ picture: UnsafePointer<UInt8>, _ x: inout Int, _ y: inout Int, _ right: (x: Int, y: Int)) {
+    init(_ picture: UnsafePointer<UInt8>, _ stride: Int, _ x: inout Int, _ y: inout Int, _ right: (x: Int, y: Int)) {
         let steps = SIMD4<UInt32>(0, 1, 2, 3)
         let first = SIMD2<UInt32>(UInt32(truncatingIfNeeded: x), UInt32(truncatingIfNeeded: y))
         across = (first.x &+ steps &* UInt32(truncatingIfNeeded: right.x)) &>> 8 & 255
         along = (first.y &+ steps &* UInt32(truncatingIfNeeded: right.y)) &>> 8 & 255
         for lane in 0..<4 {
-            let cell = unsafe UnsafeRawPointer(picture + ((y &>> 16) &* cellSide &+ x &>> 16))
+            let cell = unsafe UnsafeRawPointer(picture + ((y &>> 16) &* stride &+ x &>> 16))
             let upper = unsafe UInt32(cell.loadUnaligned(as: UInt16.self))
-            let lower = unsafe UInt32(cell.loadUnaligned(fromByteOffset: cellSide, as: UInt16.self))
+            let lower = unsafe UInt32(cell.loadUnaligned(fromByteOffset: stride, as: UInt16.self))
             cells[lane] = upper | lower &<< 16
             x &+= right.x
             y &+= right.y

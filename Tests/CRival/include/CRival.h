@@ -1,6 +1,7 @@
 #ifndef GUISE_CRIVAL_H
 #define GUISE_CRIVAL_H
-// OpenCV's classifier behind a C interface: tests compare the tracker's own with its decisions and its CPU time.
+// OpenCV behind a C interface: tests compare the tracker's own classifier with its decisions and its CPU time, and our
+// scaled and warped pictures with its own.
 // A handle belongs to one thread at a time; a negative result is a failure and fills `error` (always terminated); no C++
 // exception leaves.
 #include <stddef.h>
@@ -29,6 +30,15 @@ void crival_cascade_close(struct crival_cascade *cascade);
 int crival_cascade_windows(struct crival_cascade *cascade, const uint8_t *luma, int width, int height, size_t stride,
                             double step, int min_size, int max_size, struct crival_window *windows, int capacity,
                             char *error, size_t error_size);
+
+/// Scales a plane of 8-bit samples: by area averages if it is reduced to half or less, else bilinearly. Rows of the
+/// target have no padding. Returns 0 or -1.
+int crival_resize(const uint8_t *source, int width, int height, size_t stride, uint8_t *target, int target_width,
+                  int target_height);
+/// Warps a plane bilinearly over the target by `map`, the 2 x 3 matrix from the target's pixels to the source's, row by
+/// row. Outside the source the target is left unchanged. Returns 0 or -1.
+int crival_warp(const uint8_t *source, int width, int height, size_t stride, const double map[6], uint8_t *target,
+                int target_width, int target_height);
 
 #ifdef __cplusplus
 }
