@@ -70,7 +70,13 @@ extension EndToEnd {
 
         @Test func `the text output of track names a face and its position`() throws {
             let outcome = try scratch.guise("track", Fixtures.sample)
-            #expect(outcome.code == 0 && outcome.out.contains("face 1 tracked at"), "\(outcome)")
+            let place = try #require(
+                outcome.out.firstMatch(of: /face 1 tracked at (\d+),(\d+) size (\d+)x(\d+) roll/), "\(outcome)")
+            let (x, y) = (Int(place.1) ?? 0, Int(place.2) ?? 0)
+            let (width, height) = (Int(place.3) ?? 0, Int(place.4) ?? 0)
+            #expect(outcome.code == 0)
+            // The nose, labelled by hand, is at 226, 127.
+            #expect(abs(x + width / 2 - 226) < 15 && abs(y + height / 2 - 127) < 15, "\(outcome)")
         }
 
         @Test func `the intact part of a truncated clip gets masks, and the loss is reported`() throws {
