@@ -82,6 +82,7 @@ extension EndToEnd {
                 """, "config/guise/Masks/odd/mask.json")
             let outcome = try scratch.guise("masks", "odd")
             #expect(outcome.errors.contains("'nosee'") && outcome.errors.contains("did you mean 'nose'?"), "\(outcome)")
+            #expect(["left_eye", "nose_bridge", "chin"].allSatisfy { outcome.errors.contains($0) }, "\(outcome)")
         }
 
         @Test(.needsSample)
