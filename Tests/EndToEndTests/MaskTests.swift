@@ -134,6 +134,17 @@ extension EndToEnd {
             let other = try sheet("crown", poses: 1)
             #expect(one.changes(from: other).count > 5000, "each shows its own mask")
             #expect(four.width * four.height >= 4 * 200 * 200, "\(four.width)x\(four.height)")
+            // A row for each mask, unlike the one above it; a row that is missing is as white as the next.
+            let (height, size) = (four.height / 4, four.bytes.count / 4)
+            let rows = (0..<4).map {
+                Picture(width: four.width, height: height, bytes: Array(four.bytes[$0 * size..<($0 + 1) * size]))
+            }
+            for (upper, lower) in zip(rows, rows.dropFirst()) {
+                let changed = lower.changes(from: upper)
+                #expect(changed.count > 5000 && changed.right > four.width * 2 / 3, "\(changed)")
+            }
+            let white = Picture(width: four.width, height: height, bytes: Array(repeating: 255, count: size))
+            for row in rows { #expect(row.changes(from: white).count > row.width * row.height / 4) }
         }
     }
 }
