@@ -268,7 +268,7 @@ extension EndToEnd {
             let own = stage.guise.running.pid
             try stage.scratch.shell("kill -KILL $(pgrep -P \(own) -x ffmpeg)")
             #expect(stage.guise.waits { $0["recording"]?["problem"]?.string?.contains("is kept") == true })
-            #expect(stage.guise.running.said.contains("the recording has ended"))
+            #expect(stage.guise.running.waits(for: "the recording has ended"))
             let stopped = try stage.scratch.guise("record", "stop")
             #expect(stopped.code == 1 && stopped.out == "\(path)\n" && stopped.errors.contains("killed by signal 9"))
             let seconds = try #require(
