@@ -39,7 +39,10 @@ extension EndToEnd {
             let names = outcome.out.split(separator: "\n").compactMap {
                 $0.split(separator: " ").first.map(String.init)
             }
-            #expect(Set(names).isSuperset(of: Self.shipped), "\(names)")
+            let folders = try scratch.shell("cd '\(Fixtures.inPackage("Masks"))' && ls -d */").split(separator: "\n")
+            #expect(
+                folders.count > Self.shipped.count && names == folders.map { String($0.dropLast()) }.sorted(),
+                "\(names)")
         }
 
         @Test func `an invalid mask is an error of one line with its file, and the others are still there`() throws {
@@ -79,6 +82,7 @@ extension EndToEnd {
                 """, "config/guise/Masks/odd/mask.json")
             let outcome = try scratch.guise("masks", "odd")
             #expect(outcome.errors.contains("'nosee'") && outcome.errors.contains("did you mean 'nose'?"), "\(outcome)")
+            #expect(["left_eye", "nose_bridge", "chin"].allSatisfy { outcome.errors.contains($0) }, "\(outcome)")
         }
 
         @Test(.needsSample)
@@ -130,6 +134,17 @@ extension EndToEnd {
             let other = try sheet("crown", poses: 1)
             #expect(one.changes(from: other).count > 5000, "each shows its own mask")
             #expect(four.width * four.height >= 4 * 200 * 200, "\(four.width)x\(four.height)")
+            // A row for each mask, unlike the one above it; a row that is missing is as white as the next.
+            let (height, size) = (four.height / 4, four.bytes.count / 4)
+            let rows = (0..<4).map {
+                Picture(width: four.width, height: height, bytes: Array(four.bytes[$0 * size..<($0 + 1) * size]))
+            }
+            for (upper, lower) in zip(rows, rows.dropFirst()) {
+                let changed = lower.changes(from: upper)
+                #expect(changed.count > 5000 && changed.right > four.width * 2 / 3, "\(changed)")
+            }
+            let white = Picture(width: four.width, height: height, bytes: Array(repeating: 255, count: size))
+            for row in rows { #expect(row.changes(from: white).count > row.width * row.height / 4) }
         }
     }
 }

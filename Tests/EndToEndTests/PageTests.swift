@@ -132,7 +132,20 @@ extension EndToEnd {
             try scratch.shell("prlimit --pid \(pid) --nofile=\(last + 1):")
             // More than there are free descriptors: some of them are not accepted.
             let visitors = try (0..<32).map { _ in try Visitor(port: port) }
+            /// CPU time of the frame loop's thread and of the page's, nanoseconds.
+            func times() throws -> (loop: Int, page: Int) {
+                let lines = try scratch.shell(
+                    "cd /proc/\(pid)/task; cut -d' ' -f1 \(pid)/schedstat $(grep -l '^NIO' */comm | sed s/comm/schedstat/)"
+                )
+                let times = lines.split(separator: "\n").compactMap { Int($0) }
+                try #require(times.count == 2, "\(lines)")
+                return (times[0], times[1])
+            }
+            let before = try times()
             try own.guise.waits(pictures: 10)
+            // Without the pause, it would try again all the time.
+            let after = try times()
+            #expect(after.page - before.page < after.loop - before.loop, "\(before) to \(after)")
             try scratch.shell("prlimit --pid \(pid) --nofile=1024:")
             #expect(try own.curl("/thumbnail?mask=santa", to: "santa.jpg") == 200)
             withExtendedLifetime(visitors) {}
@@ -255,7 +268,7 @@ extension EndToEnd {
             let own = stage.guise.running.pid
             try stage.scratch.shell("kill -KILL $(pgrep -P \(own) -x ffmpeg)")
             #expect(stage.guise.waits { $0["recording"]?["problem"]?.string?.contains("is kept") == true })
-            #expect(stage.guise.running.said.contains("the recording has ended"))
+            #expect(stage.guise.running.waits(for: "the recording has ended"))
             let stopped = try stage.scratch.guise("record", "stop")
             #expect(stopped.code == 1 && stopped.out == "\(path)\n" && stopped.errors.contains("killed by signal 9"))
             let seconds = try #require(
