@@ -152,7 +152,7 @@ let package = Package(
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests(
             "Engine",
-            ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "Page", "CAllocations"], hotSettings),
+            ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "CAllocations"], hotSettings),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "JSON", "V4L2"]),

@@ -3,7 +3,6 @@ import Capture
 import Compose
 import Foundation
 import Frames
-import Page
 import Privacy
 import Publish
 import Synchronization
@@ -253,6 +252,38 @@ struct FakeSink: FrameSink, ~Copyable {
     consuming func finish(placeholder: borrowing PublishableFrame) throws { log.finish() }
 }
 
+/// A monitor that records what it is shown while it has viewers.
+final class FakeMonitor: FrameMonitor {
+    private struct State {
+        var hasViewers = false
+        var published: [UInt8?] = []
+        var unmasked: [UInt8?] = []
+    }
+
+    private let state = Mutex(State())
+
+    var hasViewers: Bool { state.withLock { $0.hasViewers } }
+    /// The grays of the published pictures, and of those without masks; nil for a placeholder.
+    var published: [UInt8?] { state.withLock { $0.published } }
+    var unmasked: [UInt8?] { state.withLock { $0.unmasked } }
+
+    func setViewers(_ hasViewers: Bool) { state.withLock { $0.hasViewers = hasViewers } }
+
+    func update(_ frame: borrowing PublishableFrame, faces: borrowing [Face], isReplacement: Bool, at now: UInt64) {
+        let gray = Published.gray(of: frame.view)
+        state.withLock { $0.published.append(gray) }
+    }
+
+    func updateUnmasked(_ view: borrowing FrameView, faces: borrowing [Face], at now: UInt64) {
+        let gray = Published.gray(of: view)
+        state.withLock { $0.unmasked.append(gray) }
+    }
+
+    func updateUnmasked(placeholder: borrowing PublishableFrame, at now: UInt64) {
+        state.withLock { $0.unmasked.append(nil) }
+    }
+}
+
 /// A capture request that records what it is given.
 final class FakeCapture: CaptureRequest {
     private let taken = Mutex<(grays: [UInt8?], refusals: [String])>(([], []))
@@ -317,7 +348,7 @@ final class Stage {
     let clock: TestClock
     let mailbox: Mailbox
     let placeholders = Placeholders(Stage.layout)
-    let preview: Preview
+    let monitor = FakeMonitor()
     let cameras: Cameras
     private let cameraController: CameraController
     private(set) var hangups = 0
@@ -333,7 +364,6 @@ final class Stage {
         let mailbox = try Mailbox(settings)
         let cameras = Cameras(clock)
         (self.clock, self.mailbox, self.cameras) = (clock, mailbox, cameras)
-        preview = Preview(layout: Self.layout) { mailbox.wakeEvent.signal() }
         cameraController = try CameraController(wake: mailbox.wakeEvent, clock: try clock.follower()) { wanted in
             try cameras.open(wanted)
         } closing: {
@@ -401,14 +431,14 @@ final class Stage {
         end(at: 3600)
         var pipeline = Pipeline(
             tracker: try Self.tracker(landmarks: landmarks), masks: masks, output: Self.layout)
-        pipeline.monitor = preview
+        pipeline.monitor = monitor
         let outputs = logs.map { Output(Self.sink($0), canvas: nil) }
         let signals = try Signals()
         var loop = FrameLoop(
             signals: signals, outputs: outputs, source: source, rate: rate, isPaced: isPaced,
             FrameLoop.Dependencies(
                 clock: clock.pollClock, mailbox: mailbox, cameraController: cameraController,
-                placeholders: placeholders, monitor: preview,
+                placeholders: placeholders, monitor: monitor,
                 requestReload: { self.hangups += 1 }, ready: { self.readies += 1 }, pingWatchdog: { self.turns += 1 },
                 setStatus: { self.said.append($0) }))
         clock.settle()

@@ -6,7 +6,6 @@ import TestSupport
 import Testing
 import Track
 
-@testable import Page
 @testable import Engine
 @testable import SystemKit
 
@@ -265,30 +264,19 @@ import Track
         #expect(after == 0 && !isSeenStill)
     }
 
-    // MARK: - The preview
+    // MARK: - The monitor
 
-    @Test func `the preview before masks shows the picture without them`() async throws {
+    @Test func `the monitor is shown the picture without masks, while it has viewers`() throws {
         let mask = try scratch.brightMask(Self.canvas)
         var pipeline = try pipeline([mask])
-        let preview = Preview(layout: Self.canvas) {}
-        pipeline.monitor = preview
+        let monitor = FakeMonitor()
+        pipeline.monitor = monitor
         let frame = flat(60)
         try pipeline.process(frame.view, at: moment(0))
-        var look = Preview.StreamOptions()
-        look.picture = .before
-        let viewer = Preview.Viewer(preview, look)
+        #expect(monitor.unmasked.isEmpty)
+        monitor.setViewers(true)
         try pipeline.process(frame.view, at: moment(1))
-        let dressed = luma(pipeline.gate.canvas.frame, 32, 24)
-        #expect(dressed == 115)
-        var number = 0
-        let jpeg = try await viewer.next(after: &number)
-        #expect(number == 1, "it was taken since somebody looks")
-        try scratch.write(Data(jpeg), "before.jpg")
-        let picture = try scratch.picture(scratch.path("before.jpg"))
-        // 60 in limited range (ITU-R BT.601).
-        let level: Double = 44.0 * 255 / 219
-        #expect(abs(Double(picture.bytes[0]) - level) < 3)
-        let isForOthers = preview.needsFrame(.after, at: .max)
-        #expect(!isForOthers, "nobody looks at that")
+        let masked = luma(pipeline.gate.canvas.frame, 32, 24)
+        #expect(masked == 115 && monitor.unmasked == [60])
     }
 }

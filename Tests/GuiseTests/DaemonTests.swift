@@ -155,9 +155,7 @@ import Testing
             let answer = Answer()
             house.daemon.handle(command) { answer.put($0) }
             // Only a snapshot waits for the loop.
-            for request in house.mailbox.takeCaptureRequests() {
-                request.reply(.failure(RequestError(.notNow, "there is no picture")))
-            }
+            for request in house.mailbox.takeCaptureRequests() { request.refuse("there is no picture") }
             do { _ = try answer.take() } catch {
                 #expect(name == "snapshot", "\(name): \(error)")
             }
@@ -389,7 +387,7 @@ import Testing
         let answer = Answer()
         house.daemon.handle(.picture(.snapshot(path, note: true))) { answer.put($0) }
         let captureRequests = house.mailbox.takeCaptureRequests()
-        let order = try #require(captureRequests.first)
+        let order = try #require(captureRequests.first as? CaptureStore.Snapshot)
         #expect(captureRequests.count == 1 && order.path == path)
         #expect(order.texts.map(\.keyword) == ["Software", "Creation Time", "Guise"])
         #expect(order.note?.contains("no mask") == true)
