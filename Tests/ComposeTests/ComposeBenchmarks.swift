@@ -59,7 +59,7 @@ import Track
         #expect(sum.isFinite)
     }
 
-    @Test func `fitting, zooming and mirroring`() throws {
+    @Test func `fitting, zooming and mirroring`() {
         let input = Self.layout
         let source = Samples(noise: input).frame
         let small = FrameLayout(width: 960, height: 540, format: .yuyv)
@@ -72,12 +72,12 @@ import Track
         zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
         resting.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, rotation: .none, isMirrored: true)
-        let copy = try least { whole.fit(source.view, into: &frame) }
+        let copy = least { whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")
-        figure("fitting, scaled to 960x540", try least { scaled.fit(source.view, into: &planar) } / copy, "copies")
-        figure("fitting, zoomed", try least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
-        figure("fitting, a zoom at rest", try least { resting.fit(source.view, into: &frame) } / copy, "copies")
-        figure("mirroring", try least { rotator.rotate(source.view) } / copy, "copies")
+        figure("fitting, scaled to 960x540", least { scaled.fit(source.view, into: &planar) } / copy, "copies")
+        figure("fitting, zoomed", least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
+        figure("fitting, a zoom at rest", least { resting.fit(source.view, into: &frame) } / copy, "copies")
+        figure("mirroring", least { rotator.rotate(source.view) } / copy, "copies")
     }
 
     @Test(arguments: [(512, 512), (700, 700), (1920, 1080)], [PixelFormat.i420, .nv12, .yuyv])
