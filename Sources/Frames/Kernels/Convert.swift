@@ -168,7 +168,7 @@ private let piece = 512
         _: Map.Type, _ chromaRow: Int, _ x: Int, _ count: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) {
         let shift = to.format.chromaShift
-        let luma = scratch
+        let luma = unsafe scratch
         var (u, v) = unsafe (UnsafePointer(scratch + piece), UnsafePointer(scratch + 2 * piece))
         if to.format != .gray, let sites = from.chromaSites {
             unsafe u = chroma(Map.self, sites.u, chromaRow, x, count, scratch + piece, scratch + 3 * piece)
