@@ -112,7 +112,7 @@ public struct FaceZoom: Sendable {
                 clamped(middle.y + Self.above * height, whole.y, whole.height, height), width))
     }
 
-    /// Rounds the view to even pixels, at which a still view is scaled at a third of the cost.
+    /// Rounds the view to even pixels.
     private func onWholePixels(_ place: Place) -> Place {
         let width = Self.even(place.z)
         guard width < whole.width else { return place }

@@ -168,10 +168,11 @@ private let piece = 512
         _: Map.Type, _ chromaRow: Int, _ x: Int, _ count: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) {
         let shift = to.format.chromaShift
-        let (luma, u, v) = unsafe (scratch, scratch + piece, scratch + 2 * piece)
+        let luma = unsafe scratch
+        var (u, v) = unsafe (UnsafePointer(scratch + piece), UnsafePointer(scratch + 2 * piece))
         if to.format != .gray, let sites = from.chromaSites {
-            unsafe chroma(Map.self, sites.u, chromaRow, x, count, u, scratch + 3 * piece)
-            unsafe chroma(Map.self, sites.v, chromaRow, x, count, v, scratch + 3 * piece)
+            unsafe u = chroma(Map.self, sites.u, chromaRow, x, count, scratch + piece, scratch + 3 * piece)
+            unsafe v = chroma(Map.self, sites.v, chromaRow, x, count, scratch + 2 * piece, scratch + 3 * piece)
         }
         let (input, output) = (from.lumaSite, to.lumaSite)
         for row in chromaRow << shift.y..<min((chromaRow + 1) << shift.y, height) {
@@ -200,11 +201,14 @@ private let piece = 512
     }
 
     /// Converts one chroma component of a piece to the target's subsampling and range.
-    /// - Parameter work: scratch memory of two rows.
+    /// - Parameters:
+    ///   - out: scratch memory for the result.
+    ///   - work: scratch memory of two rows.
+    /// - Returns: `out`; or the source's own samples, if they need no change.
     private func chroma<Map: SampleMap>(
         _: Map.Type, _ site: Site, _ row: Int, _ x: Int, _ count: Int, _ out: UnsafeMutablePointer<UInt8>,
         _ work: UnsafeMutablePointer<UInt8>
-    ) {
+    ) -> UnsafePointer<UInt8> {
         let (has, wants) = (from.format.chromaShift, to.format.chromaShift)
         let available = (count + has.x) >> has.x
         let last = ((height + has.y) >> has.y) - 1
@@ -216,6 +220,7 @@ private let piece = 512
             for i in 0..<available { unsafe work[i] = mean(samples[i], below[i]) }
             unsafe samples = UnsafePointer(work)
         }
+        if Map.self == SameRange.self, has.x == wants.x, unsafe samples != UnsafePointer(work) { return unsafe samples }
         if has.x == wants.x {
             for i in 0..<available { unsafe out[i] = Map.chroma(samples[i]) }
         } else if has.x < wants.x {
@@ -228,6 +233,7 @@ private let piece = 512
             }
             if count & 1 == 1 { unsafe out[count - 1] = Map.chroma(samples[available - 1]) }
         }
+        return unsafe UnsafePointer(out)
     }
 
     /// Packs a row of separate components.

@@ -299,20 +299,25 @@ private struct PlaneFilter {
     @inline(__always)
     private func means(_ x: Int, _ pairs: Int) -> SIMD8<UInt16> {
         let (one, other) = zippedHalves(sums(x, pairs), sums(x &+ 8, pairs))
-        // Half a sample; and half of a 256th for each of the products, which are cut off.
-        return one &+ other &+ UInt16(truncatingIfNeeded: 128 &+ pairs)
+        // Half a sample; and half of a 256th for each of the two sums, which are cut off.
+        return one &+ other &+ 129
     }
 
     /// The weighted sums of the even and of the odd source columns of each row.
     @inline(__always)
     private func sums(_ x: Int, _ pairs: Int) -> SIMD8<UInt16> {
-        var sum = SIMD8<UInt16>()
         let place = unsafe quads + Int(first[x]) &* 8
+        if pairs == 1 { return unsafe high(place.loadUnaligned(as: SIMD8<UInt16>.self), weights[x]) }
+        // Cut off only once, since what is lost would add up.
+        var sums = SIMD8<UInt32>()
         for pair in 0..<pairs {
             let samples = unsafe place.loadUnaligned(fromByteOffset: 16 &* pair, as: SIMD8<UInt16>.self)
-            sum &+= high(samples, unsafe weights[x &* pairs &+ pair])
+            let weights = unsafe weights[x &* pairs &+ pair]
+            for i in 0..<8 { sums[i] &+= UInt32(samples[i]) &* UInt32(weights[i]) }
         }
-        return sum
+        var lanes = SIMD8<UInt16>()
+        for i in 0..<8 { lanes[i] = UInt16(truncatingIfNeeded: sums[i] &>> 16) }
+        return lanes
     }
 
     /// The upper halves of the products: lane by lane, which the compiler turns into one instruction (PMULHUW).
