@@ -33,8 +33,8 @@ import Testing
         #expect(reply.path == path && reply.album == "one.png" && store.path(of: "one.png") == path)
         #expect(reply.note == scratch.path("one.txt") && scratch.names() == ["one.png", "one.txt"])
         let saved = try scratch.picture(path)
-        // The placeholder's background.
-        #expect((saved.width, saved.height) == (64, 48) && abs(Int(saved.bytes[0]) - 37) < 3, "\(saved.bytes[0])")
+        // The dark background of placeholders.
+        #expect((saved.width, saved.height) == (64, 48) && saved.bytes.allSatisfy { (20..<60).contains($0) })
     }
 
     @Test func `without a picture the reply is an error, and no file is made`() throws {

@@ -53,7 +53,7 @@ final class Daemon: RequestResponder {
     }
 
     func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
-        log("request: \(command)", .debug)
+        log("request: \(command.json.text)", .debug)
         let send: ReplyHandler = { result in reply(result.map { JSON(encoding: $0) }) }
         do {
             switch try handling(of: command) {
