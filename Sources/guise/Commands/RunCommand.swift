@@ -10,7 +10,8 @@ struct RunCommand: ParsableCommand {
     @Option(help: "camera, /dev/videoN, sample, or a photo or clip.")
     var source: String?
     @Option(
-        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; can be given several times.")
+        name: .customLong("sink"),
+        help: "usb, loopback, /dev/videoN, page, null, or a file; can be given several times.")
     var sinks: [String] = []
     @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []
