@@ -19,6 +19,7 @@ build:
 	@./setup build run
 	swift build -c release --product guise --static-swift-stdlib
 	swift build -c release --product guise-svg --static-swift-stdlib
+	swift build -c release --product guise-camera --static-swift-stdlib
 
 # The tests are built in debug mode, with the compiler's checks and with warnings as errors; the program under test is
 # the release build. No test depends on timing, so that a busy machine fails none; the hour's limit only ends a hang.
@@ -93,6 +94,7 @@ format:
 install: build sample
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
 	install -D $(guise)-svg "$(DESTDIR)$(PREFIX)/libexec/guise/guise-svg"
+	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
 	rm -rf "$(share)" && mkdir -p "$(share)"
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"
 	@echo "To install the service, completions and the virtual camera for your user: guise install"

@@ -47,10 +47,14 @@ let smallSettings: [LinkerSetting] = [
             .split(separator: " ").map(String.init), .when(configuration: .release))
 ]
 
+/// Links only the libraries that are used, and not all those of CLinux.
+let neededSettings: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--as-needed"], .when(configuration: .release))]
+
 let package = Package(
     name: "guise",
     products: [
         .executable(name: "guise", targets: ["guise"]), .executable(name: "guise-svg", targets: ["guise-svg"]),
+        .executable(name: "guise-camera", targets: ["guise-camera"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -69,6 +73,11 @@ let package = Package(
         .executableTarget(
             name: "guise-svg", dependencies: ["CArt", "CCairo", "CRsvg"],
             linkerSettings: [.linkedLibrary("seccomp")] + smallSettings),
+        // The system service that presents the camera: few lines, because it starts as root.
+        .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
+        .executableTarget(
+            name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
+            swiftSettings: swiftSettings, linkerSettings: smallSettings + neededSettings),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
@@ -78,7 +87,10 @@ let package = Package(
         .target(name: "SystemKit", dependencies: ["CLinux"], swiftSettings: hotSettings),
         .target(name: "Frames", dependencies: ["SystemKit", "CLinux"], swiftSettings: kernelSettings),
         .target(name: "JSON", dependencies: ["SystemKit"], swiftSettings: swiftSettings),
-        .target(name: "V4L2", dependencies: ["SystemKit", "Frames", "CLinux"], swiftSettings: swiftSettings),
+        // The USB camera as its service and its sink need it: the protocols, without any I/O.
+        .target(name: "USBCamera", dependencies: ["SystemKit"], swiftSettings: hotSettings),
+        .target(
+            name: "V4L2", dependencies: ["SystemKit", "Frames", "USBCamera", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
             dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt"],
@@ -91,7 +103,8 @@ let package = Package(
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
         .target(
-            name: "Publish", dependencies: ["SystemKit", "Frames", "V4L2", "Privacy", "CLinux"],
+            name: "Publish",
+            dependencies: ["SystemKit", "Frames", "V4L2", "Compose", "Privacy", "USBCamera", "CLinux"],
             swiftSettings: swiftSettings),
         // The frame loop, and what it shares with the threads beside it.
         .target(
@@ -153,6 +166,7 @@ let package = Package(
         unitTests(
             "Engine",
             ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "CAllocations"], hotSettings),
+        unitTests("USBCamera"),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Track", "Privacy", "Control", "CAllocations"]),
         unitTests("Doctor", ["Frames", "JSON", "V4L2"]),

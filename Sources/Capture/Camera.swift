@@ -62,6 +62,10 @@ public struct Camera: FrameSource, ~Copyable {
     public init(path: String?, width: Int, height: Int, rate: Double, format: String? = nil) throws {
         let path = try path ?? Self.best(in: listDevices())
         let device = try Device(path: path)
+        guard !device.isOwnCamera else {
+            throw Problem(
+                .unusable, "\(path) is the camera that Guise itself presents", fix: "choose another with --source")
+        }
         try Self.check(device.capabilities, of: path)
         let mode = try Self.mode(of: device, width: width, height: height, rate: rate, only: format)
         let granted = try device.setFormat(mode.fourCC, width: mode.width, height: mode.height, for: .capture)
@@ -161,7 +165,7 @@ extension Camera {
         // Infrared cameras, which send only grey, are used only if there is no other.
         let cameras = listings.filter(\.isCamera)
         if let camera = cameras.first(where: \.hasColor) ?? cameras.first { return camera.path }
-        let others = listings.filter { !$0.isLoopback }
+        let others = listings.filter { !$0.isLoopback && !$0.isOwnCamera }
         if let shut = others.first(where: { $0.problem != nil })?.problem { throw shut }
         if let odd = others.first(where: { $0.capabilities?.isCapture == true }) {
             throw noFormat(odd.path, odd.offers.map(\.fourCC))

@@ -3,7 +3,7 @@ import Glibc
 import SystemKit
 
 /// Installs and uninstalls what Guise needs in the user's session: systemd units, shell completions, and the two
-/// v4l2loopback configuration files, which need root.
+/// v4l2loopback configuration files or the USB camera's service, which need root.
 public struct Installer {
     private let system: System
     /// The path of the guise executable, as the units start it.
@@ -16,7 +16,7 @@ public struct Installer {
     public struct Choices: Sendable {
         /// Only print what would be done.
         public var isDry = false
-        /// Also install or remove the two v4l2loopback configuration files.
+        /// Also install or remove the virtual camera, which needs root.
         public var hasModule = true
         /// Also replace or remove files that the user has edited.
         public var hasEdited = false
@@ -72,7 +72,9 @@ public struct Installer {
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
             user.print("for completion in zsh, add this line to ~/.zshrc, before compinit: fpath+=(\(folder))")
         }
-        if choices.hasModule { try installModule() }
+        guard choices.hasModule else { return }
+        // One virtual camera is enough: two of the same name confuse.
+        if try !installCamera() { try installModule() }
     }
 
     private static let units = ["guise.service", "guise.socket"]
@@ -202,28 +204,76 @@ public struct Installer {
         }
     }
 
+    // MARK: the USB camera
+
+    /// Offers to install the service of the USB camera.
+    /// - Returns: false if this system can't have it, or the user did not want it.
+    private func installCamera() throws(Problem) -> Bool {
+        let places = [program.parent, "\(program.parent.parent)/libexec/guise"]
+        let service = places.map { "\($0)/\(USBService.name)" }.first { system.has($0) }
+        guard let service, system.hasVirtualUSB, system.has("/run/systemd/system") else { return false }
+        var commands: [[String]] = []
+        if system.bytes(service) != system.bytes(USBService.program) {
+            commands.append(["install", "-D", "-m", "755", service, USBService.program])
+        }
+        for (name, path) in USBService.files where system.text(path) != (try shipped(name)) {
+            commands.append(["install", "-D", "-m", "644", try shippedPath(name), path])
+        }
+        guard !commands.isEmpty else {
+            user.print("already installed: \(USBService.files.map(\.path).joined(separator: " and "))")
+            return true
+        }
+        user.print("the USB camera needs no kernel module to build; its service starts as root and gives up its rights")
+        commands += [
+            ["systemd-sysusers", USBService.userFile], ["systemctl", "daemon-reload"],
+            ["systemctl", "enable"] + USBService.units, ["systemctl", "restart", "\(USBService.name).service"],
+        ]
+        return runAsRoot(commands)
+    }
+
+    private func uninstallCamera() {
+        let there = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
+        guard !there.isEmpty else { return }
+        var commands = [
+            ["systemctl", "disable", "--now"] + USBService.units, ["rm", "-f"] + there, ["systemctl", "daemon-reload"],
+        ]
+        let users = system.text("/etc/passwd") ?? ""
+        if users.split(separator: "\n").contains(where: { $0.hasPrefix("\(USBService.name):") }) {
+            commands.append(["userdel", USBService.name])
+        }
+        runAsRoot(commands)
+    }
+
     /// Prints the commands, asks for confirmation, and runs them as root.
-    private func runAsRoot(_ commands: [[String]]) {
+    /// - Returns: false if the user declined, or a command failed.
+    @discardableResult
+    private func runAsRoot(_ commands: [[String]]) -> Bool {
         let helper = ["sudo", "pkexec"].first { system.program($0) != nil }
         user.print("this needs root:")
         for command in commands {
             user.print("    " + ([helper].compactMap { $0 } + command).map(\.quoted).joined(separator: " "))
         }
-        guard !choices.isDry else { return }
+        guard !choices.isDry else { return true }
         guard let helper, let confirm = user.confirm else {
-            return user.print(
+            user.print(
                 helper == nil
                     ? "neither sudo nor pkexec is installed: run it as root" : "this is not a terminal: run it yourself"
             )
+            return true
         }
-        guard confirm("run it now? [y/N] ") else { return user.print("skipped") }
+        guard confirm("run it now? [y/N] ") else {
+            user.print("skipped")
+            return false
+        }
         for command in commands {
             let status = user.runInTerminal([helper] + command)
             guard status == 0 else {
-                return user.print(
+                user.print(
                     "`\(command.joined(separator: " "))` failed with exit status \(status); the rest was skipped")
+                return false
             }
         }
+        return true
     }
 
     // MARK: uninstall
@@ -261,7 +311,9 @@ public struct Installer {
         if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
             user.print("kept, because it is yours: \(own)")
         }
-        if choices.hasModule { uninstallModule() }
+        guard choices.hasModule else { return }
+        uninstallCamera()
+        uninstallModule()
     }
 
     private func stopUnits() {

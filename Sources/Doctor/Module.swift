@@ -49,6 +49,8 @@ extension System {
 extension Check {
     static let module = Check("module") { system in
         if system.moduleIsLoaded { return .ok("v4l2loopback is loaded") }
+        // Nothing is missing without a loopback.
+        guard system.usbCamera == nil else { return nil }
         let folder = "/lib/modules/\(system.kernel)"
         guard system.has(folder) else {
             return system.names(in: "/lib/modules").isEmpty
@@ -73,6 +75,7 @@ extension Check {
     }
 
     static let kernel = Check("kernel") { system in
+        guard system.usbCamera == nil else { return nil }
         guard !system.moduleIsLoaded, !system.moduleIsBuilt else {
             return .ok("v4l2loopback is built for the running kernel \(system.kernel)")
         }
@@ -106,7 +109,7 @@ extension Check {
         let variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
         guard system.bytes(variable)?.last == 1 else { return .ok("Secure Boot is off") }
         if system.moduleIsLoaded { return .ok("Secure Boot is on, and v4l2loopback is loaded") }
-        guard system.moduleIsBuilt else { return nil }
+        guard system.moduleIsBuilt, system.usbCamera == nil else { return nil }
         // The paths on Ubuntu and Debian of the key that DKMS signs modules with.
         let keys = ["/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"]
         guard let key = keys.first(where: system.has) else {

@@ -1,6 +1,8 @@
 import CLinux
 import FoundationEssentials
+import Glibc
 import SystemKit
+import USBCamera
 
 /// A video node as `guise devices` lists it. A node that cannot be opened is listed with the reason.
 public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
@@ -16,20 +18,24 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     public var name: String?
     /// Whether the node is a v4l2loopback, which is known from sysfs even if the node cannot be opened.
     public var isLoopback: Bool
+    /// Whether the node is the camera that Guise itself presents over USB, which is never a source.
+    public var isOwnCamera: Bool
 
     /// A listing by its parts.
     public init(
         path: String, capabilities: Capabilities? = nil, offers: [SupportedFormat] = [], problem: Problem? = nil,
-        name: String? = nil, isLoopback: Bool = false
+        name: String? = nil, isLoopback: Bool = false, isOwnCamera: Bool = false
     ) {
         (self.path, self.capabilities, self.offers) = (path, capabilities, offers)
         (self.problem, self.name, self.isLoopback) = (problem, name, isLoopback)
+        self.isOwnCamera = isOwnCamera
     }
 
-    /// Whether the node is a capture device with a usable format, but not a loopback, metadata node or codec.
+    /// Whether the node is a capture device with a usable format, but not a loopback, metadata node or codec,
+    /// and not Guise's own camera.
     public var isCamera: Bool {
         guard let capabilities else { return false }
-        return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isLoopback
+        return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isLoopback && !isOwnCamera
             && offers.contains { Mode.cost(of: $0.fourCC) != nil }
     }
 
@@ -44,6 +50,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
             switch (isLoopback, capabilities.isCapture, capabilities.isOutput) {
             case (true, true, false): "loopback, in use by a writer"
             case (true, _, _): "loopback, free for a writer"
+            case (false, true, _) where isOwnCamera: "Guise's own camera"
             case (false, true, _): isCamera ? "camera" : "camera without a usable format"
             case (false, false, true): "output"
             case (false, false, false): "no pictures (metadata or a codec)"
@@ -89,7 +96,8 @@ extension DeviceListing {
     init(node: String) {
         self.init(
             path: "/dev/\(node)", name: firstLine(ofFile: "/sys/class/video4linux/\(node)/name"),
-            isLoopback: Device.isLoopback(node: node))
+            isLoopback: Device.isLoopback(node: node),
+            isOwnCamera: Device.isOwnCamera(sysfs: "/sys/class/video4linux/\(node)"))
         do {
             let device = try Device(path: path)
             capabilities = device.capabilities
@@ -154,6 +162,22 @@ extension Device {
     /// Whether the driver is v4l2loopback, which alone has this file.
     static func isLoopback(node: String) -> Bool {
         FileManager.default.fileExists(atPath: "/sys/class/video4linux/\(node)/max_openers")
+    }
+
+    /// Whether this is the camera that Guise itself presents over USB, whatever path it was opened by.
+    public var isOwnCamera: Bool {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return false }
+        // The halves of a device number, as in <sys/sysmacros.h>; V4L2's fit into the lower bits.
+        let (major, minor) = (status.st_rdev >> 8 & 0xFFF, status.st_rdev & 0xFF | status.st_rdev >> 12 & 0xFFF00)
+        return Self.isOwnCamera(sysfs: "/sys/dev/char/\(major):\(minor)")
+    }
+
+    /// Whether a device's folder in sysfs is that of an interface of Guise's USB camera: it has the service's serial
+    /// number and hangs on the virtual host controller.
+    static func isOwnCamera(sysfs: String) -> Bool {
+        guard let interface = realPath(of: "\(sysfs)/device"), interface.contains("/vhci_hcd.") else { return false }
+        return firstLine(ofFile: "\(interface)/../serial") == CameraIdentity.serial
     }
 
     /// The number of buffers of a loopback; nil for other devices.

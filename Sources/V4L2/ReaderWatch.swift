@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A descriptor to poll for changes of a loopback's readers.
+/// A descriptor to poll for changes of a virtual camera's readers.
 public struct ReaderEvents: Sendable {
     /// The descriptor to poll for `events`.
     public let descriptor: CInt
@@ -9,6 +9,11 @@ public struct ReaderEvents: Sendable {
     public let events: Int16
     /// Whether there may be a new reader, so that the state should be checked again in a twentieth of a second.
     public let isUnsure: Bool
+
+    /// The events of a descriptor.
+    public init(descriptor: CInt, events: Int16, isUnsure: Bool) {
+        (self.descriptor, self.events, self.isUnsure) = (descriptor, events, isUnsure)
+    }
 }
 
 /// Detects whether anybody reads a loopback, so that the camera can be off while nobody does.

@@ -4,6 +4,8 @@ import V4L2
 
 /// A sink as it is named on the command line and in the configuration.
 enum SinkSpec: Equatable {
+    /// The USB camera of the service guise-camera.
+    case usb
     /// The first v4l2loopback.
     case loopback
     /// The video node at a path.
@@ -14,12 +16,13 @@ enum SinkSpec: Equatable {
     case file(String)
 
     /// The forms of its text, for the help.
-    static let forms = "loopback, /dev/videoN, page, null, or a file"
+    static let forms = "usb, loopback, /dev/videoN, page, null, or a file"
 
     /// - Parameter text: one of `forms`; any other text is the path of a file.
     init(_ text: String) {
         self =
             switch text {
+            case "usb": .usb
             case "loopback": .loopback
             case "page": .page
             case "null": .null
@@ -31,7 +34,7 @@ enum SinkSpec: Equatable {
     /// Whether it is a virtual camera.
     var isDevice: Bool {
         switch self {
-        case .loopback, .device: true
+        case .usb, .loopback, .device: true
         case .page, .null, .file: false
         }
     }
@@ -52,6 +55,8 @@ extension AppContext {
         _ spec: SinkSpec, _ layout: FrameLayout, rate: Double, overwrites: Bool
     ) throws -> any FrameSink & ~Copyable {
         switch spec {
+        case .usb:
+            return try USBCameraSink(layout: layout)
         case .loopback:
             return try Loopback(path: nil, width: layout.width, height: layout.height, rate: rate)
         case .device(let node):

@@ -1,5 +1,6 @@
 import Capture
 import Compose
+import Publish
 import SystemKit
 import V4L2
 
@@ -85,13 +86,18 @@ extension AppContext {
         }
         var sinks = sinks
         if let index = sinks.firstIndex(of: "auto") {
-            let loopback = devices.contains { $0.isLoopback }
-            sinks[index] = loopback ? "loopback" : "page"
-            notes.append(
-                loopback
-                    ? "sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)"
-                    : "sink: a page, because there is no v4l2loopback device (to get one: sudo apt install v4l2loopback-dkms; "
-                        + "sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
+            if mayExist(USBCameraSink.servicePath) {
+                sinks[index] = "usb"
+                notes.append("sink: the USB camera (to see it in a browser too: --sink usb --sink page)")
+            } else if devices.contains(where: { $0.isLoopback }) {
+                sinks[index] = "loopback"
+                notes.append("sink: the virtual camera (to see it in a browser too: --sink loopback --sink page)")
+            } else {
+                sinks[index] = "page"
+                notes.append(
+                    "sink: a page, because there is no virtual camera (to get one: guise install; or sudo apt install "
+                        + "v4l2loopback-dkms; sudo modprobe v4l2loopback exclusive_caps=1 card_label=\"Guise Camera\")")
+            }
         }
         return (SourceSpec(source), sinks.map { SinkSpec($0) }, notes)
     }

@@ -33,6 +33,14 @@ struct ChoiceTests {
         #expect(try Camera.best(in: Array(nodes.prefix(3))) == "/dev/video2")
     }
 
+    @Test func `Guise's own camera is never chosen`() {
+        var own = node(0, card: "Guise Camera: Guise Camera")
+        own.isOwnCamera = true
+        #expect(!own.isCamera)
+        let none = #expect(throws: Problem.self) { try Camera.best(in: [own]) }
+        #expect(none?.kind == .missing)
+    }
+
     @Test func `without a camera the error says why`() {
         #expect(throws: forbidden) { try Camera.best(in: [node(0, problem: forbidden)]) }
         let none = #expect(throws: Problem.self) { try Camera.best(in: [node(7, driver: "v4l2 loopback")]) }

@@ -205,6 +205,54 @@ private func home() throws -> Machine {
     #expect(session.ran.isEmpty && !session.printed("/etc/"))
 }
 
+/// A machine that can have the USB camera.
+private func homeWithCamera() throws -> Machine {
+    let machine = try home()
+    try machine.put("/bin/sudo")
+    try machine.put("/run/systemd/system/x")
+    try machine.put("/sys/devices/platform/vhci_hcd.0/status")
+    try machine.put("/home/ann/.local/libexec/guise/guise-camera", "the program")
+    return machine
+}
+
+@Test func `the USB camera is offered first, and the loopback only if it is declined`() throws {
+    let machine = try homeWithCamera()
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.questions == 1 && !session.printed("modprobe"))
+    #expect(session.ran.allSatisfy { $0.first == "sudo" })
+    // A service that starts as root runs a copy that only root can change.
+    #expect(session.ran.first?.suffix(1) == ["/usr/local/libexec/guise/guise-camera"])
+    let unit = try String(contentsOfFile: "\(Machine.package)/systemd/system/guise-camera.service", encoding: .utf8)
+    #expect(unit.contains("\nExecStart=/usr/local/libexec/guise/guise-camera\n"))
+    #expect(session.ran.last == ["sudo", "systemctl", "restart", "guise-camera.service"])
+    try session.installer(machine, answer: false, hasModule: true).install()
+    #expect(session.questions == 2 && session.ran.isEmpty && session.printed("/etc/modprobe.d/guise.conf"))
+    try session.installer(machine, answer: true, hasModule: false).install()
+    #expect(session.questions == 0 && session.ran.isEmpty)
+}
+
+@Test func `an installed USB camera needs no root, and all of it is removed`() throws {
+    let machine = try homeWithCamera()
+    for name in ["sysusers.d/guise-camera.conf", "system/guise-camera.service", "system/guise-camera-sleep.service"] {
+        let text = try String(contentsOfFile: "\(Machine.package)/systemd/\(name)", encoding: .utf8)
+        try machine.put("/etc/\(name.hasPrefix("system/") ? "systemd/" : "")\(name)", text)
+    }
+    try machine.put("/usr/local/libexec/guise/guise-camera", "the program")
+    try machine.put("/etc/passwd", "root:x:0:0::/:/bin/sh\nguise-camera:x:999:999::/:/usr/sbin/nologin\n")
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.ran.isEmpty && session.questions == 0)
+    try session.installer(machine, answer: true, hasModule: true).uninstall()
+    let removed = session.ran.first { $0.contains("rm") } ?? []
+    #expect(removed.count == 3 + 4, "\(removed)")
+    #expect(session.ran.contains(["sudo", "userdel", "guise-camera"]))
+    // A new version of the program is installed over the old one.
+    try machine.put("/usr/local/libexec/guise/guise-camera", "an old program")
+    try session.installer(machine, answer: true, hasModule: true).install()
+    #expect(session.ran.first?.contains("755") == true && session.ran.count == 5)
+}
+
 @Test func `existing module files need no root, and are removed after a yes`() throws {
     let machine = try home()
     try machine.put("/bin/sudo")

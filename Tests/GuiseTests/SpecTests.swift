@@ -16,7 +16,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("loopback", SinkSpec.loopback, true, false), ("/dev/video9", .device("/dev/video9"), true, false),
+        ("usb", SinkSpec.usb, true, false), ("loopback", .loopback, true, false),
+        ("/dev/video9", .device("/dev/video9"), true, false),
         ("page", .page, false, false), ("null", .null, false, false), ("out.mp4", .file("out.mp4"), false, true),
     ])
     func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ isFile: Bool) {

@@ -2,6 +2,7 @@
 #define GUISE_CLINUX_H
 #include "guard.h"    // a placeholder on the device after a crash
 #include "local.h"    // the control socket
+#include "packet.h"   // the camera service
 #include "process.h"  // child processes
 // Parts of the kernel's and the C library's headers that Swift's Glibc module lacks. Each line says what it is for.
 #include <linux/videodev2.h>  // V4L2 structures

@@ -7,7 +7,7 @@ import SystemKit
 struct InstallOptions: ParsableArguments {
     @Flag(help: "Only print what would be done.")
     var dryRun = false
-    @Flag(help: "Don't touch the kernel module's two files, which need root.")
+    @Flag(help: "Don't set up the virtual camera, which needs root.")
     var noModule = false
     @Flag(help: "Also replace or remove files that you have edited.")
     var force = false

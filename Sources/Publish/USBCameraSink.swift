@@ -1,0 +1,107 @@
+import Compose
+import Frames
+import Glibc
+import Privacy
+import SystemKit
+import V4L2
+
+/// The USB camera of the service `guise-camera`, which applications see as a webcam.
+///
+/// Each reader chooses a size, to which the sink scales. Frames are copied only while somebody reads. If the service
+/// ends, the sink goes on without it, and connects again by itself.
+public struct USBCameraSink: FrameSink, ~Copyable {
+    /// The sink for the user: "Guise Camera (USB)".
+    public let description = "Guise Camera (USB)"
+    /// The layout that frames must have: YUYV without padding.
+    public let layout: FrameLayout
+
+    private let path: String
+    private var link: CameraLink?
+    private var scaler: Scaler?
+    /// The last frame in the reader's size, if that isn't the sink's.
+    private var scaled = PublishableCopy(.onePixel)
+    /// When connecting was tried last, nanoseconds.
+    private var tried: UInt64 = 0
+
+    /// Where the service listens.
+    public static let servicePath = "/run/guise-camera/socket"
+    /// Nanoseconds between two attempts to connect.
+    private static let retry: UInt64 = 1_000_000_000
+    /// Milliseconds to wait for the service's first message.
+    private static let timeout: CInt = 2000
+
+    /// Connects to the service.
+    /// - Parameters:
+    ///   - layout: the size of the frames; the format is always YUYV.
+    ///   - path: the service's socket.
+    /// - Throws: `Problem` of kind `missing` if the service does not run, `busy` if another process feeds the camera,
+    ///   `forbidden` if this user may not.
+    public init(layout: FrameLayout, path: String = servicePath) throws(Problem) {
+        self.layout = FrameLayout(width: layout.width, height: layout.height, format: .yuyv)
+        self.path = path
+        var link = try CameraLink(path)
+        while !link.isReady {
+            let isAnswered = PollClock.system.waits(for: link.descriptor, milliseconds: Self.timeout)
+            guard isAnswered, link.receiveMessages() else {
+                throw link.refusal
+                    ?? Problem(
+                        .unusable, "the camera service at \(path) does not answer as expected",
+                        fix: "restart it with `sudo systemctl restart guise-camera`")
+            }
+        }
+        self.link = consume link
+    }
+
+    /// Readable when a reader comes or goes.
+    public var readerEvents: ReaderEvents? {
+        switch link {
+        case .some(let link): ReaderEvents(descriptor: link.descriptor, events: Int16(POLLIN), isUnsure: false)
+        case .none: nil
+        }
+    }
+
+    /// Whether a program streams from the camera.
+    public mutating func hasReaders(at now: UInt64) -> Bool? {
+        if link == nil, now >= tried + Self.retry {
+            tried = now
+            link = try? CameraLink(path)
+        }
+        guard var taken = link.take() else { return false }
+        guard taken.receiveMessages() else { return false }
+        let hasReader = taken.wanted != nil
+        link = consume taken
+        return hasReader
+    }
+
+    /// Copies a frame for the reader; without a reader, does nothing. Never waits.
+    /// - Throws: `invalid` for a frame of another layout.
+    public mutating func publish(_ frame: borrowing PublishableFrame) throws {
+        guard frame.layout == layout else {
+            throw Problem(.invalid, "a frame of \(frame.layout) does not fit \(description)")
+        }
+        guard var taken = link.take() else { return }
+        guard taken.receiveMessages() else { return }
+        var isAlive = true
+        if let wanted = taken.wanted {
+            if wanted.width == layout.width, wanted.height == layout.height {
+                isAlive = taken.offer(frame)
+            } else {
+                scale(frame, wanted)
+                isAlive = taken.offer(scaled.frame)
+            }
+        }
+        if isAlive { link = consume taken }
+    }
+
+    private mutating func scale(_ frame: borrowing PublishableFrame, _ wanted: (width: Int, height: Int)) {
+        if scaled.layout.width != wanted.width || scaled.layout.height != wanted.height {
+            let size = FrameLayout(width: wanted.width, height: wanted.height, format: .yuyv)
+            scaled = PublishableCopy(size)
+            scaler = Scaler(from: layout, to: size)
+        }
+        scaler?.scale(frame, into: &scaled)
+    }
+
+    /// Ends the connection: the service then shows its own card.
+    public consuming func finish(placeholder: borrowing PublishableFrame) throws {}
+}

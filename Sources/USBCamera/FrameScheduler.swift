@@ -1,0 +1,114 @@
+/// Decides which picture the camera sends when: new ones at once, the last one again if the next is late, and the card
+/// if nobody feeds the camera. Holds no pictures, and reads no clock.
+///
+/// Times are nanoseconds of a monotonic clock.
+public struct FrameScheduler {
+    /// A picture to send.
+    public enum Picture: Equatable, Sendable {
+        /// A slot of the ring.
+        case slot(Int)
+        /// The card which says that nobody feeds the camera.
+        case card
+    }
+
+    /// The number of slots: one that is sent, one that waits, and one that is written.
+    public static let slots = 3
+
+    /// Whether a program feeds the camera.
+    public private(set) var isFed = false
+    private var stream: Stream?
+    /// The newest picture that was sent, which is repeated.
+    private var shown: Int?
+    /// A picture that was not sent yet.
+    private var pending: Int?
+    /// When the last picture was offered.
+    private var offered: UInt64 = 0
+
+    private struct Stream {
+        let mode: CameraMode
+        let interval: UInt64
+        let started: UInt64
+        /// When the last picture was begun, and the last new one; 0: none yet.
+        var begun: UInt64 = 0
+        var newest: UInt64 = 0
+    }
+
+    /// The time after which a feeder that offers nothing counts as stalled, and its last picture is no longer shown.
+    static let stalled: UInt64 = 2_000_000_000
+
+    /// A camera that nobody reads or feeds.
+    public init() {}
+
+    // MARK: - events
+
+    /// A program began to feed the camera, or ended.
+    public mutating func setFed(_ isFed: Bool, at now: UInt64) {
+        self.isFed = isFed
+        (shown, pending, offered) = (nil, nil, now)
+    }
+
+    /// A reader began to stream, or stopped (nil).
+    /// - Parameters:
+    ///   - mode: the size of its pictures.
+    ///   - interval: the time between two pictures, in UVC's units of 100 ns.
+    /// - Returns: the slots that are no longer used.
+    public mutating func setStream(_ mode: CameraMode?, interval: UInt32, at now: UInt64) -> [Int] {
+        stream = mode.map { Stream(mode: $0, interval: UInt64(interval) * 100, started: now) }
+        offered = now
+        let unused = [shown, pending].compactMap { $0 }
+        (shown, pending) = (nil, nil)
+        return unused
+    }
+
+    /// Whether the camera holds a slot, so that nobody may offer it.
+    public func holds(_ slot: Int) -> Bool { shown == slot || pending == slot }
+
+    /// A feeder offers a new picture. Only the newest is kept, and only in the reader's size.
+    /// - Returns: the slot that is no longer used, which may be this one.
+    public mutating func offer(_ slot: Int, width: Int, height: Int, at now: UInt64) -> Int? {
+        guard let stream, stream.mode.width == width, stream.mode.height == height else { return slot }
+        offered = now
+        let old = pending
+        pending = slot
+        return old
+    }
+
+    // MARK: - decisions
+
+    /// Begins the next picture if one is due.
+    /// - Returns: the picture, and the slot that is no longer used; nil if nothing is due.
+    public mutating func begin(at now: UInt64) -> (picture: Picture, unused: Int?)? {
+        guard let due, now >= due, var stream else { return nil }
+        var unused: Int?
+        let picture: Picture
+        if let pending {
+            unused = shown
+            (shown, self.pending) = (pending, nil)
+            stream.newest = now
+            picture = .slot(pending)
+        } else if let shown, now < offered + Self.stalled {
+            picture = .slot(shown)
+        } else {
+            unused = shown
+            shown = nil
+            picture = .card
+        }
+        stream.begun = now
+        self.stream = stream
+        return (picture, unused)
+    }
+
+    /// When the next picture is due; nil without a reader.
+    public var due: UInt64? {
+        guard let stream else { return nil }
+        // A source may be a little faster than its rate, but not twice as fast.
+        if pending != nil { return stream.newest == 0 ? stream.started : stream.newest + stream.interval * 3 / 4 }
+        if isFed, stream.begun == 0 { return stream.started + Self.patience }
+        // A late picture of a source at the same rate shall not miss its turn by a repetition.
+        let gap = isFed && shown != nil ? stream.interval * 3 / 2 : stream.interval
+        return stream.begun == 0 ? stream.started : stream.begun + gap
+    }
+
+    /// How long a reader waits for the first picture of a feeder, which may have to open a camera first.
+    static let patience: UInt64 = 1_000_000_000
+}

@@ -1,0 +1,83 @@
+import CCamera
+import CLinux
+import Glibc
+import SystemKit
+
+/// `guise-camera`: the system service that presents the camera. Started as root; it keeps root's rights until the camera
+/// is plugged in.
+@main
+struct GuiseCamera {
+    static func main() {
+        do throws(Problem) {
+            try run(Options(CommandLine.arguments))
+        } catch {
+            logLine("\(error)")
+            exit(1)
+        }
+    }
+
+    private static func run(_ options: Options) throws(Problem) {
+        let signals = ccamera_signals()
+        guard signals >= 0 else { throw Problem(.system, "signalfd failed: \(errorMessage(of: -signals))") }
+        var (user, ownGroup, group) = (uid_t(), gid_t(), gid_t())
+        guard unsafe ccamera_find_user(options.user, &user, &ownGroup) == 0 else {
+            throw Problem(.missing, "there is no user \(options.user)", fix: "run `systemd-sysusers`")
+        }
+        guard unsafe ccamera_find_group(options.group, &group) == 0 else {
+            throw Problem(.missing, "there is no group \(options.group)", fix: "choose another with --group")
+        }
+        let listener = try Listener(options.socket, group: group)
+        let port = try Port()
+        let dropped = ccamera_drop_rights(user, ownGroup, Ring.fileSize)
+        guard dropped == 0 else {
+            throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
+        }
+        // systemd is told over a new socket, which is one of the calls that are forbidden from here on.
+        unsafe sd_notify(0, "READY=1")
+        let restricted = ccamera_restrict_calls()
+        guard restricted == 0 else {
+            throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")
+        }
+        logLine("the camera is plugged in")
+        var service = Service(port: port, listener: listener, signals: signals)
+        try service.run()
+        logLine("the camera is unplugged")
+    }
+}
+
+/// The command's options.
+struct Options {
+    var user = "guise-camera"
+    var group = "video"
+    var socket = "/run/guise-camera/socket"
+
+    private static let usage = """
+        usage: guise-camera [--user NAME] [--group NAME] [--socket PATH]
+        Presents the camera "Guise Camera", which guise feeds. Must be started as root.
+          --user NAME     the user as whom it runs once the camera is plugged in (guise-camera)
+          --group NAME    whose members may feed the camera, beside the user at the seat (video)
+          --socket PATH   where it listens for guise (/run/guise-camera/socket)
+        """
+
+    /// - Parameter arguments: with the program's name.
+    init(_ arguments: [String]) {
+        var rest = arguments.dropFirst()
+        while let option = rest.popFirst() {
+            guard ["--user", "--group", "--socket"].contains(option), let value = rest.popFirst() else {
+                print(Self.usage)
+                exit(option == "--help" ? 0 : 64)
+            }
+            switch option {
+            case "--user": user = value
+            case "--group": group = value
+            default: socket = value
+            }
+        }
+    }
+}
+
+/// Writes a line to standard error, which is the journal.
+func logLine(_ text: String) {
+    let line = Array("guise-camera: \(text)\n".utf8)
+    _ = unsafe write(STDERR_FILENO, line, line.count)
+}

@@ -1,0 +1,91 @@
+import Testing
+
+@testable import USBCamera
+
+private let mode = CameraMode.all[0]
+private let ms: UInt64 = 1_000_000
+
+@Suite struct FrameSchedulerTests {
+    /// A scheduler with a reader at 30 fps since 0 ms, whose feeder has shown slot 0 at 10 ms.
+    private func running() -> FrameScheduler {
+        var scheduler = FrameScheduler()
+        scheduler.setFed(true, at: 0)
+        #expect(scheduler.setStream(mode, interval: 333_333, at: 0) == [])
+        #expect(scheduler.offer(0, width: 1280, height: 720, at: 10 * ms) == nil)
+        #expect(scheduler.begin(at: 10 * ms)?.picture == .slot(0))
+        return scheduler
+    }
+
+    @Test func `a new picture is sent at once, and releases the old one`() {
+        var scheduler = running()
+        #expect(scheduler.offer(1, width: 1280, height: 720, at: 43 * ms) == nil)
+        #expect(scheduler.holds(0) && scheduler.holds(1) && !scheduler.holds(2))
+        let next = scheduler.begin(at: 43 * ms)
+        #expect(next?.picture == .slot(1) && next?.unused == 0)
+    }
+
+    @Test func `a faster source loses pictures, of which the newest counts`() {
+        var scheduler = running()
+        #expect(scheduler.offer(1, width: 1280, height: 720, at: 15 * ms) == nil)
+        #expect(scheduler.begin(at: 15 * ms) == nil)
+        #expect(scheduler.offer(2, width: 1280, height: 720, at: 25 * ms) == 1)
+        #expect(scheduler.due == 10 * ms + 333_333 * 75)
+        #expect(scheduler.begin(at: 36 * ms)?.picture == .slot(2))
+    }
+
+    @Test func `the last picture is repeated for a slower source, which is not delayed by that`() {
+        var scheduler = running()
+        #expect(scheduler.begin(at: 43 * ms) == nil)
+        #expect(scheduler.begin(at: 60 * ms)?.picture == .slot(0))
+        #expect(scheduler.offer(1, width: 1280, height: 720, at: 61 * ms) == nil)
+        #expect(scheduler.begin(at: 61 * ms)?.picture == .slot(1))
+    }
+
+    @Test func `pictures of another size are given back`() {
+        var scheduler = running()
+        #expect(scheduler.offer(1, width: 640, height: 480, at: 20 * ms) == 1)
+        var idle = FrameScheduler()
+        #expect(idle.offer(1, width: 1280, height: 720, at: 0) == 1)
+    }
+
+    @Test func `the card is shown at once when the feeder ends, and a stalled one's picture not for ever`() {
+        var scheduler = running()
+        scheduler.setFed(false, at: 20 * ms)
+        #expect(!scheduler.holds(0))
+        #expect(scheduler.begin(at: 44 * ms)?.picture == .card)
+        var stalled = running()
+        #expect(stalled.begin(at: 2009 * ms)?.picture == .slot(0))
+        let card = stalled.begin(at: 2100 * ms)
+        #expect(card?.picture == .card && card?.unused == 0)
+    }
+
+    @Test func `a reader waits for a feeder's first picture, but not for ever`() {
+        var scheduler = FrameScheduler()
+        scheduler.setFed(true, at: 0)
+        _ = scheduler.setStream(mode, interval: 333_333, at: 0)
+        #expect(scheduler.begin(at: 900 * ms) == nil)
+        #expect(scheduler.begin(at: 1000 * ms)?.picture == .card)
+        #expect(scheduler.begin(at: 1034 * ms)?.picture == .card)
+    }
+
+    @Test func `nothing is due without a reader, and slots are released when one stops`() {
+        var scheduler = running()
+        _ = scheduler.offer(1, width: 1280, height: 720, at: 20 * ms)
+        #expect(scheduler.setStream(nil, interval: 333_333, at: 30 * ms) == [0, 1])
+        #expect(scheduler.due == nil)
+        #expect(scheduler.begin(at: 9000 * ms) == nil)
+        // Without a feeder, the first picture is the card.
+        scheduler.setFed(false, at: 40 * ms)
+        _ = scheduler.setStream(mode, interval: 333_333, at: 50 * ms)
+        #expect(scheduler.begin(at: 50 * ms)?.picture == .card)
+    }
+
+    @Test func `the card is plain with a text in the middle`() {
+        for mode in CameraMode.all {
+            let card = Card.frame(mode)
+            #expect(card.count == mode.frameBytes && Array(card.prefix(4)) == [48, 138, 48, 124])
+            let row = card[mode.height / 2 * mode.width * 2..<(mode.height / 2 + 1) * mode.width * 2]
+            #expect(row.contains(180))
+        }
+    }
+}
