@@ -47,9 +47,6 @@ let smallSettings: [LinkerSetting] = [
             .split(separator: " ").map(String.init), .when(configuration: .release))
 ]
 
-/// Links only the libraries that are used, and not all those of CLinux.
-let neededSettings: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--as-needed"], .when(configuration: .release))]
-
 let package = Package(
     name: "guise",
     products: [
@@ -62,7 +59,8 @@ let package = Package(
     ],
     targets: [
         // The shims: C interfaces to libraries and system calls that Swift cannot import.
-        .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert"), .linkedLibrary("systemd")]),
+        .target(name: "CLinux", linkerSettings: [.linkedLibrary("systemd")]),
+        .target(name: "CConvert", linkerSettings: [.linkedLibrary("v4lconvert")]),
         .target(
             name: "CVision",
             cxxSettings: [.unsafeFlags(["-isystem", "/usr/include/opencv4"])],
@@ -84,7 +82,7 @@ let package = Package(
         .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
         .executableTarget(
             name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
-            swiftSettings: swiftSettings, linkerSettings: smallSettings + neededSettings),
+            swiftSettings: swiftSettings, linkerSettings: smallSettings),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
@@ -100,7 +98,7 @@ let package = Package(
             name: "V4L2", dependencies: ["SystemKit", "Frames", "USBCamera", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
-            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt", "CVision"],
+            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CConvert", "CArt", "CVision"],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
@@ -160,7 +158,7 @@ let package = Package(
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
         unitTests("Privacy", ["Frames", "Track", "Compose"]),
-        unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
+        unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests("USBCamera"),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Privacy", "Control", "CAllocations"]),
