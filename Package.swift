@@ -50,9 +50,6 @@ let smallSettings: [LinkerSetting] = [
             .split(separator: " ").map(String.init), .when(configuration: .release))
 ]
 
-/// Links only the libraries that are used, and not all those of CLinux.
-let neededSettings: [LinkerSetting] = [.unsafeFlags(["-Xlinker", "--as-needed"], .when(configuration: .release))]
-
 let package = Package(
     name: "guise",
     products: [
@@ -65,7 +62,8 @@ let package = Package(
     ],
     targets: [
         // The shims: C interfaces to libraries and system calls that Swift cannot import.
-        .target(name: "CLinux", linkerSettings: [.linkedLibrary("v4lconvert"), .linkedLibrary("systemd")]),
+        .target(name: "CLinux", linkerSettings: [.linkedLibrary("systemd")]),
+        .target(name: "CConvert", linkerSettings: [.linkedLibrary("v4lconvert")]),
         // Counts allocations through malloc, for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
@@ -80,7 +78,7 @@ let package = Package(
         .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
         .executableTarget(
             name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
-            swiftSettings: swiftSettings, linkerSettings: smallSettings + neededSettings),
+            swiftSettings: swiftSettings, linkerSettings: smallSettings),
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
@@ -96,7 +94,7 @@ let package = Package(
             name: "V4L2", dependencies: ["SystemKit", "Frames", "USBCamera", "CLinux"], swiftSettings: swiftSettings),
         .target(
             name: "Capture",
-            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CArt"],
+            dependencies: ["SystemKit", "Frames", "V4L2", "CLinux", "CConvert", "CArt"],
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
@@ -167,7 +165,7 @@ let package = Package(
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations", "CRival"], hotSettings),
         unitTests("Privacy", ["Frames", "Track", "Compose"]),
-        unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
+        unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests(
             "Engine",
             ["Frames", "Capture", "Track", "Compose", "Privacy", "Publish", "CAllocations"], hotSettings),

@@ -1,4 +1,5 @@
 // The only file of this module that passes pointers to libv4lconvert, each for the duration of one call.
+import CConvert
 import CLinux
 import Frames
 import SystemKit
@@ -30,7 +31,7 @@ import V4L2
         pix.pixelformat = source.fourCC.rawValue
         (pix.width, pix.height) = (UInt32(clamping: source.width), UInt32(clamping: source.height))
         pix.bytesperline = UInt32(clamping: source.bytesPerLine)
-        guard let converter = unsafe clinux_converter_create(descriptor, &pix) else {
+        guard let converter = unsafe cconvert_create(descriptor, &pix) else {
             throw Problem(.system, "could not start libv4lconvert for \(source): out of memory")
         }
         unsafe self.converter = unsafe converter
@@ -40,7 +41,7 @@ import V4L2
             range: Self.range(of: source))
     }
 
-    deinit { unsafe clinux_converter_destroy(converter) }
+    deinit { unsafe cconvert_destroy(converter) }
 
     /// The colour range of the result: the library converts RGB and Bayer to limited YUV, and keeps the range of YUV.
     private static func range(of source: StreamFormat) -> ColorRange {
@@ -57,7 +58,7 @@ import V4L2
         var bytes = frame.mutableBytes
         return unsafe bytes.withUnsafeMutableBufferPointer { result in
             unsafe picture.withUnsafeBufferPointer {
-                unsafe clinux_converter_convert(
+                unsafe cconvert_frame(
                     converter, $0.baseAddress, $0.count, result.baseAddress, result.count) == expected
             }
         }

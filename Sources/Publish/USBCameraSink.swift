@@ -102,6 +102,6 @@ public struct USBCameraSink: FrameSink, ~Copyable {
         scaler?.scale(frame, into: &scaled)
     }
 
-    /// Ends the connection: the service then shows its own card.
+    /// Ends the connection: the service then shows its own placeholder.
     public consuming func finish(placeholder: borrowing PublishableFrame) throws {}
 }

@@ -1,4 +1,4 @@
-/// Decides which picture the camera sends when: new ones at once, the last one again if the next is late, and the card
+/// Decides which picture the camera sends when: new ones at once, the last one again if the next is late, and the placeholder
 /// if nobody feeds the camera. Holds no pictures, and reads no clock.
 ///
 /// Times are nanoseconds of a monotonic clock.
@@ -7,8 +7,8 @@ public struct FrameScheduler {
     public enum Picture: Equatable, Sendable {
         /// A slot of the ring.
         case slot(Int)
-        /// The card which says that nobody feeds the camera.
-        case card
+        /// The placeholder which says that nobody feeds the camera.
+        case placeholder
     }
 
     /// The number of slots: one that is sent, one that waits, and one that is written.
@@ -91,7 +91,7 @@ public struct FrameScheduler {
         } else {
             unused = shown
             shown = nil
-            picture = .card
+            picture = .placeholder
         }
         stream.begun = now
         self.stream = stream

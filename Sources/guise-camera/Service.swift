@@ -14,8 +14,8 @@ struct Service: ~Copyable {
     private var connection: Connection?
     /// The picture that is being sent.
     private var sending: FrameScheduler.Picture?
-    /// The card in the current size, once it was needed.
-    private var card: (mode: CameraMode, bytes: [UInt8])?
+    /// The placeholder in the current size, once it was needed.
+    private var placeholder: (mode: CameraMode, bytes: [UInt8])?
     private var isStreaming = false
     private var mode = CameraMode.all[0]
 
@@ -121,9 +121,9 @@ struct Service: ~Copyable {
             case .none: break
             }
         }
-        if card?.mode != mode { card = (mode, Card.frame(mode)) }
-        guard let card else { return 0 }
-        return unsafe card.bytes.withUnsafeBufferPointer {
+        if placeholder?.mode != mode { placeholder = (mode, ServicePlaceholder.frame(mode)) }
+        guard let placeholder else { return 0 }
+        return unsafe placeholder.bytes.withUnsafeBufferPointer {
             guard let base = $0.baseAddress else { return 0 }
             return unsafe Self.send(reply, base, to: port.descriptor)
         }
@@ -180,8 +180,8 @@ struct Service: ~Copyable {
 
     private mutating func disconnect() {
         connection = nil
-        // A picture that is half sent ends with the card, not with the next client's memory.
-        if sending != nil { sending = .card }
+        // A picture that is half sent ends with the placeholder, not with the next client's memory.
+        if sending != nil { sending = .placeholder }
         scheduler.setFed(false, at: monotonicTime())
     }
 

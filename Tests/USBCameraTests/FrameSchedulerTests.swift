@@ -48,15 +48,15 @@ private let ms: UInt64 = 1_000_000
         #expect(idle.offer(1, width: 1280, height: 720, at: 0) == 1)
     }
 
-    @Test func `the card is shown at once when the feeder ends, and a stalled one's picture not for ever`() {
+    @Test func `the placeholder is shown at once when the feeder ends, and a stalled one's picture not for ever`() {
         var scheduler = running()
         scheduler.setFed(false, at: 20 * ms)
         #expect(!scheduler.holds(0))
-        #expect(scheduler.begin(at: 44 * ms)?.picture == .card)
+        #expect(scheduler.begin(at: 44 * ms)?.picture == .placeholder)
         var stalled = running()
         #expect(stalled.begin(at: 2009 * ms)?.picture == .slot(0))
-        let card = stalled.begin(at: 2100 * ms)
-        #expect(card?.picture == .card && card?.unused == 0)
+        let placeholder = stalled.begin(at: 2100 * ms)
+        #expect(placeholder?.picture == .placeholder && placeholder?.unused == 0)
     }
 
     @Test func `a reader waits for a feeder's first picture, but not for ever`() {
@@ -64,8 +64,8 @@ private let ms: UInt64 = 1_000_000
         scheduler.setFed(true, at: 0)
         _ = scheduler.setStream(mode, interval: 333_333, at: 0)
         #expect(scheduler.begin(at: 900 * ms) == nil)
-        #expect(scheduler.begin(at: 1000 * ms)?.picture == .card)
-        #expect(scheduler.begin(at: 1034 * ms)?.picture == .card)
+        #expect(scheduler.begin(at: 1000 * ms)?.picture == .placeholder)
+        #expect(scheduler.begin(at: 1034 * ms)?.picture == .placeholder)
     }
 
     @Test func `nothing is due without a reader, and slots are released when one stops`() {
@@ -74,17 +74,17 @@ private let ms: UInt64 = 1_000_000
         #expect(scheduler.setStream(nil, interval: 333_333, at: 30 * ms) == [0, 1])
         #expect(scheduler.due == nil)
         #expect(scheduler.begin(at: 9000 * ms) == nil)
-        // Without a feeder, the first picture is the card.
+        // Without a feeder, the first picture is the placeholder.
         scheduler.setFed(false, at: 40 * ms)
         _ = scheduler.setStream(mode, interval: 333_333, at: 50 * ms)
-        #expect(scheduler.begin(at: 50 * ms)?.picture == .card)
+        #expect(scheduler.begin(at: 50 * ms)?.picture == .placeholder)
     }
 
-    @Test func `the card is plain with a text in the middle`() {
+    @Test func `the placeholder is plain with a text in the middle`() {
         for mode in CameraMode.all {
-            let card = Card.frame(mode)
-            #expect(card.count == mode.frameBytes && Array(card.prefix(4)) == [48, 138, 48, 124])
-            let row = card[mode.height / 2 * mode.width * 2..<(mode.height / 2 + 1) * mode.width * 2]
+            let placeholder = ServicePlaceholder.frame(mode)
+            #expect(placeholder.count == mode.frameBytes && Array(placeholder.prefix(4)) == [48, 138, 48, 124])
+            let row = placeholder[mode.height / 2 * mode.width * 2..<(mode.height / 2 + 1) * mode.width * 2]
             #expect(row.contains(180))
         }
     }

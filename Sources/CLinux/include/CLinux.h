@@ -47,16 +47,4 @@ void clinux_name_thread(const char *name);
 
 /// Creates an anonymous file in memory (memfd_create), close-on-exec. Returns a descriptor or -errno.
 int clinux_memory_file(const char *name);
-
-/// A converter (libv4lconvert) of camera formats without direct support to planar 4:2:0. Used by one thread at a time.
-struct clinux_converter;
-
-/// Creates a converter. `source` is the camera's format; the result has its width and height, both rounded down to
-/// even. Returns NULL if there is no memory left.
-struct clinux_converter *clinux_converter_create(int descriptor, const struct v4l2_pix_format *source);
-void clinux_converter_destroy(struct clinux_converter *converter);
-/// Converts a frame to Y, U and V planes without padding. Returns the bytes written to `result`, or -1 for a damaged
-/// frame or an unknown format.
-long clinux_converter_convert(
-    struct clinux_converter *converter, const uint8_t *frame, size_t count, uint8_t *result, size_t capacity);
 #endif

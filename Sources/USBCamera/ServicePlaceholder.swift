@@ -1,7 +1,7 @@
 /// The picture that the camera shows while nobody feeds it: the colour of Guise's placeholders and a short text.
 ///
 /// It is drawn without a font or a file, so that the service reads nothing.
-public enum Card {
+public enum ServicePlaceholder {
     private static let text = "GUISE IS NOT RUNNING"
     /// The letters of the text, 5 pixels wide and 7 high: a number for each row, the leftmost pixel in its highest bit.
     private static let letters: [Character: [UInt8]] = [
@@ -17,7 +17,7 @@ public enum Card {
     private static let background: (y: UInt8, u: UInt8, v: UInt8) = (48, 138, 124)
     private static let ink: UInt8 = 180
 
-    /// The card as YUYV without padding.
+    /// The placeholder as YUYV without padding.
     public static func frame(_ mode: CameraMode) -> [UInt8] {
         let (width, height) = (mode.width, mode.height)
         var bytes = [UInt8](repeating: background.y, count: mode.frameBytes)
