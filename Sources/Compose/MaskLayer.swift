@@ -10,48 +10,32 @@ public struct MaskLayer: Sendable {
     let style: LayerStyle
     let content: Content
 
-    /// All kinds, for suggestions in error messages.
-    private static let kinds = [
-        "sprite", "solid", "skin", "makeup", "anonymize", "merge", "swap", "effect", "frame", "particles", "text",
-    ]
-
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
     /// Reads one layer of a mask's description.
     /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, folder: String, target: ArtTarget) throws {
-        let kind = try fields.string("kind")
-        guard kind != "treatment" else {
+        let name = try fields.string("kind")
+        guard name != "treatment" else {
             throw fields.wrong("kind", "'treatment', which was renamed", allowed: "anonymize")
+        }
+        guard let kind = LayerKind.named(name) else {
+            throw fields.unknown("kind", name, among: LayerKind.all.map(\.name))
         }
         try fields.refuse("way", renamedTo: "mode")
         style = try LayerStyle(&fields, target)
-        guard kind == "sprite" || style.motion.pictures.isEmpty else {
+        guard kind.allowsFrames || style.motion.pictures.isEmpty else {
             throw fields.wrong(
-                "motion", "an object with 'frames' in a \(kind) layer", allowed: "frames only in sprite layers")
+                "motion", "an object with 'frames' in a \(name) layer",
+                allowed: "frames only in \(LayerKind.names(where: \.allowsFrames)) layers")
         }
-        guard ["sprite", "solid"].contains(kind) || style.motion.swing == nil else {
+        guard kind.allowsSwing || style.motion.swing == nil else {
             throw fields.wrong(
-                "motion", "an object with 'swing' in a \(kind) layer", allowed: "swing only in sprite and solid layers")
+                "motion", "an object with 'swing' in a \(name) layer",
+                allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
         }
-        let parts = LayerParts(folder: folder, target: target, style: style)
-        switch kind {
-        case "sprite": content = .face(try SpriteLayer(&fields, parts))
-        case "solid": content = .face(try MeshLayer(&fields, parts))
-        case "skin": content = .face(try SkinLayer(&fields, parts))
-        case "makeup": content = .face(try MakeupLayer(&fields, parts))
-        case "anonymize": content = .face(try AnonymizeLayer(&fields, parts))
-        case "merge": content = .face(try FaceBlendLayer(&fields, parts))
-        case "swap": content = .picture(try FaceSwapLayer(&fields, parts))
-        case "effect": content = .picture(try EffectLayer(&fields, parts))
-        case "frame": content = .picture(try PictureFrameLayer(&fields, parts))
-        case "particles": content = .picture(try ParticlesLayer(&fields, parts))
-        case "text":
-            let text = try TextLayer(&fields, parts)
-            content = text.isPinned ? .face(text) : .picture(text)
-        default: throw fields.unknown("kind", kind, among: Self.kinds)
-        }
+        content = try kind.read(&fields, LayerParts(folder: folder, target: target, style: style))
         if case .picture = content, style.on != .every {
             throw fields.wrong(
                 "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")

@@ -7,15 +7,18 @@ public enum MaskOption: Equatable, Sendable {
     case color
     /// A palette, by one of these names.
     case palette([String])
-    /// Any text of 1 to 200 characters.
+    /// Any text of 1 to `maxTextLength` characters.
     case text
+
+    /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
+    static let maxTextLength = 200
 
     /// Whether a value is valid for the option.
     public func allows(_ value: String) -> Bool {
         switch self {
         case .color: Color(value) != nil
         case .palette(let names): names.contains(value)
-        case .text: !value.isEmpty && value.count <= TextLayer.longest
+        case .text: !value.isEmpty && value.count <= Self.maxTextLength
         }
     }
 
@@ -33,7 +36,7 @@ public enum MaskOption: Equatable, Sendable {
         switch self {
         case .color: "a colour such as #d02030"
         case .palette(let names): names.joined(separator: ", ")
-        case .text: "1 to \(TextLayer.longest) characters"
+        case .text: "1 to \(Self.maxTextLength) characters"
         }
     }
 }
@@ -82,15 +85,12 @@ extension MaskLibrary {
         var isPersonal = true
         var isHiding = false
 
-        /// Kinds of layers that are drawn on the whole picture. A text layer is too, unless it is pinned to a face.
-        private static let wide = ["swap", "effect", "frame", "particles"]
-
         mutating func collect(from description: JSON) {
             if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
                 (isPersonal, isHiding) = (false, true)
             }
             for layer in description["layers"]?.elements ?? [] {
-                let kind = layer["kind"]?.string ?? ""
+                let kind = layer["kind"]?.string.flatMap(LayerKind.named)
                 if let name = layer["tint"]?["name"]?.string {
                     choices[name] = .color
                     defaults[name] = layer["tint"]?["color"]?.string
@@ -100,11 +100,11 @@ extension MaskLibrary {
                     choices["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
                 }
-                if kind == "text" {
+                if kind?.hasText == true {
                     choices["text"] = .text
                     defaults["text"] = layer["text"]?.string
                 }
-                if Self.wide.contains(kind) || kind == "text" && layer["face"] == nil { isPersonal = false }
+                if kind?.isOnPicture(layer) == true { isPersonal = false }
             }
         }
     }

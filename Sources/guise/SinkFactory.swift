@@ -13,7 +13,10 @@ enum SinkSpec: Equatable {
     case null
     case file(String)
 
-    /// - Parameter text: `loopback`, `/dev/videoN`, `page`, `null`, or a path.
+    /// The forms of its text, for the help.
+    static let forms = "loopback, /dev/videoN, page, null, or a file"
+
+    /// - Parameter text: one of `forms`; any other text is the path of a file.
     init(_ text: String) {
         self =
             switch text {
@@ -36,7 +39,7 @@ enum SinkSpec: Equatable {
     var isFile: Bool { if case .file = self { true } else { false } }
 }
 
-/// The factory of sinks. A new kind needs a file in Publish and a case here.
+/// The factory of sinks. To add a kind, add a file to Publish, a case here, and a row to docs/configuration.md.
 extension AppContext {
     /// Opens a sink.
     /// - Parameters:

@@ -14,7 +14,10 @@ enum SourceSpec: Equatable, CustomStringConvertible {
     /// A photo or clip.
     case file(String)
 
-    /// - Parameter text: `camera`, `/dev/videoN`, `sample`, or a path.
+    /// The forms of its text, for the help.
+    static let forms = "camera, /dev/videoN, sample, or a photo or clip"
+
+    /// - Parameter text: one of `forms`; any other text is the path of a file.
     init(_ text: String) {
         self =
             switch text {
@@ -37,7 +40,7 @@ enum SourceSpec: Equatable, CustomStringConvertible {
     var isReplaceable: Bool { if case .file = self { false } else { true } }
 }
 
-/// The factory of sources. A new kind needs a file in Capture and a case here.
+/// The factory of sources. To add a kind, add a file to Capture, a case here, and a row to docs/configuration.md.
 extension AppContext {
     /// Opens a source.
     /// - Parameter loop: whether a file starts again at its end.

@@ -23,6 +23,8 @@ import Testing
         let name: String
         let json: JSON
         let folder: URL?
+
+        var layers: [JSON] { json["layers"]?.elements ?? [] }
     }
 
     private static func shipped() throws -> [Pack] {
@@ -131,6 +133,43 @@ import Testing
         }
     }
 
+    @Test func `registry, schema and documentation list the same kinds of layers, and each has an example`() throws {
+        let names = LayerKind.all.map(\.name)
+        #expect(Set(names).count == names.count, "names tell kinds apart")
+        #expect(schema.layerKinds == names)
+        #expect(schema.layerForms.map(\.kind) == names)
+        for form in schema.layerForms {
+            #expect(form.definition == form.kind && schema.kind(ofDefinition: form.kind) == form.kind)
+        }
+        // A kind is a heading of the guide, or an item of a list.
+        let guide = try String(contentsOf: Self.root.appending(path: "docs/masks.md"), encoding: .utf8)
+        let titles = guide.components(separatedBy: "\n").filter { $0.hasPrefix("## ") || $0.hasPrefix("- `") }
+            .map { $0.split(separator: ":")[0] }
+        let examples = try Set(
+            (Self.shipped() + Self.documented() + Self.others()).flatMap(\.layers).compactMap(\.kind))
+        for name in names {
+            #expect(
+                titles.contains { $0.split { !$0.isLetter }.contains { $0 == name } }, "docs/masks.md lacks \(name)")
+            #expect(examples.contains(name), "there is no example of \(name)")
+        }
+    }
+
+    @Test func `a kind tells without reading a layer whether it is drawn on the whole picture`() throws {
+        var onPicture: [Bool: Int] = [:]
+        for layer in try (Self.documented() + Self.others()).flatMap(\.layers) {
+            let scratch = try ScratchFolder()
+            try Self.writeArt(of: layer, to: scratch.url)
+            var fields = try Fields(layer, file: "mask.json")
+            let target = ArtTarget(FrameLayout(width: 32, height: 32, format: .i444))
+            let read = try MaskLayer(&fields, folder: scratch.url.path, target: target)
+            let isOnPicture = if case .picture = read.content { true } else { false }
+            let kind = try #require(layer.kind.flatMap(LayerKind.named))
+            #expect(kind.isOnPicture(layer) == isOnPicture, "\(layer.text)")
+            onPicture[isOnPicture, default: 0] += 1
+        }
+        #expect(onPicture[true, default: 0] > 3 && onPicture[false, default: 0] > 3)
+    }
+
     @Test(arguments: [
         #"{"version": 2}"#, #"{"version": 1, "layer": []}"#, #"{"version": 1, "layers": [{"kind": "sprit"}]}"#,
         #"{"version": 1, "layers": [{"kind": "sprite", "art": "a.svg", "pins": []}]}"#,
@@ -168,6 +207,13 @@ import Testing
         #expect(allowed.subtracting(read).sorted() == [], "the reader never asks for these")
     }
 
+    /// Writes a drawing for each file that a description names.
+    private static func writeArt(of json: JSON, to folder: URL) throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M1 1h7v7z'/></svg>"
+        for name in json.fileNames { try Data(svg.utf8).write(to: folder.appending(path: name)) }
+    }
+
     /// The reader's error for a mask with this description; nil if it is valid.
     private func read(_ pack: Pack, _ json: JSON) throws -> String? {
         let scratch = try ScratchFolder()
@@ -175,9 +221,7 @@ import Testing
         if let own = pack.folder {
             try FileManager.default.copyItem(at: own, to: folder)
         } else {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M1 1h7v7z'/></svg>"
-            for name in json.fileNames { try Data(svg.utf8).write(to: folder.appending(path: name)) }
+            try Self.writeArt(of: json, to: folder)
         }
         try Data(json.text.utf8).write(to: folder.appending(path: "mask.json"))
         let target = ArtTarget(FrameLayout(width: 32, height: 32, format: .i444))
@@ -196,6 +240,9 @@ extension JSON {
         guard case .object(let members) = value else { return nil }
         return members.first { $0.key == key }?.value
     }
+
+    /// The kind of a layer.
+    fileprivate var kind: String? { self["kind"]?.string }
 
     fileprivate var keys: [String] {
         guard case .object(let members) = value else { return [] }
@@ -287,6 +334,26 @@ private struct Schema {
     }
 
     init(_ root: JSON) { self.root = root }
+
+    private var layer: JSON? { root["properties"]?["layers"]?["items"] }
+
+    /// The kinds of layers that the schema allows.
+    var layerKinds: [String] { layer?["properties"]?["kind"]?["enum"]?.elements.compactMap(\.string) ?? [] }
+
+    /// The definition that the schema applies to each kind of layer.
+    var layerForms: [(kind: String, definition: String)] {
+        (layer?["allOf"]?.elements ?? []).compactMap { rule in
+            guard let kind = rule["if"]?["properties"]?["kind"]?["const"]?.string, let then = rule["then"] else {
+                return nil
+            }
+            return (kind, resolve(then).name ?? "")
+        }
+    }
+
+    /// The kind that a definition describes.
+    func kind(ofDefinition name: String) -> String? {
+        root["$defs"]?[name]?["properties"]?["kind"]?["const"]?.string
+    }
 
     /// The errors in an instance, each with its path.
     func check(_ json: JSON) -> [String] { check(json, root, "$") }

@@ -160,6 +160,15 @@ private let socket = "/run/user/1000/guise/control.sock"
     #expect(Set(Check.all.map(\.name)).count == Check.all.count, "names tell checks apart")
 }
 
+@Test func `all checks that are declared are run`() throws {
+    let folder = Fixtures.inPackage("Sources/Doctor")
+    let text = try FileManager.default.contentsOfDirectory(atPath: folder)
+        .map { try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8) }.joined()
+    let declared = text.matches(of: /static let \w+ = Check\("([^"]+)"/).map { String($0.1) }
+    #expect(declared.count > 15)
+    #expect(declared.sorted() == Check.all.map(\.name).sorted())
+}
+
 @Test func `programs are run to their end, and not beyond timeout`() {
     #expect(runProgram(["echo", "a b"]) == .text("a b\n"))
     #expect(runProgram(["false"]) == .failed)

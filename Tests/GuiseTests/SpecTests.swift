@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 @testable import guise
@@ -19,5 +21,14 @@ import Testing
     ])
     func `a sink is named as documented`(_ text: String, _ spec: SinkSpec, _ isDevice: Bool, _ isFile: Bool) {
         #expect(SinkSpec(text) == spec && spec.isDevice == isDevice && spec.isFile == isFile)
+    }
+
+    @Test(arguments: [("Source", SourceSpec.forms), ("Sink", SinkSpec.forms)])
+    func `the documentation has the forms of the help`(_ title: String, _ forms: String) throws {
+        let text = try String(contentsOfFile: Fixtures.inPackage("docs/configuration.md"), encoding: .utf8)
+        let table = try #require(text.components(separatedBy: "| \(title) |").dropFirst().first)
+        let rows = table.components(separatedBy: "\n\n")[0].components(separatedBy: "\n").dropFirst(2)
+        let documented = rows.map { $0.split(separator: " | ")[0].filter { !"|`".contains($0) }.dropFirst() }
+        #expect(documented.joined(separator: ", ") == forms.replacing(", or ", with: ", "))
     }
 }

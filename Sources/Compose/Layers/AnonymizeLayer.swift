@@ -3,6 +3,10 @@ import JSON
 import SystemKit
 import Track
 
+extension LayerKind {
+    static let anonymize = LayerKind("anonymize", onFaces: { try AnonymizeLayer(&$0, $1) })
+}
+
 /// A layer that hides or inverts a face: pixelation, blur, block, negative. All but the negative are for privacy: they
 /// cover the whole head, are opaque whatever the layer's opacity, and can't be reversed from the picture.
 struct AnonymizeLayer: Layer {

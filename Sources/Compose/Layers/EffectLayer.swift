@@ -1,6 +1,10 @@
 import Frames
 import JSON
 
+extension LayerKind {
+    static let effect = LayerKind("effect", onPicture: { try EffectLayer(&$0, $1) })
+}
+
 /// A layer that changes the whole picture: its colours, its light, or both.
 struct EffectLayer: PictureLayer {
     enum Mode: String, CaseIterable, Sendable {

@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let merge = LayerKind("merge", onFaces: { try FaceBlendLayer(&$0, $1) })
+}
+
 /// A layer that blends a portrait with the person's features. Its art is pinned like a sprite's: with three pins, eyes
 /// and nose, if the picture's own eyes must match the person's; with one, for a head without features.
 struct FaceBlendLayer: Layer {

@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let swap = LayerKind("swap", onPicture: { try FaceSwapLayer(&$0, $1) })
+}
+
 /// A layer that swaps the two largest faces in the picture, each in the other's light and colours. With one face it
 /// draws nothing.
 struct FaceSwapLayer: PictureLayer {

@@ -1,7 +1,7 @@
 import Frames
 import Track
 
-/// A layer that is drawn on each face. To add a kind, add a file to this folder and a case to `MaskLayer`.
+/// A layer that is drawn on each face. `LayerKind` lists all kinds.
 public protocol Layer: Sendable {
     /// Draws on one face. Called for every frame, so it neither allocates nor waits.
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance)

@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let makeup = LayerKind("makeup", onFaces: { try MakeupLayer(&$0, $1) })
+}
+
 /// Make-up: rendered once on the UV chart from a few parameters, then warped to the face like other skin art. As with
 /// real pigment, colours take on all of the skin's light and texture, and are darker on darker skin.
 struct MakeupLayer: Layer {

@@ -3,6 +3,10 @@ import JSON
 import SystemKit
 import Track
 
+extension LayerKind {
+    static let solid = LayerKind("solid", allowsSwing: true, onFaces: { try MeshLayer(&$0, $1) })
+}
+
 /// A mesh on the head (`"kind": "solid"`). It is shown as an impostor while the head moves little.
 struct MeshLayer: Layer {
     private let mesh: HeadMesh

@@ -1,6 +1,10 @@
 import Frames
 import JSON
 
+extension LayerKind {
+    static let particles = LayerKind("particles", onPicture: { try ParticlesLayer(&$0, $1) })
+}
+
 /// A layer of many small pieces of art that drift through the picture: snow, confetti, hearts. Their positions are a
 /// function of time alone, so nothing is kept between frames and a clip looks the same every time.
 struct ParticlesLayer: PictureLayer {

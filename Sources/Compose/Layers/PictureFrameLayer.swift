@@ -1,6 +1,10 @@
 import Frames
 import JSON
 
+extension LayerKind {
+    static let frame = LayerKind("frame", onPicture: { try PictureFrameLayer(&$0, $1) })
+}
+
 /// A layer of art over the whole picture, along its edges or in a corner.
 struct PictureFrameLayer: PictureLayer {
     private let overlay: FrameOverlay

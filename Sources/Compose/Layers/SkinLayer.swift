@@ -2,6 +2,10 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let skin = LayerKind("skin", onFaces: { try SkinLayer(&$0, $1) })
+}
+
 /// A layer of art on the UV chart, warped to the face and lit like its skin: paint, tattoos, whole-face masks.
 struct SkinLayer: Layer {
     /// Whether the eyes, the mouth, or hair over the forehead are covered by the art.

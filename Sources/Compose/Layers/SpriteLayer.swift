@@ -2,6 +2,11 @@ import Frames
 import JSON
 import Track
 
+extension LayerKind {
+    static let sprite = LayerKind(
+        "sprite", allowsFrames: true, allowsSwing: true, onFaces: { try SpriteLayer(&$0, $1) })
+}
+
 /// A layer with a picture that is pinned to landmarks. One pin places it, with scale and roll from the head; two define
 /// a similarity transform, three an affine map; more warp it, so that a beard follows the jaw.
 struct SpriteLayer: Layer {

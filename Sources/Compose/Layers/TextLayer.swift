@@ -3,6 +3,10 @@ import JSON
 import SystemKit
 import Track
 
+extension LayerKind {
+    static let text = LayerKind("text", hasText: true, onFacesIf: "face", read: { try TextLayer(&$0, $1) })
+}
+
 /// A layer of text in the picture, or pinned to a face, such as a name tag. Rendered once, when the mask is loaded, by
 /// librsvg, which uses Pango: it supports every script that the machine has a font for, including right-to-left ones.
 struct TextLayer: Layer, PictureLayer {
@@ -23,14 +27,6 @@ struct TextLayer: Layer, PictureLayer {
     /// Whether the text is mirrored horizontally.
     private let isMirrored: Bool
 
-    /// Whether the text is drawn on faces, not in the picture.
-    var isPinned: Bool {
-        if case .face = place { true } else { false }
-    }
-
-    /// The most characters. No name is longer, and a line of a hundred can't be read.
-    static let longest = 200
-
     /// Reads the layer's description and renders the text.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
@@ -38,8 +34,8 @@ struct TextLayer: Layer, PictureLayer {
         // The user's own text, if there is one.
         let written = try fields.string("text")
         let text = target.choices["text"] ?? written
-        guard !text.isEmpty, text.count <= Self.longest else {
-            throw fields.wrong("text", "\(text.count) characters long", allowed: "1 to \(Self.longest)")
+        guard !text.isEmpty, text.count <= MaskOption.maxTextLength else {
+            throw fields.wrong("text", "\(text.count) characters long", allowed: "1 to \(MaskOption.maxTextLength)")
         }
         var style = TextStyle()
         style.font = try fields.string("font", default: style.font)

@@ -7,10 +7,9 @@ struct RunCommand: ParsableCommand {
 
     @Option(help: "The configuration file (default: the user's, or else the installed one).")
     var config: String?
-    @Option(help: "camera, /dev/videoN, sample, or a photo or clip.")
+    @Option(help: "\(SourceSpec.forms).")
     var source: String?
-    @Option(
-        name: .customLong("sink"), help: "loopback, /dev/videoN, page, null, or a file; can be given several times.")
+    @Option(name: .customLong("sink"), help: "\(SinkSpec.forms); can be given several times.")
     var sinks: [String] = []
     @Option(name: .customLong("mask"), help: "A mask to wear; can be given several times.")
     var masks: [String] = []

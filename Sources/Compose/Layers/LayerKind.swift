@@ -1,0 +1,83 @@
+import JSON
+
+/// What code outside of a layer's own file knows about its kind. Each kind is declared next to its layer.
+struct LayerKind: Sendable {
+    /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list it
+    /// here, and describe it in Masks/mask.schema.json and docs/masks.md.
+    static let all: [LayerKind] = [
+        .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .effect, .frame, .particles, .text,
+    ]
+
+    /// Reads the keys that only layers of this kind have.
+    typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ parts: LayerParts) throws -> Content
+
+    private enum Surface: Sendable {
+        case faces(Reader<any Layer>)
+        case picture(Reader<any PictureLayer>)
+        case facesIf(key: String, Reader<any Layer & PictureLayer>)
+    }
+
+    /// The value of "kind" in `mask.json`.
+    let name: String
+    /// Whether the layer can show the animation frames of "motion".
+    let allowsFrames: Bool
+    /// Whether the layer can have parts that swing as "motion" says.
+    let allowsSwing: Bool
+    /// Whether the user can replace the layer's "text".
+    let hasText: Bool
+    private let surface: Surface
+
+    private init(
+        _ name: String, _ surface: Surface, allowsFrames: Bool = false, allowsSwing: Bool = false, hasText: Bool = false
+    ) {
+        (self.name, self.surface) = (name, surface)
+        (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
+    }
+
+    /// Makes a kind whose layers are drawn on faces.
+    init(
+        _ name: String, allowsFrames: Bool = false, allowsSwing: Bool = false, onFaces read: @escaping Reader<any Layer>
+    ) {
+        self.init(name, .faces(read), allowsFrames: allowsFrames, allowsSwing: allowsSwing)
+    }
+
+    /// Makes a kind whose layers are drawn once, on the whole picture.
+    init(_ name: String, onPicture read: @escaping Reader<any PictureLayer>) { self.init(name, .picture(read)) }
+
+    /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.
+    init(
+        _ name: String, hasText: Bool, onFacesIf key: String, read: @escaping Reader<any Layer & PictureLayer>
+    ) {
+        self.init(name, .facesIf(key: key, read), hasText: hasText)
+    }
+
+    /// The kind with a name; nil if there is none.
+    static func named(_ name: String) -> LayerKind? { all.first { $0.name == name } }
+
+    /// The names of all kinds that have a property, for messages: "sprite and solid".
+    static func names(where property: (LayerKind) -> Bool) -> String {
+        all.filter(property).map(\.name).joined(separator: " and ")
+    }
+
+    /// Whether a layer of this kind is drawn on the whole picture.
+    /// - Parameter description: the layer's object in `mask.json`.
+    func isOnPicture(_ description: JSON) -> Bool {
+        switch surface {
+        case .faces: false
+        case .picture: true
+        case .facesIf(let key, _): description[key] == nil
+        }
+    }
+
+    /// Reads the keys that only layers of this kind have, and makes the layer.
+    /// - Throws: `Problem` with file and line for an error in the description or the art.
+    func read(_ fields: inout Fields, _ parts: LayerParts) throws -> MaskLayer.Content {
+        switch surface {
+        case .faces(let read): return .face(try read(&fields, parts))
+        case .picture(let read): return .picture(try read(&fields, parts))
+        case .facesIf(let key, let read):
+            let layer = try read(&fields, parts)
+            return fields.has(key) ? .face(layer) : .picture(layer)
+        }
+    }
+}
