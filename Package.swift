@@ -79,6 +79,8 @@ let package = Package(
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
+        // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
+        .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
         // The modules of the video pipeline.
         // The operating system: files, descriptors, threads, clocks, child processes.
@@ -92,8 +94,10 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
+            name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
+        .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "CArt", "CGLTF", "CVision", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "CArt", "CGLTF", "CVision", "CLinux"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
@@ -117,8 +121,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Control",
-                "Page",
+                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Compose", "Privacy", "Publish",
+                "Control", "Page",
                 "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -145,8 +149,9 @@ let package = Package(
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CVision", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
+        unitTests("Outline", ["Frames", "COutline", "CAllocations"], hotSettings),
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations"], hotSettings),
-        unitTests("Privacy", ["Frames", "Track", "Compose"]),
+        unitTests("Privacy", ["Frames", "Track", "Outline", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "CAllocations"]),
         unitTests("Control", ["Frames", "JSON"]),
         unitTests("Page", ["Frames", "JSON", "Privacy", "Control", "CAllocations"]),
