@@ -1,11 +1,14 @@
 import Compose
 import FoundationEssentials
 import Frames
+import Outline
 import Track
 
 /// The shared setup of all commands that process faces: paths, configuration, tracker and masks.
 struct AppContext {
     let paths: Paths
+    /// The model of the person's outline, which is read when a mask needs it.
+    let outline: OutlineFile
     /// The configuration, with the text that it was read from.
     let read: ConfigurationText
     var configuration: Configuration { read.value }
@@ -18,6 +21,7 @@ struct AppContext {
     init(configuration path: String? = nil, paths: Paths? = nil) throws {
         let paths = try paths ?? Paths()
         self.paths = paths
+        outline = OutlineFile(path: paths.outline)
         read = try ConfigurationText.load(named: path, paths: paths)
     }
 
@@ -34,10 +38,17 @@ struct AppContext {
             detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: configuration.faces)
     }
 
+    /// What art is prepared for, on frames of a layout.
+    func artTarget(_ layout: FrameLayout) -> ArtTarget {
+        var target = ArtTarget(layout)
+        target.outline = outline
+        return target
+    }
+
     /// Loads masks in the given order. A broken mask is reported on standard error and skipped, unless no mask is left.
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
-            searchPaths: paths.masks, target: ArtTarget(layout), selections: selections,
+            searchPaths: paths.masks, target: artTarget(layout), selections: selections,
             log: { log("guise: \($0)", .warning) })
     }
 

@@ -608,7 +608,7 @@ final class Daemon: RequestResponder {
             "cpu": JSON([
                 "process": JSON(rounded(loopStatus.load / 10, 100)), "frame": row(metrics.frame),
                 "search": row(metrics.search), "landmarks": row(metrics.landmarks), "fit": row(metrics.fit),
-                "compose": row(metrics.compose), "publish": row(metrics.publish),
+                "outline": row(metrics.outline), "compose": row(metrics.compose), "publish": row(metrics.publish),
             ]),
             "memory": JSON(Int(residentBytes() / 1_000_000)),
             "recording": now.recorder.map(Self.json) ?? JSON(.null),

@@ -79,6 +79,7 @@ struct Metrics: Sendable {
     var search = Histogram()
     var landmarks = Histogram()
     var fit = Histogram()
+    var outline = Histogram()
     var compose = Histogram()
     var publish = Histogram()
 }

@@ -14,6 +14,7 @@ struct Pipeline: ~Copyable {
         var search: UInt64 = 0
         var landmarks: UInt64 = 0
         var fit: UInt64 = 0
+        var outline: UInt64 = 0
         var compose: UInt64 = 0
     }
 
@@ -32,6 +33,8 @@ struct Pipeline: ~Copyable {
     var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
+    /// Whether a mask changes what is behind the people, even if there is no face.
+    var hasBackground: Bool { compositor.hasBackground }
     /// The preview of the page; nil for none.
     var preview: Preview?
     /// The faces of the last frame, for viewers of the preview with the tracking overlay.
@@ -82,6 +85,8 @@ struct Pipeline: ~Copyable {
             rotator = nil
         }
         viewTransform = new
+        // People are in other places now.
+        gate.canvas.forgetScene()
         scaler = nil
         zoom = nil
     }
@@ -170,13 +175,15 @@ struct Pipeline: ~Copyable {
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         gate.canvas.mayLag = search == .prompt && !isCovered
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
-        gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
+        gate.check(
+            tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom, kind, placement: placement,
+            at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
+        let outline = gate.outlineCost
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
-            fit: turned + fitted - tracked,
-            compose: threadTime() - fitted)
+            fit: turned + fitted - tracked, outline: outline, compose: threadTime() - fitted - outline)
     }
 
     /// Does the work that the last frame did not wait for, for the next one.

@@ -314,7 +314,7 @@ enum StatusText {
             lines.append(column(name, width: 20) + columns.joined())
         }
         row("added delay", status["latency"])
-        for stage in ["frame", "search", "landmarks", "fit", "compose", "publish"] {
+        for stage in ["frame", "search", "landmarks", "fit", "outline", "compose", "publish"] {
             row("cpu, \(stage)", status["cpu"]?[stage])
         }
         return lines
