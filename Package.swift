@@ -82,6 +82,8 @@ let package = Package(
         .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
+        // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
+        .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
         // The modules of the video pipeline.
         // The operating system: files, descriptors, threads, clocks, child processes.
@@ -98,8 +100,10 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(name: "Track", dependencies: ["SystemKit", "Frames", "JSON", "CLinux"], swiftSettings: kernelSettings),
         .target(
+            name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
+        .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "CArt", "CGLTF", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "CArt", "CGLTF", "CLinux"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"], swiftSettings: swiftSettings),
@@ -133,8 +137,8 @@ let package = Package(
         .executableTarget(
             name: "guise",
             dependencies: [
-                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Compose", "Privacy", "Publish", "Engine",
-                "Control", "Page", "Doctor",
+                "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Compose", "Privacy", "Publish",
+                "Engine", "Control", "Page", "Doctor",
                 "CLinux", "CAllocations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -163,8 +167,9 @@ let package = Package(
         unitTests("V4L2", ["Frames", "Capture", "Privacy", "Publish"]),
         unitTests("Capture", ["Frames", "V4L2", "Privacy", "Publish", "CArt", "CAllocations"]),
         unitTests("Track", ["Capture", "Frames", "CRival"], hotSettings),
+        unitTests("Outline", ["Frames", "COutline", "CAllocations"], hotSettings),
         unitTests("Compose", ["Frames", "JSON", "Capture", "Track", "CAllocations", "CRival"], hotSettings),
-        unitTests("Privacy", ["Frames", "Track", "Compose"]),
+        unitTests("Privacy", ["Frames", "Track", "Outline", "Compose"]),
         unitTests("Publish", ["Frames", "Capture", "Privacy", "USBCamera", "CLinux", "CAllocations"]),
         unitTests(
             "Engine",

@@ -1,4 +1,5 @@
 import Frames
+import Outline
 import Track
 
 /// Draws masks on the faces of each frame. Keeps the state that outlasts a frame: each person's light, expression and
@@ -48,6 +49,25 @@ public struct Compositor: ~Copyable {
         return .show
     }
 
+    /// Whether a mask in use promises that nothing of the room is visible behind the people.
+    public var hidesRoom: Bool {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers where layer.hidesRoom { return true }
+        }
+        return false
+    }
+
+    /// Whether a mask in use changes what is behind the people.
+    public var hasBackground: Bool { background != nil }
+
+    /// The first background of the masks in use; nil if none has one.
+    private var background: BackgroundLayer? {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers { if let background = layer.background { return background } }
+        }
+        return nil
+    }
+
     /// Replaces the masks, between two frames.
     /// - Returns: the masks in use until now, to be freed outside the frame loop.
     public mutating func replaceMasks(with masks: consuming [Mask]) -> [Mask] {
@@ -95,12 +115,28 @@ public struct Compositor: ~Copyable {
         let elapsed = self.time.map { time - $0 } ?? 0
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
+        canvas.isRoomHidden = false
+        if let background {
+            // Found before anything is drawn on the frame.
+            canvas.outline.update(canvas.frame, background.model, at: time)
+            drawLayers(on: &canvas, backgrounds: true, elapsed: elapsed)
+        } else {
+            canvas.outline.release()
+            canvas.backgrounds.release()
+        }
+        drawLayers(on: &canvas, backgrounds: false, elapsed: elapsed)
+    }
+
+    /// Draws either the backgrounds or all other layers, in order.
+    private mutating func drawLayers(on canvas: inout Canvas, backgrounds: Bool, elapsed: Double) {
         var index = 0
         for mask in masks {
             for layer in mask.layers {
-                draw(
-                    layer, index, on: &canvas, opacity: mask.opacity, personSlot: mask.personSlot,
-                    elapsed: Float(max(0, min(elapsed, 1))))
+                if (layer.background != nil) == backgrounds {
+                    draw(
+                        layer, index, on: &canvas, opacity: mask.opacity, personSlot: mask.personSlot,
+                        elapsed: Float(max(0, min(elapsed, 1))))
+                }
                 index += 1
             }
         }
@@ -190,17 +226,25 @@ public struct Compositor: ~Copyable {
                 }
                 if appearance.opacity > 0 { content.draw(on: &canvas, scene.trackedFaces[i], appearance) }
             }
-        case .picture(let content):
-            let doer = scene.trackedFaces.first { $0.face.id == largest }
-            let isDoing =
-                layer.style.when.map { when in
-                    doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
-                } ?? true
-            var appearance = states[index * Self.slots + Self.slots - 1].appearance(
-                layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
-            appearance.opacity *= opacity
-            if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }
+        case .picture(let content): draw(content, layer, index, on: &canvas, opacity: opacity, elapsed: elapsed)
+        case .background(let content): draw(content, layer, index, on: &canvas, opacity: opacity, elapsed: elapsed)
         }
+    }
+
+    /// Draws one layer on the whole picture.
+    private mutating func draw(
+        _ content: some PictureLayer, _ layer: MaskLayer, _ index: Int, on canvas: inout Canvas, opacity: Float,
+        elapsed: Float
+    ) {
+        let doer = scene.trackedFaces.first { $0.face.id == largest }
+        let isDoing =
+            layer.style.when.map { when in
+                doer.map { people[$0.slot].expression[when.doing] } ?? (when.doing == .faceLost)
+            } ?? true
+        var appearance = states[index * Self.slots + Self.slots - 1].appearance(
+            layer.style, isWorn: true, isDoing: isDoing, at: scene.time, elapsed: elapsed, Self.fade)
+        appearance.opacity *= opacity
+        if appearance.opacity > 0 { content.draw(on: &canvas, scene, appearance) }
     }
 
     /// Whether a layer's face selector applies to a tracked face.

@@ -17,6 +17,10 @@ public struct Mask: Sendable {
     public let tags: [String]
     /// The layers in drawing order.
     public let layers: [MaskLayer]
+    /// Faults that don't keep the mask from being drawn, for the user.
+    public var warnings: [String] {
+        layers.compactMap { $0.background?.warning }.prefix(1).map { "the mask '\(name)' is incomplete: \($0)" }
+    }
     /// What to do when the face is lost.
     public var onLostFace = LostFacePolicy.show
     /// The opacity of the whole mask, 0...1. The user sets it; it multiplies each layer's own.

@@ -286,6 +286,7 @@ struct LoadedMasks: Sendable {
             var mask = try library.load(selection.mask, for: target)
             editions += 1
             (mask.edition, mask.opacity, mask.personSlot) = (editions, selection.opacity, selection.personSlot)
+            lines += mask.warnings
             if let before, before.fileVersions != fileVersions {
                 lines.append("the mask '\(selection.mask)' was reloaded")
             }

@@ -427,6 +427,7 @@ package struct FrameLoop: ~Copyable {
         metrics.search.add(nanoseconds: cost.search)
         metrics.landmarks.add(nanoseconds: cost.landmarks)
         metrics.fit.add(nanoseconds: cost.fit)
+        metrics.outline.add(nanoseconds: cost.outline)
         metrics.compose.add(nanoseconds: cost.compose)
         metrics.publish.add(nanoseconds: publish)
     }

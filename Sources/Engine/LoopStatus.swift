@@ -45,6 +45,7 @@ package struct Metrics: Sendable {
     package var search = Histogram()
     package var landmarks = Histogram()
     package var fit = Histogram()
+    package var outline = Histogram()
     package var compose = Histogram()
     package var publish = Histogram()
 }

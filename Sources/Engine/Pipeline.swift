@@ -13,6 +13,7 @@ package struct Pipeline: ~Copyable {
         package var search: UInt64 = 0
         package var landmarks: UInt64 = 0
         package var fit: UInt64 = 0
+        package var outline: UInt64 = 0
         package var compose: UInt64 = 0
     }
 
@@ -31,6 +32,8 @@ package struct Pipeline: ~Copyable {
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     package var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
+    /// Whether a mask changes what is behind the people, even if there is no face.
+    package var hasBackground: Bool { compositor.hasBackground }
     /// What shows the picture without masks; nil for none.
     package var monitor: (any FrameMonitor)?
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
@@ -81,6 +84,8 @@ package struct Pipeline: ~Copyable {
             rotator = nil
         }
         viewTransform = new
+        // People are in other places now.
+        gate.canvas.forgetScene()
         scaler = nil
         zoom = nil
     }
@@ -170,13 +175,15 @@ package struct Pipeline: ~Copyable {
         if isCovered, kind == .video { gate.measureMotion(view.luma, faces: tracker.faces) }
         gate.canvas.mayLag = search == .prompt && !isCovered
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
-        gate.check(tracker, hidesFaces: isCovered, kind, placement: placement, at: time.seconds)
+        gate.check(
+            tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom, kind, placement: placement,
+            at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
+        let outline = gate.outlineCost
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
-            fit: turned + fitted - tracked,
-            compose: threadTime() - fitted)
+            fit: turned + fitted - tracked, outline: outline, compose: threadTime() - fitted - outline)
     }
 
     /// Does the work that the last frame did not wait for, for the next one.

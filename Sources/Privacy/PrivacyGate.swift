@@ -14,6 +14,8 @@ public struct PrivacyGate: ~Copyable {
         case maskIsNew
         /// A face may be visible: the search is incomplete, or the only face is lost.
         case faceMayBeVisible
+        /// A mask hides the room, but nothing was drawn over it.
+        case roomMayBeVisible
         /// No face was found in a photo.
         case noFaceFound
     }
@@ -68,8 +70,14 @@ public struct PrivacyGate: ~Copyable {
     /// The share of the picture that is covered in addition to masks, 0 to 1; 1 for a withheld picture.
     public var coveredShare: Float { withheld != nil ? 1 : isCovering ? cover.share : 0 }
 
+    /// The CPU time of the outline of the people in this frame, in nanoseconds; 0 if no mask needs it.
+    public var outlineCost: UInt64 { composed.outlineCost }
+
     /// Drops all state, for another scene or source.
-    public mutating func reset() { cover.reset() }
+    public mutating func reset() {
+        cover.reset()
+        composed.forgetScene()
+    }
 
     /// Measures motion in the searched frame, before it is composed. For video that hides faces.
     public mutating func measureMotion(_ luma: borrowing LumaView, faces: [Face]) {
@@ -80,14 +88,17 @@ public struct PrivacyGate: ~Copyable {
     /// - Parameters:
     ///   - tracker: the tracker's state after this frame.
     ///   - hidesFaces: whether a mask or the configuration requires hidden faces.
+    ///   - hidesRoom: whether a mask requires that nothing of the room is visible.
     ///   - placement: the map from the searched frame's pixels to the picture's.
     ///   - time: seconds, by the source's clock.
     public mutating func check(
-        _ tracker: borrowing Tracker, hidesFaces: Bool, _ kind: Kind, placement: Affine, at time: Double
+        _ tracker: borrowing Tracker, hidesFaces: Bool, hidesRoom: Bool = false, _ kind: Kind, placement: Affine,
+        at time: Double
     ) {
+        let exposed: Reason? = hidesRoom && !composed.isRoomHidden ? .roomMayBeVisible : nil
         guard hidesFaces else {
             if isCovering { cover.reset() }
-            (isCovering, withheld) = (false, nil)
+            (isCovering, withheld) = (false, exposed)
             return
         }
         isCovering = true
@@ -96,10 +107,10 @@ public struct PrivacyGate: ~Copyable {
             let isSafe = cover.cover(
                 &composed, faces: tracker.faces, candidateHeads: tracker.candidateHeads, refuted: tracker.refuted,
                 placement: placement, hasSearchedAll: tracker.hasSearchedAll, at: time)
-            withheld = !tracker.isThorough ? .maskIsNew : isSafe ? nil : .faceMayBeVisible
+            withheld = !tracker.isThorough ? .maskIsNew : isSafe ? exposed : .faceMayBeVisible
         case .photo:
             cover.cover(photo: &composed, candidateHeads: tracker.candidateHeads, placement: placement)
-            withheld = tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : nil
+            withheld = tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : exposed
         }
     }
 

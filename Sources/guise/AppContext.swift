@@ -1,12 +1,15 @@
 import Compose
 import FoundationEssentials
 import Frames
+import Outline
 import SystemKit
 import Track
 
 /// The shared setup of all commands that process faces: paths, configuration, tracker and masks.
 struct AppContext {
     let paths: Paths
+    /// The model of the person's outline, which is read when a mask needs it.
+    let outline: OutlineFile
     /// The configuration, with the text that it was read from.
     let configurationText: ConfigurationText
     var configuration: Configuration { configurationText.value }
@@ -20,6 +23,7 @@ struct AppContext {
         let paths = try paths ?? Paths()
         self.paths = paths
         configurationText = try ConfigurationText.load(named: path, paths: paths)
+        outline = OutlineFile(path: paths.outline)
     }
 
     var library: MaskLibrary { MaskLibrary(searchPaths: paths.masks) }
@@ -35,10 +39,17 @@ struct AppContext {
             detector, cats: configuration.cats ? try CatDetector(catalog) : nil, settings: configuration.faces)
     }
 
+    /// What art is prepared for, on frames of a layout.
+    func artTarget(_ layout: FrameLayout) -> ArtTarget {
+        var target = ArtTarget(layout)
+        target.outline = outline
+        return target
+    }
+
     /// Loads masks in the given order. A broken mask is reported on standard error and skipped, unless no mask is left.
     func maskLoader(_ selections: [MaskSelection], for layout: FrameLayout) throws -> MaskLoader {
         try MaskLoader(
-            searchPaths: paths.masks, target: ArtTarget(layout), selections: selections,
+            searchPaths: paths.masks, target: artTarget(layout), selections: selections,
             log: { log("guise: \($0)", .warning) })
     }
 

@@ -3,7 +3,7 @@ import SystemKit
 
 /// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.
 struct BenchMetrics {
-    private static let stages = ["luma, search", "landmarks", "fit to output", "compose", "copy to output"]
+    private static let stages = ["luma, search", "landmarks", "fit to output", "outline", "compose", "copy to output"]
     /// Stages that are summed for each frame, because the percentile of a sum is not the sum of percentiles.
     private static let sums = ["tracking", "whole frame"]
 
@@ -39,8 +39,9 @@ struct BenchMetrics {
         put(0, cost.search)
         put(1, cost.landmarks)
         put(2, cost.fit)
-        put(3, cost.compose)
-        put(4, copy)
+        put(3, cost.outline)
+        put(4, cost.compose)
+        put(5, copy)
         samples[Self.stages.count][count] = samples[0][count] + samples[1][count]
         samples[Self.stages.count + 1][count] = whole
         count += 1
@@ -81,7 +82,7 @@ struct BenchMetrics {
     func report() {
         print("CPU ms per frame      median     95th     99th    worst")
         for (name, row) in zip(Self.stages + Self.sums, samples) { print(Self.line(name, row)) }
-        if let compose = Self.median(samples[3]), let copy = Self.median(samples[4]), copy > 0 {
+        if let compose = Self.median(samples[4]), let copy = Self.median(samples[5]), copy > 0 {
             print("compose / copy to output: \(decimal(compose / copy, places: 2)) (medians)")
         }
         guard !allocations.isEmpty else {

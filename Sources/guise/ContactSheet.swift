@@ -58,7 +58,7 @@ final class ContactSheet {
         (self.context, self.file) = (context, file)
         cell = maxPoses == 1 ? 220 : 280
         let side = cell * Self.fine
-        target = ArtTarget(Pose.layout(side: side))
+        target = context.artTarget(Pose.layout(side: side))
         let (poses, isGrid) = (Poses(), maxPoses == 1)
         self.poses = poses
         var tracker = try context.tracker()

@@ -47,6 +47,8 @@ struct Paths {
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }
     var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }
+    /// The model of the person's outline, which `setup outline` downloads.
+    var outline: String { "\(shared)/samples/outline/selfie_segmentation_landscape.tflite" }
     var sample: String { "\(shared)/samples/astronaut.png" }
 
     private static func base(_ variable: String, _ fallback: String, _ environment: [String: String]) -> String? {

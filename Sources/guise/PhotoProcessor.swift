@@ -43,7 +43,8 @@ final class PhotoProcessor: Sendable {
             try Clip.firstPicture(of: path, within: .received) { view in
                 let layout = view.layout
                 let loader = try MaskLoader(
-                    searchPaths: context.paths.masks, target: ArtTarget(layout), selections: selections, log: { _ in })
+                    searchPaths: context.paths.masks, target: context.artTarget(layout), selections: selections,
+                    log: { _ in })
                 var pipeline = Pipeline(tracker: try context.tracker(), masks: loader.masks, output: layout)
                 pipeline.onLostFace = onLostFace
                 try pipeline.process(view, at: FrameTime(number: 0, seconds: 0), .whole)

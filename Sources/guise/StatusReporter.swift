@@ -63,7 +63,8 @@ final class StatusReporter: Sendable {
             latency: Row(metrics.latency),
             cpu: MetricsReply.CPU(
                 process: rounded(loopStatus.load / 10, 100), frame: Row(metrics.frame), search: Row(metrics.search),
-                landmarks: Row(metrics.landmarks), fit: Row(metrics.fit), compose: Row(metrics.compose),
+                landmarks: Row(metrics.landmarks), fit: Row(metrics.fit), outline: Row(metrics.outline),
+                compose: Row(metrics.compose),
                 publish: Row(metrics.publish)),
             memory: Int(residentBytes() / 1_000_000), recording: now.recorder.map { RecordingReply($0) })
     }

@@ -88,7 +88,7 @@ final class Thumbnails: Sendable {
         let subject = try subject(face)
         if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
         let layout = subject.pose.picture.layout
-        let mask = try library.load(name, for: ArtTarget(layout))
+        let mask = try library.load(name, for: context.artTarget(layout))
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }

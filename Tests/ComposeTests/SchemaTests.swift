@@ -56,6 +56,16 @@ import Testing
 
         {"kind": "swap"}
 
+        {"kind": "background", "mode": "blur", "strength": 0.5}
+
+        {"kind": "background", "mode": "color", "color": "#102030", "to": "#304050"}
+
+        {"kind": "background", "mode": "picture", "art": "a.svg", "fit": "contain"}
+
+        {"kind": "background", "mode": "dim", "strength": 0.5}
+
+        {"kind": "background", "mode": "grey", "strength": 0.5}
+
         {"kind": "merge", "mode": "feather", "art": "a.svg", "strength": 0.5,
          "pins": [{"art": [5, 5], "face": "eyes"}], "eyeDistance": 4}
 
@@ -162,7 +172,7 @@ import Testing
             var fields = try Fields(layer, file: "mask.json")
             let target = ArtTarget(FrameLayout(width: 32, height: 32, format: .i444))
             let read = try MaskLayer(&fields, folder: scratch.url.path, target: target)
-            let isOnPicture = if case .picture = read.content { true } else { false }
+            let isOnPicture = if case .face = read.content { false } else { true }
             let kind = try #require(layer.kind.flatMap(LayerKind.named))
             #expect(kind.isOnPicture(layer) == isOnPicture, "\(layer.text)")
             onPicture[isOnPicture, default: 0] += 1

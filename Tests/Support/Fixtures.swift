@@ -16,6 +16,9 @@ public enum Fixtures {
     /// The portrait that `make sample` fetches.
     public static let sample = inPackage("samples/astronaut.png")
 
+    /// The model that `make outline` fetches.
+    public static let outline = inPackage("samples/outline/selfie_segmentation_landscape.tflite")
+
     /// Photos and clips with labelled faces, outside the package: `$GUISE_DATA`, or else next to it.
     public static let labelledFaces =
         ProcessInfo.processInfo.environment["GUISE_DATA"]
@@ -32,6 +35,10 @@ public enum Fixtures {
 extension Trait where Self == ConditionTrait {
     public static var needsSample: Self {
         .enabled(if: Fixtures.exists(Fixtures.sample), "needs the sample: make sample")
+    }
+
+    public static var needsOutline: Self {
+        .enabled(if: Fixtures.exists(Fixtures.outline), "needs the outline's model: make outline")
     }
 
     public static var needsLandmarks: Self {

@@ -1,7 +1,8 @@
 import Frames
+import Outline
 
 /// What art is prepared for. It is converted and scaled once, when a mask is loaded.
-public struct ArtTarget: Equatable, Sendable {
+public struct ArtTarget: Sendable {
     /// The frame's sample range.
     public let range: ColorRange
     /// Width of the frame in pixels.
@@ -12,6 +13,8 @@ public struct ArtTarget: Equatable, Sendable {
     public let eyeDistance: Float
     /// The user's options, by the names that layers give them: colours, texts, palettes.
     public var choices: [String: String] = [:]
+    /// The model of the person's outline, for backgrounds; nil if masks are only drawn on faces, as in thumbnails.
+    public var outline: OutlineFile?
 
     /// Prepares for frames of this layout.
     ///

@@ -131,6 +131,12 @@ struct PictureArt {
     /// Renders the overlay.
     /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent over the frame.
     func overlay(over backdrop: Color? = nil) -> FrameOverlay {
+        FrameOverlay(width: target.width, height: target.height, pixels: pixels(over: backdrop))
+    }
+
+    /// Renders the art as YUVA words of the picture's size, row by row.
+    /// - Parameter backdrop: the colour behind transparent art; nil: the art stays transparent.
+    func pixels(over backdrop: Color? = nil) -> [UInt32] {
         var words = [UInt32](repeating: backdrop?.word(target.range) ?? 0, count: target.width * target.height)
         let columns = (0..<target.width).map { across.place(Float($0) + 0.5) }
         for y in 0..<target.height {
@@ -151,7 +157,7 @@ struct PictureArt {
                     | UInt32(min(255, yuva.w)) << 24
             }
         }
-        return FrameOverlay(width: target.width, height: target.height, pixels: words)
+        return words
     }
 
     /// Samples the art bilinearly, clamped to its edge pixels.

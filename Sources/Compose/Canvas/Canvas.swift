@@ -1,4 +1,5 @@
 import Frames
+import Outline
 
 /// The output frame while masks are drawn on it, with the layers' working memory.
 public struct Canvas: ~Copyable {
@@ -12,6 +13,12 @@ public struct Canvas: ~Copyable {
     var smoother = Smoother()
     /// For anonymize layers, face blends and swaps, and effects.
     var effects = EffectScratch()
+    /// The outline of the people in the frame, for backgrounds. Updated only if a mask needs it.
+    var outline = OutlineTracker()
+    /// For layers behind the people.
+    var backgrounds = BackgroundPainter()
+    /// Whether a background was drawn on this frame that leaves nothing of the room visible, wherever people are not.
+    public internal(set) var isRoomHidden = false
 
     /// Makes a black frame.
     public init(_ layout: FrameLayout) {
@@ -24,6 +31,12 @@ public struct Canvas: ~Copyable {
         get { meshes.mayLag }
         set { meshes.mayLag = newValue }
     }
+
+    /// The CPU time of the outline of this frame, in nanoseconds; 0 if no mask needs it.
+    public var outlineCost: UInt64 { outline.cost }
+
+    /// Forgets what was seen of the scene, for another one.
+    public mutating func forgetScene() { outline.reset() }
 
     /// Redraws the outdated mesh images of this frame for the next one. Doesn't change this frame.
     public mutating func drawDeferred() { meshes.drawDeferred(frame.layout) }

@@ -5,7 +5,7 @@ struct LayerKind: Sendable {
     /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list it
     /// here, and describe it in Masks/mask.schema.json and docs/masks.md.
     static let all: [LayerKind] = [
-        .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .effect, .frame, .particles, .text,
+        .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
     ]
 
     /// Reads the keys that only layers of this kind have.
@@ -14,6 +14,7 @@ struct LayerKind: Sendable {
     private enum Surface: Sendable {
         case faces(Reader<any Layer>)
         case picture(Reader<any PictureLayer>)
+        case background(Reader<BackgroundLayer>)
         case facesIf(key: String, Reader<any Layer & PictureLayer>)
     }
 
@@ -44,6 +45,9 @@ struct LayerKind: Sendable {
     /// Makes a kind whose layers are drawn once, on the whole picture.
     init(_ name: String, onPicture read: @escaping Reader<any PictureLayer>) { self.init(name, .picture(read)) }
 
+    /// Makes a kind whose layers are drawn once, behind the people.
+    init(_ name: String, behindPeople read: @escaping Reader<BackgroundLayer>) { self.init(name, .background(read)) }
+
     /// Makes a kind whose layers are drawn on faces if their description has a key, or else on the whole picture.
     init(
         _ name: String, hasText: Bool, onFacesIf key: String, read: @escaping Reader<any Layer & PictureLayer>
@@ -64,7 +68,7 @@ struct LayerKind: Sendable {
     func isOnPicture(_ description: JSON) -> Bool {
         switch surface {
         case .faces: false
-        case .picture: true
+        case .picture, .background: true
         case .facesIf(let key, _): description[key] == nil
         }
     }
@@ -75,6 +79,7 @@ struct LayerKind: Sendable {
         switch surface {
         case .faces(let read): return .face(try read(&fields, parts))
         case .picture(let read): return .picture(try read(&fields, parts))
+        case .background(let read): return .background(try read(&fields, parts))
         case .facesIf(let key, let read):
             let layer = try read(&fields, parts)
             return fields.has(key) ? .face(layer) : .picture(layer)

@@ -5,10 +5,25 @@ public struct MaskLayer: Sendable {
     enum Content {
         case face(any Layer)
         case picture(any PictureLayer)
+        /// Drawn before all others.
+        case background(BackgroundLayer)
     }
 
     let style: LayerStyle
     let content: Content
+
+    /// Whether the layer is drawn on each face, and not once per frame.
+    private var isOnFaces: Bool {
+        if case .face = content { true } else { false }
+    }
+
+    /// The layer as a background; nil if it is of another kind.
+    var background: BackgroundLayer? {
+        if case .background(let layer) = content { layer } else { nil }
+    }
+
+    /// Whether the layer leaves nothing of the room visible, in every frame.
+    var hidesRoom: Bool { style.when == nil && background?.background.hidesRoom ?? false }
 
     init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
 
@@ -36,7 +51,7 @@ public struct MaskLayer: Sendable {
                 allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
         }
         content = try kind.read(&fields, LayerParts(folder: folder, target: target, style: style))
-        if case .picture = content, style.on != .every {
+        if !isOnFaces, style.on != .every {
             throw fields.wrong(
                 "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")
         }

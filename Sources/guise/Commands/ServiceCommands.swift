@@ -77,7 +77,8 @@ extension StatusReply {
         let cpu = metrics.cpu
         let rows: KeyValuePairs = [
             "added delay": metrics.latency, "cpu, frame": cpu.frame, "cpu, search": cpu.search,
-            "cpu, landmarks": cpu.landmarks, "cpu, fit": cpu.fit, "cpu, compose": cpu.compose,
+            "cpu, landmarks": cpu.landmarks, "cpu, fit": cpu.fit, "cpu, outline": cpu.outline,
+            "cpu, compose": cpu.compose,
             "cpu, publish": cpu.publish,
         ]
         for (name, row) in rows {

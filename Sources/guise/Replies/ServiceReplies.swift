@@ -52,6 +52,7 @@ struct MetricsReply: Codable {
         let search: Percentiles
         let landmarks: Percentiles
         let fit: Percentiles
+        let outline: Percentiles
         let compose: Percentiles
         let publish: Percentiles
     }

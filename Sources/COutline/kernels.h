@@ -1,0 +1,495 @@
+// The kernels, in vectors of LANES floats: included once for each kind of processor. TABLE names their table.
+#include <string.h>
+
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE vector load(const float *p) { return *(const vector *)p; }
+INLINE void store(float *p, vector v) { *(vector *)p = v; }
+INLINE vector every(float x) { return x - (vector){0}; }
+INLINE vector larger(vector a, vector b) { return __builtin_elementwise_max(a, b); }
+INLINE vector smaller(vector a, vector b) { return __builtin_elementwise_min(a, b); }
+
+INLINE int clamped(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+INLINE float unit(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+
+// MARK: - The network
+
+/// 1 / (1 + 2^(-x log2 e)), with a polynomial of degree 5 for the fraction of the exponent; off by at most 2e-6.
+INLINE vector sigmoid(vector x) {
+    vector t = smaller(larger(x * every(-1.44269504f), every(-126)), every(126));
+    // Adding 1.5 * 2^23 rounds to an integer.
+    vector whole = (t + every(12582912)) - every(12582912), f = t - whole;
+    vector power = every(1) + f * (every(.693147182f) + f * (every(.240226462f) + f * (every(.0555055f)
+        + f * (every(.00967884f) + f * every(.00132648f)))));
+    integers exponent = (__builtin_convertvector(whole, integers) + 127) << 23;
+    return every(1) / (every(1) + power * (vector)exponent);
+}
+
+INLINE vector hard_swish(vector x) {
+    return x * smaller(larger(x + every(3), every(0)), every(6)) * every(1 / 6.f);
+}
+
+/// Applies an activation to some vectors in registers.
+#define ACTIVATE(values, count, activation) \
+    switch (activation) { \
+    case coutline_relu: for (int i_ = 0; i_ < (count); i_++) (values)[i_] = larger((values)[i_], every(0)); break; \
+    case coutline_hard_swish: for (int i_ = 0; i_ < (count); i_++) (values)[i_] = hard_swish((values)[i_]); break; \
+    case coutline_sigmoid: for (int i_ = 0; i_ < (count); i_++) (values)[i_] = sigmoid((values)[i_]); break; \
+    }
+
+/// A tile of ROWS pixels by WIDE vectors of outputs, which stays in registers.
+#define TILE(NAME, ROWS, WIDE) \
+INLINE void NAME(const float *in, int in_stride, const float *w, const float *bias, float *out, int out_stride, \
+                 int inputs, int activation) { \
+    vector sum[ROWS * WIDE]; \
+    _Pragma("unroll") for (int r = 0; r < ROWS; r++) \
+        _Pragma("unroll") for (int j = 0; j < WIDE; j++) sum[r * WIDE + j] = load(bias + LANES * j); \
+    for (int k = 0; k < inputs; k++) { \
+        vector q[WIDE]; \
+        _Pragma("unroll") for (int j = 0; j < WIDE; j++) q[j] = load(w + (k * WIDE + j) * LANES); \
+        _Pragma("unroll") for (int r = 0; r < ROWS; r++) { \
+            vector x = every(in[(size_t)r * in_stride + k]); \
+            _Pragma("unroll") for (int j = 0; j < WIDE; j++) sum[r * WIDE + j] += x * q[j]; \
+        } \
+    } \
+    ACTIVATE(sum, ROWS * WIDE, activation) \
+    _Pragma("unroll") for (int r = 0; r < ROWS; r++) \
+        _Pragma("unroll") for (int j = 0; j < WIDE; j++) \
+            store(out + (size_t)r * out_stride + LANES * j, sum[r * WIDE + j]); \
+}
+TILE(six_by_two, 6, 2)
+TILE(one_by_two, 1, 2)
+#if LANES == 8
+TILE(eight_by_one, 8, 1)
+TILE(one_by_one, 1, 1)
+#endif
+
+static void pointwise(const float *in, int in_stride, const float *w, const float *bias, float *out, int out_stride,
+                      int pixels, int inputs, int outputs, int activation) {
+    int n = 0;
+    for (; outputs - n >= 2 * LANES; n += 2 * LANES, w += 2 * LANES * inputs) {
+        int p = 0;
+        for (; p + 6 <= pixels; p += 6)
+            six_by_two(in + (size_t)p * in_stride, in_stride, w, bias + n, out + (size_t)p * out_stride + n, out_stride,
+                       inputs, activation);
+        for (; p < pixels; p++)
+            one_by_two(in + (size_t)p * in_stride, in_stride, w, bias + n, out + (size_t)p * out_stride + n, out_stride,
+                       inputs, activation);
+    }
+#if LANES == 8
+    if (n < outputs) {
+        int p = 0;
+        for (; p + 8 <= pixels; p += 8)
+            eight_by_one(in + (size_t)p * in_stride, in_stride, w, bias + n, out + (size_t)p * out_stride + n,
+                         out_stride, inputs, activation);
+        for (; p < pixels; p++)
+            one_by_one(in + (size_t)p * in_stride, in_stride, w, bias + n, out + (size_t)p * out_stride + n, out_stride,
+                       inputs, activation);
+    }
+#endif
+}
+
+static void dense(const struct coutline_window *o, int in_stride, const float *in, const float *w, const float *bias,
+                  float *out, int outputs, float *scratch) {
+    int run = o->size * o->channels, inputs = o->size * run;
+    for (int y = 0; y < o->out_height; y++) {
+        for (int ky = 0; ky < o->size; ky++) {
+            int iy = y * o->stride - o->pad_top + ky;
+            for (int x = 0; x < o->out_width; x++) {
+                float *to = scratch + (size_t)x * inputs + ky * run;
+                int ix = x * o->stride - o->pad_left;
+                const float *from = in + ((ptrdiff_t)iy * o->width + ix) * in_stride;
+                if (iy < 0 || iy >= o->height) {
+                    for (int i = 0; i < run; i++) to[i] = 0;
+                } else if (in_stride == 3 && o->size == 3 && ix >= 0 && ix + 3 <= o->width) {
+                    memcpy(to, from, 9 * sizeof(float));
+                } else {
+                    for (int kx = 0; kx < o->size; kx++)
+                        for (int c = 0; c < o->channels; c++)
+                            to[kx * o->channels + c] =
+                                ix + kx >= 0 && ix + kx < o->width ? from[kx * in_stride + c] : 0;
+                }
+            }
+        }
+        pointwise(scratch, inputs, w, bias, out + (size_t)y * o->out_width * outputs, outputs, o->out_width, inputs,
+                  outputs, o->activation);
+    }
+}
+
+/// A depthwise convolution of one size and stride. Rows with their padding lie in a ring of `size` rows, followed by a
+/// row of zeros for those above and below the picture.
+INLINE void depthwise_of(const struct coutline_window *o, const float *in, const float *w, const float *bias,
+                         float *out, float *scratch, int size, int stride) {
+    int channels = o->channels, across = (o->out_width - 1) * stride + size;
+    if (across < o->width + o->pad_left) across = o->width + o->pad_left;
+    size_t length = (size_t)across * channels;
+    memset(scratch, 0, sizeof(float) * length * (size + 1));
+    const float *rows[5];
+    int next = 0;
+    for (int y = 0; y < o->out_height; y++) {
+        int top = y * stride - o->pad_top;
+        for (; next < top + size && next < o->height; next++)
+            memcpy(scratch + next % size * length + (size_t)o->pad_left * channels,
+                   in + (size_t)next * o->width * channels, sizeof(float) * o->width * channels);
+        for (int i = 0; i < size; i++)
+            rows[i] = scratch + (top + i < 0 || top + i >= o->height ? size : (top + i) % size) * length;
+        for (int c = 0; c < channels; c += LANES) {
+            vector q[25], b = load(bias + c);
+            float *to = out + (size_t)y * o->out_width * channels + c;
+            _Pragma("unroll") for (int i = 0; i < size * size; i++) q[i] = load(w + (size_t)i * channels + c);
+            int x = 0;
+            for (; x + 4 <= o->out_width; x += 4) {
+                vector sum[4] = {b, b, b, b};
+                _Pragma("unroll") for (int i = 0; i < size; i++) {
+                    const float *r = rows[i] + (size_t)x * stride * channels + c;
+                    _Pragma("unroll") for (int j = 0; j < size; j++)
+                        _Pragma("unroll") for (int s = 0; s < 4; s++)
+                            sum[s] += q[i * size + j] * load(r + (size_t)(j + s * stride) * channels);
+                }
+                ACTIVATE(sum, 4, o->activation)
+                for (int s = 0; s < 4; s++) store(to + (size_t)(x + s) * channels, sum[s]);
+            }
+            for (; x < o->out_width; x++) {
+                vector sum[1] = {b};
+                for (int i = 0; i < size; i++)
+                    for (int j = 0; j < size; j++)
+                        sum[0] += q[i * size + j] * load(rows[i] + (size_t)(x * stride + j) * channels + c);
+                ACTIVATE(sum, 1, o->activation)
+                store(to + (size_t)x * channels, sum[0]);
+            }
+        }
+    }
+}
+
+static void depthwise(const struct coutline_window *o, const float *in, const float *w, const float *bias, float *out,
+                      float *scratch) {
+    if (o->size == 3 && o->stride == 1) depthwise_of(o, in, w, bias, out, scratch, 3, 1);
+    else if (o->size == 3) depthwise_of(o, in, w, bias, out, scratch, 3, 2);
+    else if (o->stride == 1) depthwise_of(o, in, w, bias, out, scratch, 5, 1);
+    else depthwise_of(o, in, w, bias, out, scratch, 5, 2);
+}
+
+static void resize(const float *in, int width, int height, int channels, float *out, float *scratch) {
+    int length = width * channels;
+    for (int y = 0; y < 2 * height; y++) {
+        // Three quarters of the nearest row, a quarter of the next one.
+        int near = y >> 1, far = clamped(y & 1 ? near + 1 : near - 1, 0, height - 1);
+        const float *p = in + (size_t)near * length, *q = in + (size_t)far * length;
+        float *to = out + (size_t)y * 2 * length;
+        for (int i = 0; i < length; i += LANES)
+            store(scratch + i, every(.75f) * load(p + i) + every(.25f) * load(q + i));
+        for (int x = 0; x < width; x++) {
+            const float *m = scratch + x * channels;
+            const float *left = x > 0 ? m - channels : m, *right = x + 1 < width ? m + channels : m;
+            for (int c = 0; c < channels; c += LANES) {
+                vector t = every(.75f) * load(m + c);
+                store(to + 2 * x * channels + c, t + every(.25f) * load(left + c));
+                store(to + (2 * x + 1) * channels + c, t + every(.25f) * load(right + c));
+            }
+        }
+    }
+}
+
+static void mean(const float *in, int pixels, int channels, float *out) {
+    for (int c = 0; c < channels; c += LANES) {
+        vector sum[4] = {every(0), every(0), every(0), every(0)};
+        int p = 0;
+        for (; p + 4 <= pixels; p += 4)
+            for (int k = 0; k < 4; k++) sum[k] += load(in + (size_t)(p + k) * channels + c);
+        for (; p < pixels; p++) sum[0] += load(in + (size_t)p * channels + c);
+        store(out + c, (sum[0] + sum[1] + sum[2] + sum[3]) * every(1.f / pixels));
+    }
+}
+
+static void add(const float *a, const float *b, float *out, size_t count) {
+    for (size_t i = 0; i < count; i += LANES) store(out + i, load(a + i) + load(b + i));
+}
+
+static void scale(const float *in, const float *factors, int pixels, int channels, float *out) {
+    for (int p = 0; p < pixels; p++)
+        for (int c = 0; c < channels; c += LANES) {
+            size_t i = (size_t)p * channels + c;
+            store(out + i, load(in + i) * load(factors + c));
+        }
+}
+
+static void double_up(const float *in, int width, int height, int in_stride, int inputs, const float *w,
+                      const float *bias, float *out, int activation, float *scratch) {
+    for (int y = 0; y < height; y++) {
+        pointwise(in + (size_t)y * width * in_stride, in_stride, w, bias, scratch, coutline_block, width, inputs,
+                  coutline_block, activation);
+        float *upper = out + (size_t)y * 4 * width, *lower = upper + 2 * width;
+        for (int x = 0; x < width; x++) {
+            const float *four = scratch + coutline_block * x;
+            upper[2 * x] = four[0];
+            upper[2 * x + 1] = four[1];
+            lower[2 * x] = four[2];
+            lower[2 * x + 1] = four[3];
+        }
+    }
+}
+
+// MARK: - The picture, reduced to cells
+
+static void add_row(const uint8_t *row, uint16_t *sums, int count) {
+    for (int i = 0; i < count; i++) sums[i] += row[i];
+}
+
+static void cells(const uint16_t *sums, int step, const int32_t *edges, int count, float weight, float *out) {
+    for (int i = 0; i < count; i++) {
+        uint32_t sum = 0;
+        int first = edges[i], end = edges[i + 1] > first ? edges[i + 1] : first + 1;
+        for (int x = first; x < end; x++) sum += sums[x * step];
+        out[i] = sum * weight / (end - first);
+    }
+}
+
+static void rgb(const float *restrict y, const float *restrict u, const float *restrict v, size_t count, int is_limited,
+                float *restrict out) {
+    float black = is_limited ? 16 : 0, luma = is_limited ? 1 / 219.f : 1 / 255.f;
+    float chroma = is_limited ? 1 / 224.f : 1 / 255.f;
+    for (size_t i = 0; i < count; i++) {
+        float l = (y[i] - black) * luma, b = (u[i] - 128) * chroma, r = (v[i] - 128) * chroma;
+        out[3 * i] = unit(l + 1.402f * r);
+        out[3 * i + 1] = unit(l - .344136f * b - .714136f * r);
+        out[3 * i + 2] = unit(l + 1.772f * b);
+    }
+}
+
+static void settle(const float *restrict fresh, const float *restrict change, size_t count, float least,
+                   float *restrict mask) {
+    for (size_t i = 0; i < count; i++) {
+        float d = fresh[i] - mask[i], far = unit(((d < 0 ? -d : d) - .2f) * (1 / .3f));
+        mask[i] += d * (least + (1 - least) * (far > change[i] ? far : change[i]));
+    }
+}
+
+static float change(const float *restrict a, const float *restrict b, size_t count, float low, float high,
+                    float *restrict out) {
+    float slope = 1 / (high - low);
+    vector sum = every(0);
+    for (size_t i = 0; i < count; i += LANES) {
+        vector d = load(a + i) - load(b + i);
+        vector share = smaller(larger((larger(d, -d) - every(low)) * every(slope), every(0)), every(1));
+        store(out + i, share);
+        sum += share;
+    }
+    float all = 0;
+    for (int i = 0; i < LANES; i++) all += sum[i];
+    return all;
+}
+
+// MARK: - The edge
+
+/// Means of squares of 2 radius + 1 cells. Beyond the edge, the edge is repeated.
+static void box(const float *restrict in, float *restrict out, int width, int height, int radius,
+                float *restrict line) {
+    // `line` has the sums of columns, with the edge repeated on both sides.
+    float *sums = line + radius;
+    float weight = 1.f / ((2 * radius + 1) * (2 * radius + 1));
+    for (int x = 0; x < width; x++) sums[x] = in[x] * (radius + 1);
+    for (int y = 1; y <= radius; y++) {
+        const float *row = in + (size_t)clamped(y, 0, height - 1) * width;
+        for (int x = 0; x < width; x++) sums[x] += row[x];
+    }
+    for (int y = 0; y < height; y++) {
+        for (int i = 1; i <= radius; i++) {
+            sums[-i] = sums[0];
+            sums[width - 1 + i] = sums[width - 1];
+        }
+        float *to = out + (size_t)y * width;
+        for (int x = 0; x < width; x += LANES) {
+            vector sum = load(sums + x);
+            for (int i = 1; i <= radius; i++) sum += load(sums + x - i) + load(sums + x + i);
+            store(to + x, sum * every(weight));
+        }
+        const float *entering = in + (size_t)clamped(y + radius + 1, 0, height - 1) * width;
+        const float *leaving = in + (size_t)clamped(y - radius, 0, height - 1) * width;
+        for (int x = 0; x < width; x++) sums[x] += entering[x] - leaving[x];
+    }
+}
+
+static void guide(const float *restrict mask, const float *restrict luma, int width, int height, int radius,
+                  float smoothness, float *restrict a, float *restrict b, float *restrict scratch) {
+    size_t count = (size_t)width * height;
+    float *mean_luma = scratch, *mean_mask = scratch + count, *products = scratch + 2 * count;
+    float *mean_products = scratch + 3 * count, *mean_squares = scratch + 4 * count, *line = scratch + 5 * count;
+    box(luma, mean_luma, width, height, radius, line);
+    box(mask, mean_mask, width, height, radius, line);
+    for (size_t i = 0; i < count; i++) products[i] = luma[i] * mask[i];
+    box(products, mean_products, width, height, radius, line);
+    for (size_t i = 0; i < count; i++) products[i] = luma[i] * luma[i];
+    box(products, mean_squares, width, height, radius, line);
+    for (size_t i = 0; i < count; i++) {
+        float covariance = mean_products[i] - mean_luma[i] * mean_mask[i];
+        float variance = mean_squares[i] - mean_luma[i] * mean_luma[i];
+        float slope = covariance / ((variance > 0 ? variance : 0) + smoothness);
+        products[i] = slope;
+        mean_products[i] = mean_mask[i] - slope * mean_luma[i];
+    }
+    box(products, a, width, height, radius, line);
+    box(mean_products, b, width, height, radius, line);
+}
+
+static void expand(const float *cells, struct coutline_steps steps, int first, int end, float *out) {
+    for (int g = first; g < end; g++) {
+        // Between the centres of cells g - 1 and g.
+        float a = cells[clamped(g - 1, 0, steps.cells - 1)], b = cells[clamped(g, 0, steps.cells - 1)];
+        for (int x = steps.starts[g]; x < steps.starts[g + 1]; x += LANES)
+            store(out + x, every(a) + every(b - a) * load(steps.weights + x));
+    }
+}
+
+/// Rounds floats from 0 to 255 to bytes.
+INLINE void store_bytes(uint8_t *to, vector v) {
+    typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+    *(bytes *)to = __builtin_convertvector(__builtin_convertvector(v + every(.5f), integers), bytes);
+}
+
+INLINE vector load_bytes(const uint8_t *from) {
+    typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+    return __builtin_convertvector(__builtin_convertvector(*(const bytes *)from, integers), vector);
+}
+
+INLINE float matte_of(float luma, float a, float b) {
+    float m = (a * luma + b) * 255 + .5f;
+    return m < 0 ? 0 : m > 255 ? 255 : m;
+}
+
+static void matte(const uint8_t *restrict luma, int step, const float *restrict a0, const float *restrict b0,
+                  const float *restrict a1, const float *restrict b1, float below, int count, uint8_t *restrict out) {
+    if (step == 1)
+        for (int x = 0; x < count; x++)
+            out[x] = (uint8_t)(int32_t)matte_of(luma[x], a0[x] + below * (a1[x] - a0[x]),
+                                                b0[x] + below * (b1[x] - b0[x]));
+    else
+        for (int x = 0; x < count; x++)
+            out[x] = (uint8_t)(int32_t)matte_of(luma[2 * x], a0[x] + below * (a1[x] - a0[x]),
+                                                b0[x] + below * (b1[x] - b0[x]));
+}
+
+// MARK: - The background
+
+static void disc(const float *restrict in, int width, int height, int radius, const int32_t *spans, int reach,
+                 float *restrict out, float *restrict scratch) {
+    // Row i has the sums of each column from the top on, of i rows; the edge is repeated on all sides.
+    int length = width + 2 * radius;
+    for (int x = 0; x < length; x++) scratch[x] = 0;
+    for (int i = 0; i < height + 2 * reach; i++) {
+        const float *from = in + (size_t)clamped(i - reach, 0, height - 1) * width;
+        const float *above = scratch + (size_t)i * length;
+        float *to = scratch + (size_t)(i + 1) * length;
+        for (int x = 0; x < radius; x++) to[x] = above[x] + from[0];
+        for (int x = 0; x < width; x++) to[x + radius] = above[x + radius] + from[x];
+        for (int x = radius + width; x < length; x++) to[x] = above[x] + from[width - 1];
+    }
+    for (int y = 0; y < height; y++) {
+        for (int x = 0; x < width; x += 4 * LANES) {
+            vector sum[4] = {every(0), every(0), every(0), every(0)};
+            for (int i = 0; i <= 2 * radius; i++) {
+                const float *upper = scratch + (size_t)(y + reach - spans[i]) * length + x + i;
+                const float *lower = scratch + (size_t)(y + reach + spans[i] + 1) * length + x + i;
+                _Pragma("unroll") for (int k = 0; k < 4; k++)
+                    sum[k] += load(lower + k * LANES) - load(upper + k * LANES);
+            }
+            _Pragma("unroll") for (int k = 0; k < 4; k++) store(out + (size_t)y * width + x + k * LANES, sum[k]);
+        }
+    }
+}
+
+static void mix(const float *upper, const float *lower, float below, int count, uint8_t *out) {
+    int x = 0;
+    for (; x + LANES <= count; x += LANES) {
+        vector a = load(upper + x);
+        store_bytes(out + x, a + every(below) * (load(lower + x) - a));
+    }
+    for (; x < count; x++) out[x] = (uint8_t)(int)(upper[x] + below * (lower[x] - upper[x]) + .5f);
+}
+
+static void lay(const uint8_t *restrict back, const uint8_t *restrict matte, int count, uint8_t *restrict out) {
+    for (int x = 0; x < count; x++) {
+        // (v * 257 + 257) >> 16 divides by 255, rounded, for the 16 bits of a product of bytes.
+        uint32_t v = out[x] * (uint32_t)matte[x] + back[x] * (uint32_t)(255 - matte[x]) + 127;
+        out[x] = (uint8_t)((v * 257 + 257) >> 16);
+    }
+}
+
+static void replace(const uint8_t *restrict back, const uint8_t *restrict room, const uint8_t *restrict matte, int zero,
+                    int count, uint8_t *restrict out) {
+    float least = zero == 128 ? -128 : 0, most = zero == 128 ? 127 : 255 - zero;
+    for (int x = 0; x < count; x++) {
+        float m = matte[x] * (1 / 255.f);
+        float person = (out[x] - zero) - (1 - m) * (room[x] - zero);
+        person = person < least * m ? least * m : person > most * m ? most * m : person;
+        out[x] = (uint8_t)(int32_t)(person + (1 - m) * (back[x] - zero) + zero + .5f);
+    }
+}
+
+static void adjust(const uint8_t *restrict matte, float gain, float offset, int zero, int count,
+                   uint8_t *restrict out) {
+    for (int x = 0; x < count; x++) {
+        float m = matte[x] * (1 / 255.f), c = out[x];
+        float n = gain * (c - zero) + zero + offset;
+        float r = m * c + (1 - m) * n + .5f;
+        out[x] = (uint8_t)(int32_t)(r < 0 ? 0 : r > 255 ? 255 : r);
+    }
+}
+
+static void halve(const uint8_t *restrict matte, int count, uint8_t *restrict out) {
+    for (int x = 0; x < count; x++) out[x] = (uint8_t)((matte[2 * x] + matte[2 * x + 1] + 1) >> 1);
+}
+
+static void gather(const uint8_t *restrict from, int step, int count, uint8_t *restrict to) {
+    switch (step) {
+    case 1: memcpy(to, from, count); break;
+    case 2: for (int x = 0; x < count; x++) to[x] = from[2 * x]; break;
+    default: for (int x = 0; x < count; x++) to[x] = from[4 * x];
+    }
+}
+
+static void scatter(const uint8_t *restrict from, int step, int count, uint8_t *restrict to) {
+    switch (step) {
+    case 1: memcpy(to, from, count); break;
+    case 2: for (int x = 0; x < count; x++) to[2 * x] = from[x]; break;
+    default: for (int x = 0; x < count; x++) to[4 * x] = from[x];
+    }
+}
+
+static void pack(const uint8_t *restrict y, const uint8_t *restrict u, const uint8_t *restrict v, int pairs,
+                 int is_luma_first, uint8_t *restrict to) {
+    typedef uint8_t eight __attribute__((vector_size(8), aligned(1), may_alias));
+    typedef uint8_t sixteen __attribute__((vector_size(16), aligned(1), may_alias));
+    typedef uint8_t many __attribute__((vector_size(32), aligned(1), may_alias));
+    int i = 0;
+    for (; i + 8 <= pairs; i += 8) {
+        sixteen luma = *(const sixteen *)(y + 2 * i);
+        eight a = *(const eight *)(u + i), b = *(const eight *)(v + i);
+        sixteen chroma = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+        many all = is_luma_first
+            ? __builtin_shufflevector(luma, chroma, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+                                      25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+            : __builtin_shufflevector(chroma, luma, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+                                      25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        *(many *)(to + 4 * i) = all;
+    }
+    int luma = is_luma_first ? 0 : 1;
+    for (; i < pairs; i++) {
+        to[4 * i + luma] = y[2 * i];
+        to[4 * i + 2 + luma] = y[2 * i + 1];
+        to[4 * i + 1 - luma] = u[i];
+        to[4 * i + 3 - luma] = v[i];
+    }
+}
+
+const struct coutline_kernels TABLE = {
+    .panel = 2 * LANES,
+    .pointwise = pointwise, .dense = dense, .depthwise = depthwise, .resize = resize, .mean = mean, .add = add,
+    .scale = scale, .double_up = double_up,
+    .add_row = add_row, .cells = cells, .rgb = rgb, .settle = settle, .change = change,
+    .guide = guide, .expand = expand, .matte = matte,
+    .disc = disc, .mix = mix, .lay = lay, .replace = replace, .adjust = adjust, .halve = halve,
+    .gather = gather, .scatter = scatter, .pack = pack,
+};

@@ -1,0 +1,43 @@
+import COutline
+import Frames
+
+/// What is laid behind the people.
+public enum Background: Sendable {
+    /// The picture itself, blurred as by a lens.
+    /// - Parameter radius: of the disc that a point becomes, relative to the picture's height.
+    case blur(radius: Float)
+    /// A colour that may change from the top left to the bottom right corner, as Y, U and V in the frame's range.
+    case gradient(SIMD3<Float>, SIMD3<Float>)
+    /// Another picture.
+    case picture(BackgroundPicture)
+    /// The picture itself, with each sample's distance from `zero` multiplied and `offset` added, for Y, U and V.
+    case adjusted(gain: SIMD3<Float>, offset: SIMD3<Float>)
+
+    /// Whether nothing of the room is left.
+    public var hidesRoom: Bool {
+        switch self {
+        case .blur, .gradient, .picture: true
+        case .adjusted: false
+        }
+    }
+}
+
+/// A picture of the frame's size, with chroma for every pixel.
+public final class BackgroundPicture: Sendable {
+    let width: Int
+    let height: Int
+    let planes: [[UInt8]]
+
+    /// - Parameter pixels: words of Y, U and V from the lowest byte up, row by row.
+    public init(width: Int, height: Int, pixels: Span<UInt32>) {
+        precondition(pixels.count == width * height, "a picture needs a word per pixel")
+        (self.width, self.height) = (width, height)
+        var planes = [[UInt8]](repeating: [], count: 3)
+        for shift in 0..<3 {
+            planes[shift].reserveCapacity(width * height + 64)
+            for i in pixels.indices { planes[shift].append(UInt8(truncatingIfNeeded: pixels[i] >> UInt32(8 * shift))) }
+            planes[shift] += [UInt8](repeating: 0, count: 64)
+        }
+        self.planes = planes
+    }
+}

@@ -1,0 +1,313 @@
+import COutline
+import Frames
+
+/// Lays backgrounds behind people. Works on the outline's cells, and at the frame's size only where the person is not.
+/// Once warm, nothing allocates.
+public struct BackgroundPainter: ~Copyable {
+    /// The background as cells: Y, U and V, one after the other.
+    private var back = Floats(count: 0)
+    /// The room's own colour beside the person, likewise, for backgrounds that replace it.
+    private var room = Floats(count: 0)
+    private var weights = Floats(count: 0)
+    private var weighted = Floats(count: 0)
+    private var scratch = Floats(count: 0)
+    /// Half the heights of a disc's columns, in cells.
+    private var spans: [Int32] = []
+    /// Rows of cells at the frame's width: above and below for each plane of the background, then of the room.
+    private var lines = Floats(count: 0)
+    /// Rows of samples: for each plane those of the frame, the background, the room; then two of the matte.
+    private var samples: [UInt8] = []
+    /// The length of each of these rows, with a margin for vectors.
+    private var length = 0
+
+    /// The largest radius of a disc, in cells.
+    private static let mostRadius = 40
+    /// The radius within which the room's colour beside the person is measured, relative to the picture's height:
+    /// somewhat more than the edge is wide.
+    private static let roomRadius: Float = 0.035
+    /// Bright points become bright discs: from this luma on cells weigh more, at white `shine` times more.
+    private static let (bright, shine): (Float, Float) = (170, 6)
+    /// The weight of cells that the person covers. It only matters where there are no others.
+    private static let covered: Float = 1e-4
+
+    /// Starts without memory.
+    public init() {}
+
+    /// Draws a background behind the people; over the whole picture if the outline is not that of this frame.
+    /// - Parameters:
+    ///   - outline: was updated with this frame.
+    ///   - opacity: the background's, for backgrounds that do not hide the room; others are always opaque.
+    public mutating func draw(
+        _ background: Background, opacity: Float = 1, behind outline: inout OutlineTracker, onto frame: inout Frame
+    ) {
+        let kernels = unsafe coutline_kernels(coutline_is_wide())
+        outline.withCells { cells, outline in
+            prepare(frame.layout.width)
+            switch background {
+            case .blur(let radius):
+                unsafe blur(&cells, outline, radius, isShining: true, into: back.base, kernels)
+            case .gradient(let start, let end): fill(start, end)
+            case .picture:
+                if outline.isFresh {
+                    unsafe blur(&cells, outline, Self.roomRadius, isShining: false, into: room.base, kernels)
+                }
+            case .adjusted: break
+            }
+            if case .gradient = background, outline.isFresh {
+                unsafe blur(&cells, outline, Self.roomRadius, isShining: false, into: room.base, kernels)
+            }
+            unsafe paint(background, opacity, &cells, outline, &frame, kernels)
+        }
+    }
+
+    /// Frees all memory, because no mask has a background.
+    public mutating func release() {
+        guard length > 0 else { return }
+        self = BackgroundPainter()
+    }
+
+    private mutating func prepare(_ width: Int) {
+        if back.count == 0 {
+            back = Floats(count: 3 * PictureCells.count)
+            room = Floats(count: 3 * PictureCells.count)
+            weights = Floats(count: PictureCells.count)
+            weighted = Floats(count: PictureCells.count)
+            let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+            scratch = Floats(
+                count: PictureCells.count + (rows + 2 * Self.mostRadius + 1) * (columns + 2 * Self.mostRadius))
+            spans.reserveCapacity(2 * Self.mostRadius + 1)
+        }
+        guard length != width + 64 else { return }
+        length = width + 64
+        lines = Floats(count: 12 * length)
+        samples = Array(repeating: 0, count: 12 * length)
+    }
+
+    /// Fills the background's cells with a gradient.
+    private mutating func fill(_ start: SIMD3<Float>, _ end: SIMD3<Float>) {
+        let (columns, rows) = (PictureCells.columns, PictureCells.rows)
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let share = (Float(column) / Float(columns - 1) + Float(row) / Float(rows - 1)) / 2
+                let color = start + (end - start) * share
+                let i = row * columns + column
+                unsafe back.base[i] = color.x
+                unsafe back.base[PictureCells.count + i] = color.y
+                unsafe back.base[2 * PictureCells.count + i] = color.z
+            }
+        }
+    }
+
+    /// Blurs the room's cells by discs, without the person: each cell counts as much as it shows of the room.
+    /// - Parameter radius: relative to the picture's height.
+    @unsafe private mutating func blur(
+        _ cells: inout PictureCells, _ outline: borrowing OutlineTracker, _ radius: Float, isShining: Bool,
+        into result: UnsafeMutablePointer<Float>, _ kernels: UnsafePointer<coutline_kernels>
+    ) {
+        let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
+        let aspect = Float(cells.places.height) / Float(cells.places.width)
+        let most = Float(Self.mostRadius)
+        let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
+        let reach = Int(across)
+        spans.removeAll(keepingCapacity: true)
+        for dx in -reach...reach {
+            let part = Float(dx) / (across + 0.5)
+            spans.append(Int32(down * max(0, 1 - part * part).squareRoot() + 0.5))
+        }
+        let isWhole = !outline.isFresh
+        for i in 0..<count {
+            let luma = unsafe cells.y.base[i]
+            var weight: Float = 1
+            if !isWhole { weight = unsafe max(Self.covered, 1 - 1.5 * outline.share(ofCell: i, luma: luma)) }
+            if isShining {
+                let excess = max(0, luma - Self.bright) * (1 / (255 - Self.bright))
+                weight *= 1 + Self.shine * excess * excess
+            }
+            unsafe weights.base[i] = weight
+        }
+        let tallest = spans.max() ?? 0
+        let (sums, memory) = unsafe (scratch.base, scratch.base + count)
+        let (weights, weighted) = unsafe (weights.base, weighted.base)
+        unsafe spans.withUnsafeBufferPointer { spans in
+            guard let spans = spans.baseAddress else { return }
+            unsafe kernels.pointee.disc(
+                weights, CInt(columns), CInt(rows), CInt(reach), spans, tallest, sums, memory)
+            for plane in 0..<3 {
+                let from = unsafe plane == 0 ? cells.y.base : plane == 1 ? cells.u.base : cells.v.base
+                for i in 0..<count { unsafe weighted[i] = from[i] * weights[i] }
+                let to = unsafe result + plane * count
+                unsafe kernels.pointee.disc(
+                    weighted, CInt(columns), CInt(rows), CInt(reach), spans, tallest, to, memory)
+                for i in 0..<count { unsafe to[i] = max(0, min(255, to[i] / sums[i])) }
+            }
+        }
+    }
+
+    /// Paints the background's pixels of all rows.
+    @unsafe private mutating func paint(
+        _ background: Background, _ opacity: Float, _ cells: inout PictureCells, _ outline: borrowing OutlineTracker,
+        _ frame: inout Frame, _ kernels: UnsafePointer<coutline_kernels>
+    ) {
+        let (lines, length) = unsafe (lines.base, length)
+        let (back, room) = unsafe (back.base, room.base)
+        var bytes = frame.mutableBytes
+        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+            unsafe samples.withUnsafeMutableBufferPointer { samples in
+                unsafe outline.matte.withUnsafeBufferPointer { matte in
+                    guard let bytes = bytes.baseAddress, let samples = samples.baseAddress,
+                        let matte = matte.baseAddress
+                    else { return }
+                    let brush = unsafe Brush(
+                        kernels: kernels, background: background, opacity: opacity, places: cells.places,
+                        isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
+                        length: length, matte: matte, bytes: bytes)
+                    unsafe cells.across.withSteps { luma in
+                        unsafe cells.acrossChroma.withSteps { chroma in
+                            for interval in 0...PictureCells.rows {
+                                unsafe brush.paint(interval, cells.down, outline.contents, luma, chroma)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Paints the background's pixels on rows of a frame, run by run.
+@unsafe private struct Brush {
+    let kernels: UnsafePointer<coutline_kernels>
+    let background: Background
+    let opacity: Float
+    let places: SamplePlaces
+    /// Whether everything is background.
+    let isWhole: Bool
+    let back: UnsafeMutablePointer<Float>
+    let room: UnsafeMutablePointer<Float>
+    let lines: UnsafeMutablePointer<Float>
+    let samples: UnsafeMutablePointer<UInt8>
+    let length: Int
+    let matte: UnsafePointer<UInt8>
+    let bytes: UnsafeMutablePointer<UInt8>
+
+    /// Whether the background comes from cells.
+    private var hasCells: Bool {
+        switch unsafe background {
+        case .blur, .gradient: true
+        case .picture, .adjusted: false
+        }
+    }
+
+    /// Whether the room's colour is removed from the person's edge.
+    private var isReplacing: Bool {
+        switch unsafe background {
+        case .gradient, .picture: true
+        case .blur, .adjusted: false
+        }
+    }
+
+    /// Paints the rows between the centres of two rows of cells.
+    func paint(
+        _ interval: Int, _ down: CellSteps, _ contents: [UInt8], _ luma: coutline_steps, _ chroma: coutline_steps
+    ) {
+        let rows = Int(down.starts[interval])..<Int(down.starts[interval + 1])
+        guard !rows.isEmpty else { return }
+        let all = GapRun(first: 0, end: PictureCells.columns + 1, content: .background)
+        var next = unsafe isWhole ? all : contents.run(from: 0, interval)
+        while let run = next {
+            if run.content != .person {
+                unsafe expand(run, interval, luma, chroma)
+                for y in rows { unsafe paint(run, y, down.weights[y], luma, chroma) }
+            }
+            next = unsafe isWhole ? nil : contents.run(from: run.end, interval)
+        }
+    }
+
+    /// Interpolates the rows of cells above and below to a run's samples.
+    private func expand(_ run: GapRun, _ interval: Int, _ luma: coutline_steps, _ chroma: coutline_steps) {
+        let columns = PictureCells.columns
+        let (upper, lower) = (max(0, interval - 1) * columns, min(PictureCells.rows - 1, interval) * columns)
+        for plane in 0..<(unsafe places.hasChroma ? 3 : 1) {
+            let steps = unsafe plane == 0 ? luma : chroma
+            func expand(_ cells: UnsafePointer<Float>, _ line: Int) {
+                let from = unsafe cells + plane * PictureCells.count
+                let to = unsafe lines + (line + 2 * plane) * length
+                unsafe kernels.pointee.expand(from + upper, steps, CInt(run.first), CInt(run.end), to)
+                unsafe kernels.pointee.expand(from + lower, steps, CInt(run.first), CInt(run.end), to + length)
+            }
+            if unsafe hasCells { unsafe expand(back, 0) }
+            if unsafe isReplacing, run.content == .edge { unsafe expand(room, 6) }
+        }
+    }
+
+    /// Paints a run's pixels of a row.
+    /// - Parameter below: the weight of the row of cells below.
+    private func paint(_ run: GapRun, _ y: Int, _ below: Float, _ luma: coutline_steps, _ chroma: coutline_steps) {
+        let start = unsafe Int(luma.starts[run.first])
+        let width = unsafe Int(luma.starts[run.end]) - start
+        guard width > 0 else { return }
+        let (first, count) = unsafe (
+            Int(chroma.starts[run.first]), Int(chroma.starts[run.end]) - Int(chroma.starts[run.first])
+        )
+        let y0 = unsafe paint(
+            0, run, y, start, width, below, bytes + places.luma.offset + y * places.luma.stride, places.luma.step,
+            matte + y * places.width + start)
+        guard unsafe places.hasChroma, unsafe places.shift.y == 0 || y & 1 == 0, count > 0 else { return }
+        var share = unsafe matte + y * places.width + start
+        if unsafe places.shift.x == 1, unsafe !isWhole {
+            let halved = unsafe samples + 9 * length
+            unsafe kernels.pointee.halve(matte + y * places.width + 2 * first, CInt(count), halved)
+            unsafe share = UnsafePointer(halved)
+        }
+        let row = unsafe bytes + (y >> places.shift.y) * places.chroma.stride
+        let u = unsafe paint(1, run, y, first, count, below, row + places.chroma.u, places.chroma.step, share)
+        let v = unsafe paint(2, run, y, first, count, below, row + places.chroma.v, places.chroma.step, share)
+        guard unsafe places.isPacked else { return }
+        let isLumaFirst = unsafe places.luma.offset < places.chroma.u
+        let pair = unsafe bytes + min(places.luma.offset, places.chroma.u) + y * places.luma.stride + 4 * first
+        unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
+    }
+
+    /// Makes a run's samples of one plane, and writes them to the frame if it is not packed.
+    /// - Returns: the samples.
+    private func paint(
+        _ plane: Int, _ run: GapRun, _ y: Int, _ start: Int, _ count: Int, _ below: Float,
+        _ row: UnsafeMutablePointer<UInt8>, _ step: Int, _ matte: UnsafePointer<UInt8>
+    ) -> UnsafePointer<UInt8> {
+        let (out, width) = unsafe (row + start * step, CInt(count))
+        let (own, other, beside) = unsafe (
+            samples + plane * length + start, samples + (3 + plane) * length + start,
+            samples + (6 + plane) * length + start
+        )
+        let line = unsafe lines + 2 * plane * length + start
+        let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
+        let zero: CInt = unsafe plane > 0 ? 128 : places.isLimited ? 16 : 0
+        switch unsafe background {
+        case .blur, .gradient: unsafe kernels.pointee.mix(line, line + length, below, width, other)
+        case .picture(let picture):
+            let shift = unsafe plane == 0 ? 0 : places.shift.x
+            let from = y * picture.width + start << shift
+            unsafe picture.planes[plane].withUnsafeBufferPointer { samples in
+                guard let base = samples.baseAddress else { return }
+                unsafe kernels.pointee.gather(base + from, 1 << CInt(shift), width, other)
+            }
+        case .adjusted: break
+        }
+        var made = unsafe other
+        if unsafe run.content == .edge || !background.hidesRoom {
+            unsafe made = own
+            unsafe kernels.pointee.gather(out, CInt(step), width, own)
+            switch unsafe background {
+            case .blur: unsafe kernels.pointee.lay(other, share, width, own)
+            case .gradient, .picture:
+                unsafe kernels.pointee.mix(line + 6 * length, line + 7 * length, below, width, beside)
+                unsafe kernels.pointee.replace(other, beside, share, zero, width, own)
+            case .adjusted(let gain, let offset):
+                let factor = unsafe 1 + (gain[plane] - 1) * opacity
+                unsafe kernels.pointee.adjust(share, factor, offset[plane] * opacity, zero, width, own)
+            }
+        }
+        if unsafe !places.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
+        return unsafe UnsafePointer(made)
+    }
+}

@@ -1,0 +1,269 @@
+import COutline
+import Frames
+import SystemKit
+
+/// The outline of all people in a video: a matte for every frame, from 0 (background) to 255 (person).
+///
+/// The network runs on some frames, on the frame reduced to 256 x 144 cells. Its mask is settled over time, and brought
+/// to the frame's own size by a guided filter on every frame's luma, so that it follows edges in between. Once warm,
+/// nothing allocates.
+public struct OutlineTracker: ~Copyable {
+    /// What the matte is in a gap between the centres of cells.
+    enum Content: UInt8 { case background, edge, person }
+
+    static let columns = PictureCells.columns
+    static let rows = PictureCells.rows
+
+    /// Seconds between runs of the network while little moves, and while much does.
+    private static let (calmInterval, busyInterval) = (1 / 15.5, 1 / 31.0)
+    /// The share of cells that must have changed since the last run for the shorter interval. A talking head changes
+    /// less, a waving arm or a moved camera more.
+    private static let busyShare: Float = 0.03
+    /// The difference of mean luma, in samples, from which a cell counts as changed, and from which entirely. Noise is
+    /// less than 2 in a cell.
+    private static let changed: (Float, Float) = (5, 14)
+    /// The share of a new mask that is taken over where nothing changed and both are alike: noise is reduced to the
+    /// square root of share / (2 - share), 0.38.
+    private static let settling: Float = 0.25
+    /// Seconds without a frame after which nothing is kept.
+    private static let longestGap = 0.5
+    /// Half the side of the guided filter's windows less a half, in cells; and the variance of luma, which is 0 to 1,
+    /// up to which a window counts as flat.
+    private static let (radius, smoothness): (Int, Float) = (3, 2e-3)
+    /// The contrast of the matte around one half: the filter's veil, and what the network finds unlikely, is removed.
+    private static let contrast: Float = 2.2
+
+    private var cells: PictureCells?
+    private var network: OutlineNetwork?
+    /// The mask of the network, settled over time; person is 1.
+    private var mask = Floats(count: 0)
+    /// Luma of the cells at the network's last run.
+    private var lastLuma = Floats(count: 0)
+    private var change = Floats(count: 0)
+    /// The guided filter's coefficients: the matte, from 0 to 1, is a * luma + b.
+    private var a = Floats(count: 0)
+    private var b = Floats(count: 0)
+    private var scratch = Floats(count: 0)
+    /// Rows of coefficients, at the frame's width: of the cells above and below.
+    private var rows = Floats(count: 0)
+    private(set) var matte: [UInt8] = []
+    /// The content of each gap between rows and columns of cells.
+    private(set) var contents: [UInt8] = []
+    /// When the network ran last, and when the last frame was measured; seconds.
+    private var ran: Double?
+    private var seen: Double?
+
+    /// Whether the matte belongs to the last frame.
+    public private(set) var isFresh = false
+    /// The CPU time of the last update in nanoseconds.
+    public private(set) var cost: UInt64 = 0
+    /// How often the network has run.
+    public private(set) var runs = 0
+
+    /// Starts without memory: all is allocated by the first frame.
+    public init() {}
+
+    /// Forgets the outline, for another scene.
+    public mutating func reset() { (ran, seen, isFresh) = (nil, nil, false) }
+
+    /// Frees all memory but a little, because no mask needs the outline.
+    public mutating func release() {
+        guard cells != nil || network != nil else { return }
+        self = OutlineTracker()
+    }
+
+    /// Finds the outline of the people in a frame, before anything is drawn on it.
+    /// - Parameters:
+    ///   - model: nil if it is missing. Then nothing is found.
+    ///   - time: seconds, by the source's clock. The same time as before: the same frame.
+    public mutating func update(_ frame: borrowing Frame, _ model: OutlineModel?, at time: Double) {
+        let start = threadTime()
+        defer { cost = threadTime() - start }
+        let kernels = unsafe coutline_kernels(model.map { $0.isWide ? 1 : 0 } ?? coutline_is_wide())
+        prepare(frame.layout, model)
+        if isFresh, seen == time { return }
+        if let seen, time < seen || time > seen + Self.longestGap { reset() }
+        guard var cells = cells.take() else { return }
+        unsafe cells.measure(frame, kernels)
+        if model != nil {
+            unsafe runIfDue(&cells, kernels, at: time)
+            unsafe draw(frame, &cells, kernels)
+            (seen, isFresh) = (time, true)
+        }
+        self.cells = consume cells
+    }
+
+    /// Makes all memory for a layout and a model, if it is not there yet.
+    private mutating func prepare(_ layout: FrameLayout, _ model: OutlineModel?) {
+        if network?.model !== model {
+            network = model.map { OutlineNetwork($0) }
+            reset()
+        }
+        guard cells?.places != SamplePlaces(layout) else { return }
+        if scratch.count == 0 {
+            mask = Floats(count: PictureCells.count)
+            lastLuma = Floats(count: PictureCells.count)
+            change = Floats(count: PictureCells.count)
+            a = Floats(count: PictureCells.count)
+            b = Floats(count: PictureCells.count)
+            scratch = Floats(count: 5 * PictureCells.count + 1024)
+        }
+        reset()
+        cells = PictureCells(layout)
+        rows = Floats(count: 4 * (layout.width + 64))
+        matte = Array(repeating: 0, count: layout.width * layout.height + 64)
+        contents = Array(repeating: 0, count: (Self.rows + 1) * (Self.columns + 1))
+    }
+
+    /// Runs the network if its last mask is too old.
+    private mutating func runIfDue(
+        _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>, at time: Double
+    ) {
+        let count = PictureCells.count
+        let changed = unsafe kernels.pointee.change(
+            cells.y.base, lastLuma.base, count, Self.changed.0, Self.changed.1, change.base)
+        if let ran {
+            let isBusy = changed > Self.busyShare * Float(count)
+            guard time >= ran + (isBusy ? Self.busyInterval : Self.calmInterval) else { return }
+        }
+        guard let fresh = unsafe network?.run(cells, kernels) else { return }
+        if ran == nil {
+            unsafe mask.base.update(from: fresh, count: count)
+        } else {
+            unsafe kernels.pointee.settle(fresh, change.base, count, Self.settling, mask.base)
+        }
+        unsafe lastLuma.base.update(from: cells.y.base, count: count)
+        ran = time
+        runs += 1
+    }
+
+    /// Draws the matte at the frame's size.
+    private mutating func draw(
+        _ frame: borrowing Frame, _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>
+    ) {
+        let (columns, rows) = (Self.columns, Self.rows)
+        unsafe kernels.pointee.guide(
+            mask.base, cells.y.base, CInt(columns), CInt(rows), CInt(Self.radius), Self.smoothness * 255 * 255, a.base,
+            b.base, scratch.base)
+        unsafe classify()
+        let (places, length) = (cells.places, cells.places.width + 64)
+        let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
+        let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
+        let (across, down) = (cells.across, cells.down)
+        unsafe frame.bytes.withUnsafeBufferPointer { bytes in
+            unsafe matte.withUnsafeMutableBufferPointer { matte in
+                unsafe across.withSteps { steps in
+                    guard let bytes = bytes.baseAddress, let matte = matte.baseAddress else { return }
+                    for interval in 0...rows where down.starts[interval] < down.starts[interval + 1] {
+                        let upper = max(0, interval - 1) * columns
+                        let lower = min(rows - 1, interval) * columns
+                        var first = 0
+                        while let run = contents.run(from: first, interval) {
+                            first = run.end
+                            let (start, end) = (Int(across.starts[run.first]), Int(across.starts[run.end]))
+                            guard end > start else { continue }
+                            if run.content == .edge {
+                                let (from, to) = (CInt(run.first), CInt(run.end))
+                                unsafe kernels.pointee.expand(a.base + upper, steps, from, to, a0)
+                                unsafe kernels.pointee.expand(b.base + upper, steps, from, to, b0)
+                                unsafe kernels.pointee.expand(a.base + lower, steps, from, to, a1)
+                                unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
+                            }
+                            for y in Int(down.starts[interval])..<Int(down.starts[interval + 1]) {
+                                let out = unsafe matte + y * places.width + start
+                                guard run.content == .edge else {
+                                    let value: UInt8 = run.content == .person ? 255 : 0
+                                    unsafe out.update(repeating: value, count: end - start)
+                                    continue
+                                }
+                                let luma = unsafe bytes + places.luma.offset + y * places.luma.stride
+                                unsafe kernels.pointee.matte(
+                                    luma + start * places.luma.step, CInt(places.luma.step), a0 + start, b0 + start,
+                                    a1 + start, b1 + start, down.weights[y], CInt(end - start), out)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the contrast to the coefficients, and finds the gaps in which the matte is the same whatever the luma.
+    @unsafe private mutating func classify() {
+        let (columns, rows) = (Self.columns, Self.rows)
+        // Above and below everything that a byte's rounding leaves.
+        let (none, full): (Float, Float) = (0.4 / 255, 1 - 0.4 / 255)
+        unsafe contents.withUnsafeMutableBufferPointer { contents in
+            guard let contents = contents.baseAddress else { return }
+            for row in 0..<rows {
+                for column in 0..<columns {
+                    let i = row * columns + column
+                    let slope = unsafe a.base[i] * Self.contrast
+                    let base = unsafe (b.base[i] - 0.5) * Self.contrast + 0.5
+                    unsafe (a.base[i], b.base[i]) = (slope, base)
+                    let other = base + slope * 255
+                    let content: Content =
+                        max(base, other) <= none ? .background : min(base, other) >= full ? .person : .edge
+                    unsafe contents[row * (columns + 1) + column] = content.rawValue
+                }
+            }
+            // From cells to gaps, from the last one on, because a gap needs the cells before it.
+            for row in stride(from: rows, through: 0, by: -1) {
+                let upper = unsafe contents + max(0, row - 1) * (columns + 1)
+                let lower = unsafe contents + min(rows - 1, row) * (columns + 1)
+                let out = unsafe contents + row * (columns + 1)
+                for column in stride(from: columns, through: 0, by: -1) {
+                    let (left, right) = (max(0, column - 1), min(columns - 1, column))
+                    let first = unsafe upper[left]
+                    let isSame = unsafe first == upper[right] && first == lower[left] && first == lower[right]
+                    unsafe out[column] = isSame ? first : Content.edge.rawValue
+                }
+            }
+        }
+    }
+
+    /// Lends what painting a background needs: the cells of the last frame, and the coefficients of its matte.
+    mutating func withCells<E: Error>(
+        _ body: (inout PictureCells, _ outline: borrowing OutlineTracker) throws(E) -> Void
+    ) throws(E) {
+        guard var taken = cells.take() else { return }
+        try body(&taken, self)
+        cells = consume taken
+    }
+
+    /// The matte at a cell, from 0 to 1.
+    @unsafe func share(ofCell i: Int, luma: Float) -> Float {
+        unsafe max(0, min(1, a.base[i] * luma + b.base[i]))
+    }
+}
+
+/// Neighbouring gaps with the same content.
+struct GapRun {
+    let first: Int
+    let end: Int
+    let content: OutlineTracker.Content
+}
+
+extension [UInt8] {
+    /// The gaps with the same content from one on, in a row of gaps; nil after the last one.
+    func run(from first: Int, _ row: Int) -> GapRun? {
+        let length = OutlineTracker.columns + 1
+        guard first < length else { return nil }
+        let (start, content) = (row * length, self[row * length + first])
+        var end = first + 1
+        while end < length, self[start + end] == content { end += 1 }
+        return GapRun(first: first, end: end, content: OutlineTracker.Content(rawValue: content) ?? .edge)
+    }
+}
+
+extension CellSteps {
+    /// Lends the steps to the kernels.
+    @unsafe func withSteps(_ body: (coutline_steps) -> Void) {
+        unsafe starts.withUnsafeBufferPointer { starts in
+            unsafe weights.withUnsafeBufferPointer { weights in
+                guard let starts = starts.baseAddress, let weights = weights.baseAddress else { return }
+                unsafe body(coutline_steps(cells: CInt(self.starts.count - 2), starts: starts, weights: weights))
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import CAllocations
+import COutline
+import Foundation
+import Frames
+import TestSupport
+import Testing
+
+@testable import Outline
+
+/// A room with a fine pattern, and a red square for a person.
+struct Stage {
+    let layout: FrameLayout
+    let side: Int
+    /// The upper left corner of the person, pixels.
+    var corner: (x: Int, y: Int)
+    /// Whether the pattern's bright and dark fields are exchanged, as if the camera had been moved.
+    var isShifted = false
+
+    init(_ layout: FrameLayout, corner: (x: Int, y: Int) = (200, 120)) {
+        self.layout = layout
+        side = layout.height / 3
+        self.corner = corner
+    }
+
+    func holds(_ x: Int, _ y: Int, margin: Int) -> Bool {
+        x >= corner.x - margin && y >= corner.y - margin && x < corner.x + side + margin
+            && y < corner.y + side + margin
+    }
+
+    /// Luma of the room's pattern: fields of 4 x 4 pixels.
+    func room(_ x: Int, _ y: Int) -> UInt8 { (x / 4 + y / 4 + (isShifted ? 1 : 0)) % 2 == 0 ? 60 : 190 }
+
+    var frame: Frame {
+        var frame = Frame(layout)
+        let places = SamplePlaces(layout)
+        var bytes = frame.mutableBytes
+        for y in 0..<layout.height {
+            for x in 0..<layout.width {
+                let isRed = holds(x, y, margin: 0)
+                bytes[places.luma.offset + y * places.luma.stride + x * places.luma.step] = isRed ? 81 : room(x, y)
+                guard places.hasChroma else { continue }
+                let row = (y >> places.shift.y) * places.chroma.stride + (x >> places.shift.x) * places.chroma.step
+                bytes[row + places.chroma.u] = isRed ? 90 : 128
+                bytes[row + places.chroma.v] = isRed ? 240 : 128
+            }
+        }
+        return frame
+    }
+
+    /// The part of the room's pixels, some pixels away from the person, at which the pattern can be seen.
+    func exposed(_ frame: borrowing Frame, margin: Int = 30) -> Double {
+        let places = SamplePlaces(layout)
+        let bytes = frame.bytes
+        func luma(_ x: Int, _ y: Int) -> Int {
+            Int(bytes[places.luma.offset + y * places.luma.stride + x * places.luma.step])
+        }
+        var (seen, all) = (0, 0)
+        for y in stride(from: 1, to: layout.height, by: 3) {
+            for x in stride(from: 1, to: layout.width - 4, by: 3) where !holds(x, y, margin: margin) {
+                all += 1
+                if abs(luma(x, y) - luma(x + 4, y)) > 25 { seen += 1 }
+            }
+        }
+        return Double(seen) / Double(max(1, all))
+    }
+
+    /// The part of the person's pixels, some pixels inside, that is unchanged.
+    func kept(_ frame: borrowing Frame, margin: Int = 16) -> Double {
+        let luma = frame.view.luma
+        var (same, all) = (0, 0)
+        for y in corner.y + margin..<corner.y + side - margin {
+            for x in corner.x + margin..<corner.x + side - margin {
+                all += 1
+                if luma.samples[y * luma.rowStride + x * luma.pixelStride] == 81 { same += 1 }
+            }
+        }
+        return Double(same) / Double(max(1, all))
+    }
+}
+
+@Suite struct OutlineTrackerTests {
+    private let model: OutlineModel
+
+    init() throws { model = try OutlineModel(TFLiteReader.graph(ModelFile.redPeople)) }
+
+    private static let hiding: [Background] = [
+        .blur(radius: 0.04), .gradient([70, 120, 140], [110, 140, 120]),
+        .picture(
+            BackgroundPicture(
+                width: 640, height: 360, pixels: [UInt32](repeating: 0x80_80_50, count: 640 * 360).span)),
+    ]
+
+    @Test(arguments: [PixelFormat.yuyv, .uyvy, .i420, .i422, .i444, .nv12])
+    func `people are kept and the room is hidden, in every format`(format: PixelFormat) {
+        let stage = Stage(FrameLayout(width: 640, height: 360, format: format))
+        for background in Self.hiding {
+            var outline = OutlineTracker()
+            var painter = BackgroundPainter()
+            var frame = stage.frame
+            let before = stage.exposed(frame)
+            outline.update(frame, model, at: 0)
+            let isFresh = outline.isFresh
+            #expect(before > 0.9 && isFresh)
+            painter.draw(background, behind: &outline, onto: &frame)
+            let (exposed, kept) = (stage.exposed(frame), stage.kept(frame))
+            #expect(exposed == 0 && kept == 1, "\(background)")
+        }
+    }
+
+    @Test(arguments: [(1280, 720), (642, 361), (320, 240), (64, 48), (17, 9)])
+    func `all sizes of frames work`(width: Int, height: Int) {
+        let stage = Stage(FrameLayout(width: width, height: height, format: .yuyv), corner: (width / 4, height / 4))
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var frame = stage.frame
+        outline.update(frame, model, at: 0)
+        painter.draw(.blur(radius: 0.05), behind: &outline, onto: &frame)
+        let exposed = stage.exposed(frame, margin: height / 10)
+        #expect(exposed < (width > 300 ? 0.001 : 1))
+        painter.draw(.adjusted(gain: [0.3, 1, 1], offset: .zero), behind: &outline, onto: &frame)
+    }
+
+    @Test(arguments: [false, true])
+    func `the room never shows, from the first frame on, when people move, and after cuts`(isMissing: Bool) {
+        var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var exposed = 0
+        for number in 0..<90 {
+            stage.corner.x = 100 + (number * 3) % 240
+            if number == 40 {
+                (stage.corner, stage.isShifted) = ((360, 40), true)
+                outline.reset()
+            }
+            var frame = stage.frame
+            // The model comes late.
+            outline.update(frame, isMissing && number < 60 ? nil : model, at: Double(number) / 30)
+            painter.draw(.blur(radius: 0.04), behind: &outline, onto: &frame)
+            if stage.exposed(frame) > 0 { exposed += 1 }
+            let kept = stage.kept(frame)
+            #expect(isMissing && number < 60 || kept == 1, "frame \(number)")
+        }
+        #expect(exposed == 0)
+    }
+
+    @Test func `dimming and greying change the room alone`() {
+        let stage = Stage(FrameLayout(width: 640, height: 360, format: .i420))
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var frame = stage.frame
+        outline.update(frame, model, at: 0)
+        painter.draw(.adjusted(gain: [0.5, 1, 1], offset: .zero), behind: &outline, onto: &frame)
+        let luma = frame.view.luma
+        let kept = stage.kept(frame)
+        #expect(kept == 1)
+        let levels: Set<UInt8> = [luma.samples[0], luma.samples[4]]
+        #expect(levels == [38, 103])
+    }
+
+    @Test func `the network runs at most 16 times a second while nothing moves, and at most 31 times`() {
+        var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
+        var outline = OutlineTracker()
+        let still = stage.frame
+        for number in 0..<60 { outline.update(still, model, at: Double(number) / 60) }
+        let before = outline.runs
+        #expect((14...16).contains(before))
+        for number in 60..<120 {
+            stage.corner.x = 100 + number * 37 % 200
+            outline.update(stage.frame, model, at: Double(number) / 60)
+        }
+        let runs = outline.runs
+        #expect((28...31).contains(runs - before))
+        outline.update(stage.frame, model, at: 119 / 60)
+        let again = outline.runs
+        #expect(again == runs, "the same frame again")
+    }
+
+    @Test func `a mask does not flicker where nothing changed`() throws {
+        // Everything from a grey on is a person, and the light flickers around it by one level.
+        var file = ModelFile(height: 144, width: 256, channels: 3)
+        var weights = [Float](repeating: 0, count: 27)
+        weights[12] = 1
+        file.convolve(weights, [0], size: 3, stride: 2)
+        file.doubleUp([200, 200, 200, 200], -0.5 * 200)
+        let model = try OutlineModel(TFLiteReader.graph(file.bytes))
+        var outline = OutlineTracker()
+        var frame = Frame(FrameLayout(width: 256, height: 144, format: .i420))
+        var (mattes, dice) = ([Double](), Dice(9))
+        for number in 0..<60 {
+            frame.fill(y: UInt8(125 + dice.next() % 2), u: 128, v: 128)
+            outline.update(frame, model, at: Double(number) / 15)
+            mattes.append(Double(outline.matte[100 * 256 + 100]))
+        }
+        let steps = zip(mattes.dropFirst(20), mattes.dropFirst(21)).map { abs($0 - $1) }.reduce(0, +) / 39
+        #expect(mattes.contains { $0 > 20 && $0 < 235 }, "the test is of an edge")
+        #expect(steps < 40)
+    }
+
+    @Test(.enabled(if: callocations_counts() != 0, "needs a build without sanitizers"))
+    func `a warm tracker and painter allocate nothing`() {
+        var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var counts: Set<UInt64> = []
+        for number in 0..<12 {
+            stage.corner.x = 100 + number * 7
+            for background in Self.hiding {
+                var frame = stage.frame
+                let time = Double(number) / 30
+                let before = callocations_count()
+                outline.update(frame, model, at: time)
+                painter.draw(background, behind: &outline, onto: &frame)
+                if number > 1 { counts.insert(callocations_count() - before) }
+            }
+        }
+        #expect(counts == [0])
+    }
+}
