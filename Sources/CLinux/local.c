@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "local.h"
+#include "unix_socket.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int named(const char *path, struct sockaddr_un *address) {
+int clinux_socket_address(const char *path, struct sockaddr_un *address) {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     if (strlen(path) >= sizeof address->sun_path) return -ENAMETOOLONG;
@@ -16,7 +17,7 @@ static int named(const char *path, struct sockaddr_un *address) {
     return 0;
 }
 
-static int failed(int descriptor) {
+int clinux_close_failed(int descriptor) {
     const int error = errno;
     close(descriptor);
     return -error;
@@ -24,24 +25,24 @@ static int failed(int descriptor) {
 
 int clinux_local_listen(const char *path) {
     struct sockaddr_un address;
-    const int error = named(path, &address);
+    const int error = clinux_socket_address(path, &address);
     if (error) return error;
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return -errno;
     // Nobody can connect between bind and chmod, since the socket doesn't listen yet.
-    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0) return failed(descriptor);
-    if (chmod(path, 0600) < 0 || listen(descriptor, SOMAXCONN) < 0) return failed(descriptor);
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0) return clinux_close_failed(descriptor);
+    if (chmod(path, 0600) < 0 || listen(descriptor, SOMAXCONN) < 0) return clinux_close_failed(descriptor);
     return descriptor;
 }
 
 int clinux_local_connect(const char *path) {
     struct sockaddr_un address;
-    const int error = named(path, &address);
+    const int error = clinux_socket_address(path, &address);
     if (error) return error;
     const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
     const int result = TEMP_FAILURE_RETRY(connect(descriptor, (struct sockaddr *)&address, sizeof address));
-    return result < 0 ? failed(descriptor) : descriptor;
+    return result < 0 ? clinux_close_failed(descriptor) : descriptor;
 }
 
 int clinux_local_accept(int listener) {

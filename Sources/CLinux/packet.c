@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "packet.h"
+#include "unix_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,17 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int failed(int descriptor) {
-    const int error = errno;
-    close(descriptor);
-    return -error;
-}
-
 static int open_socket(const char *path, struct sockaddr_un *address) {
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    if (strlen(path) >= sizeof address->sun_path) return -ENAMETOOLONG;
-    strcpy(address->sun_path, path);
+    const int error = clinux_socket_address(path, address);
+    if (error) return error;
     const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return descriptor < 0 ? -errno : descriptor;
 }
@@ -33,7 +26,7 @@ int clinux_packet_listen(const char *path) {
     unlink(path);
     if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0 || chmod(path, 0666) < 0 ||
         listen(descriptor, 64) < 0)
-        return failed(descriptor);
+        return clinux_close_failed(descriptor);
     return descriptor;
 }
 
@@ -41,7 +34,8 @@ int clinux_packet_connect(const char *path) {
     struct sockaddr_un address;
     const int descriptor = open_socket(path, &address);
     if (descriptor < 0) return descriptor;
-    return connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0 ? failed(descriptor) : descriptor;
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) < 0) return clinux_close_failed(descriptor);
+    return descriptor;
 }
 
 int clinux_packet_send(int descriptor, const uint8_t *bytes, size_t size, int passed) {
@@ -58,9 +52,7 @@ int clinux_packet_send(int descriptor, const uint8_t *bytes, size_t size, int pa
         control.header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &passed, sizeof(int));
     }
-    ssize_t count;
-    do count = sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
     return count < 0 ? -errno : 0;
 }
 
@@ -73,9 +65,7 @@ ssize_t clinux_packet_receive(int descriptor, uint8_t *bytes, size_t size, int *
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *passed = -1;
-    ssize_t count;
-    do count = recvmsg(descriptor, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(recvmsg(descriptor, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
     if (count < 0) return -errno;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
@@ -116,7 +106,7 @@ int clinux_ring_create(size_t size) {
     if (descriptor < 0) return -errno;
     if (ftruncate(descriptor, (off_t)size) < 0 ||
         fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-        return failed(descriptor);
+        return clinux_close_failed(descriptor);
     return descriptor;
 }
 

@@ -37,15 +37,11 @@ public final class OutlineModel: Sendable {
     /// Reads a model.
     /// - Throws: `Problem` that names the file: `missing`, or `unusable` for a damaged or another model.
     public convenience init(path: String) throws(Problem) {
-        let file: MappedFile
-        do throws(Problem) { file = try MappedFile(path: path) } catch {
+        let bytes: [UInt8]
+        // MediaPipe's model has 250 kB.
+        do throws(Problem) { bytes = try contents(of: path, limit: 4 << 20) } catch {
             throw Problem(error.kind, error.message, fix: OutlineFile.fix)
         }
-        // MediaPipe's model has 250 kB.
-        guard file.count <= 4 << 20 else { throw Self.unusable(path, "it has \(file.count) bytes") }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(file.count)
-        for i in 0..<file.count { bytes.append(file.bytes[i]) }
         let graph: NetworkGraph
         do throws(FlatBuffer.Damage) {
             graph = try TFLiteReader.graph(bytes)

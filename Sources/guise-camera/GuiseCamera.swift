@@ -32,7 +32,7 @@ struct GuiseCamera {
         guard dropped == 0 else {
             throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
         }
-        // systemd is told over a new socket, which is one of the calls that are forbidden from here on.
+        // Before the filter, which forbids the socket that this opens.
         unsafe sd_notify(0, "READY=1")
         let restricted = ccamera_restrict_calls()
         guard restricted == 0 else {

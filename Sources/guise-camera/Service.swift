@@ -43,7 +43,7 @@ struct Service: ~Copyable {
             polled[3].fd = connectionDescriptor
             var span = polled.mutableSpan
             let count = PollClock.system.poll(&span, timeout())
-            guard count >= 0 || errno == EINTR else {
+            guard count >= 0 else {
                 throw Problem(.system, "poll failed: \(errorMessage(of: errno))")
             }
             if polled[0].revents != 0 { break }
