@@ -232,6 +232,20 @@ extension EndToEnd {
             #expect(try facesSeen(wearing: "pixelate", scratch, byApply: true) == 0)
         }
 
+        @Test func `what stays visible of a lost face is covered`() throws {
+            let scratch = try ScratchFolder()
+            try scratch.makeMarkedFace("marked.mkv", width: 512, x: 64, y: 20)
+            // Without covers, the mark on the cheek is visible in all 50 frames that contain the face.
+            #expect(try scratch.framesWithMark("marked.mkv") == 50)
+            for mask in ["dog", "pixelate"] {
+                _ = try scratch.guise("run", "--source", "marked.mkv", "--sink", "\(mask).mkv", "--mask", mask)
+            }
+            #expect(try scratch.framesWithMark("dog.mkv") == 50)
+            #expect(try scratch.framesWithMark("pixelate.mkv") == 0)
+            _ = try scratch.guise("apply", "marked.mkv", "-o", "applied.mkv", "--mask", "pixelate")
+            #expect(try scratch.framesWithMark("applied.mkv") == 0)
+        }
+
         /// The published frames in which an uncovered face is detected.
         private func facesSeen(wearing mask: String, _ scratch: ScratchFolder, byApply: Bool = false) throws -> Int {
             let words = byApply ? ["apply", "gone.mkv", "-o"] : ["run", "--source", "gone.mkv", "--sink"]

@@ -120,6 +120,20 @@ extension EndToEnd {
             #expect(seen.isEmpty, "a face was seen in \(seen.count) of \(lines.count) frames")
         }
 
+        @Test(arguments: [false, true])
+        func `with a mirror and a zoom, what stays visible of a lost face is covered`(hidesFaces: Bool) throws {
+            // Far from the middle, so that a zoom moves it by more than its own size.
+            try scratch.makeMarkedFace("side.mkv", width: 256, x: 10, y: 190)
+            let config = try scratch.write(
+                """
+                {"masks": [\(hidesFaces ? "\"pixelate\"" : "")],
+                 "view": {"mirror": true, "zoom": "face", "maxZoom": 3}}
+                """, "view.json")
+            let outcome = try scratch.guise("run", "--source", "side.mkv", "--sink", "near.mkv", "--config", config)
+            try #require(outcome.code == 0, "\(outcome)")
+            #expect(try scratch.framesWithMark("near.mkv") == (hidesFaces ? 0 : 50))
+        }
+
         @Test func `a small face is zoomed to, and its mask goes with it`() throws {
             let small = scratch.path("small.mkv")
             try scratch.shell(

@@ -42,7 +42,7 @@ import Testing
     ]
 
     @Test(arguments: wrongs) func `a wrong proof opens nothing and is reported by the close code`(wrong: Wrong) throws {
-        var limits = PageLimits()
+        var limits = PageLimits.patient
         limits.refusalPause = .milliseconds(1)
         let place = try Place(limits)
         let older = try #require(try Visitor.openSocket(port: place.server.port).visitor.json()["nonce"]?.string)
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func `sessions end when the secret is replaced, or its file is gone`() throws {
-        var limits = PageLimits()
+        var limits = PageLimits.patient
         limits.secretInterval = .milliseconds(20)
         for isReplaced in [true, false] {
             let place = try Place(limits)
