@@ -1,5 +1,6 @@
 import Capture
 import Frames
+import SystemKit
 import TestSupport
 import Testing
 
@@ -30,7 +31,7 @@ import Testing
             convert(view, into: &copy)
             frame = consume copy
         }
-        guard let frame = frame.take() else { fatalError("firstPicture throws if there is none") }
+        guard let frame = frame.take() else { throw Problem(.unusable, "\(path) has no picture") }
         return frame
     }
 
@@ -84,7 +85,8 @@ import Testing
         let empty = try picture(scratch.make("empty.png", "-f lavfi -i color=gray:s=640x480 -frames:v 1"))
         var tested = 0
         for blur in stride(from: 1, through: 4, by: 0.25) {
-            // A face too blurred to be confirmed at once, and too small to count as another scene when it disappears.
+            // Too blurred to be confirmed at once: at some levels a tentative track, at others a candidate. Too small to
+            // count as another scene when it disappears.
             let path = try scratch.make(
                 "blurred.png",
                 "-f lavfi -i color=gray:s=640x480 -i \(Fixtures.sample) -filter_complex "
