@@ -15,8 +15,6 @@ public enum ControlLimits {
     static let mostWaiting = 256 << 10
     /// The largest number of lines of one client that are answered before other clients get their turn.
     static let linesAtOnce = 16
-    /// Seconds that a dropped client has to read the reason.
-    static let farewell: UInt64 = 10
 }
 
 /// The object that answers requests for the server.
@@ -47,17 +45,21 @@ public final class ControlServer: Sendable {
 
     /// Milliseconds between polls for events while there are subscribers.
     private let eventInterval: CInt
+    /// Seconds that a dropped client has to read the reason.
+    private let farewell: UInt64
 
     /// Starts to listen.
     /// - Parameters:
     ///   - listener: the listening socket; nil if clients connect through `connect` only.
     ///   - daemon: the object that answers the requests.
     ///   - eventInterval: milliseconds between polls for events while there are subscribers.
+    ///   - farewell: seconds that a dropped client has to read the reason.
     /// - Throws: an error if the wake event cannot be created.
     public init(
-        _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100
+        _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100,
+        farewell: UInt64 = 10
     ) throws {
-        self.eventInterval = eventInterval
+        (self.eventInterval, self.farewell) = (eventInterval, farewell)
         wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
         startThread(named: "control") { [self] in
@@ -166,7 +168,7 @@ public final class ControlServer: Sendable {
 
     private func addClient(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
         count += 1
-        var client = Client(descriptor, number: count)
+        var client = Client(descriptor, number: count, farewell: farewell)
         if clients.count >= ControlLimits.mostClients {
             client.enqueueError(
                 nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are already connected"))
@@ -254,8 +256,12 @@ private struct Client {
     private var waiting: [UInt8] = []
     private var sent = 0
     private var closeDeadline: UInt64?
+    /// Seconds to read the reason for being dropped.
+    private let farewell: UInt64
 
-    init(_ descriptor: CInt, number: Int) { (self.descriptor, self.number) = (descriptor, number) }
+    init(_ descriptor: CInt, number: Int, farewell: UInt64) {
+        (self.descriptor, self.number, self.farewell) = (descriptor, number, farewell)
+    }
 
     var isClosing: Bool { closeDeadline != nil }
 
@@ -338,7 +344,7 @@ private struct Client {
     }
 
     /// Closes the connection as soon as the queued bytes are sent, or at the deadline.
-    mutating func closeAfterFlush() { closeDeadline = monotonicTime() + ControlLimits.farewell * 1_000_000_000 }
+    mutating func closeAfterFlush() { closeDeadline = monotonicTime() + farewell * 1_000_000_000 }
 
     /// Closes the connection once the peer has hung up and its complete lines are processed. Replies are not sent any
     /// more.

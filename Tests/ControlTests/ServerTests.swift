@@ -60,9 +60,10 @@ import Testing
 
         init() throws {
             scratch = try ScratchFolder()
-            // An event a thousand times per second.
+            // An event a thousand times per second, and time for a test that has to wait for a processor.
             server = try ControlServer(
-                try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1)
+                try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1,
+                farewell: 3600)
         }
 
         /// Retries until the server has room: it takes a moment to notice closed connections.

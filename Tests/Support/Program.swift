@@ -33,8 +33,8 @@ public enum Program {
     }
 }
 
-/// A running program, killed with the value. Waits have no time limit, so that a busy machine fails no test; `make
-/// test` limits the whole run and names the tests that did not end.
+/// A running program, killed with the value. A busy machine reaches no time limit: a program is killed when a test has
+/// waited `Running.hangLimit` seconds for it, so that a hang fails the test that it belongs to.
 public final class Running: Sendable {
     public let pid: pid_t
     private let arguments: [String]
@@ -66,26 +66,28 @@ public final class Running: Sendable {
         var text: String { condition.withLock { String(decoding: bytes, as: UTF8.self) } }
         var hasEnded: Bool { condition.withLock { status != nil } }
 
-        /// Waits until `isMet` or the program's end.
-        func wait(until isMet: (String) -> Bool) -> Bool {
+        /// Waits until `isMet` or the end of the program `pid`.
+        func wait(_ pid: pid_t, until isMet: (String) -> Bool) -> Bool {
             condition.withLock {
+                var limit = Date(timeIntervalSinceNow: Running.hangLimit)
                 while true {
                     if isMet(String(decoding: bytes, as: UTF8.self)) { return true }
                     if status != nil { return false }
-                    condition.wait()
+                    guard !condition.wait(until: limit) else { continue }
+                    kill(pid, SIGKILL)
+                    limit += Running.hangLimit
                 }
             }
         }
 
-        func waitForEnd() -> Int32 {
-            condition.withLock {
-                while true {
-                    if let status { return status }
-                    condition.wait()
-                }
-            }
+        func waitForEnd(_ pid: pid_t) -> Int32 {
+            _ = wait(pid) { _ in false }
+            return condition.withLock { status! }
         }
     }
+
+    /// In seconds: three times what all tests together take on two cores that 16 other programs keep busy.
+    private static let hangLimit = 600.0
 
     private static let living = Mutex<Set<pid_t>>([])
     private static let endings = Mutex<[@Sendable () -> Void]>([])
@@ -209,14 +211,14 @@ public final class Running: Sendable {
     public var said: String { errors.text }
 
     /// Waits until standard error contains a text; false if the program ended without it.
-    public func waits(for text: String) -> Bool { errors.wait { $0.contains(text) } }
+    public func waits(for text: String) -> Bool { errors.wait(pid) { $0.contains(text) } }
 
     public func send(signal: CInt) { kill(pid, signal) }
 
     /// Waits for the program's end.
     @discardableResult
     public func wait() -> Program.Outcome {
-        let status = errors.waitForEnd()
+        let status = errors.waitForEnd(pid)
         // WIFEXITED and WEXITSTATUS of wait(2).
         let code = status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
         return Program.Outcome(code: code, out: output, errors: errors.text)

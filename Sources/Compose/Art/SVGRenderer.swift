@@ -13,9 +13,9 @@ enum SVGRenderer {
     /// The child; nil if none is running. Locked while it renders, so there is one drawing at a time.
     private static let working = Mutex<Child?>(nil)
 
-    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to much less; this is
-    /// for a child that something else has stopped.
-    private static let timeout: CInt = 60_000
+    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
+    /// more than a minute beside a dozen busy programs; this is for a child that something else has stopped.
+    private static let timeout: CInt = 600_000
 
     /// Renders an SVG.
     /// - Parameters:
