@@ -10,9 +10,9 @@ public enum ControlLimits {
     /// The longest line in bytes, without its newline.
     public static let longestLine = 64 << 10
     /// The largest number of connections at once.
-    static let mostClients = 64
+    static let maxClients = 64
     /// The largest number of unread bytes queued for one client. A client with more is dropped.
-    static let mostWaiting = 256 << 10
+    static let maxPendingBytes = 256 << 10
     /// The largest number of lines of one client that are answered before other clients get their turn.
     static let linesAtOnce = 16
 }
@@ -46,20 +46,20 @@ public final class ControlServer: Sendable {
     /// Milliseconds between polls for events while there are subscribers.
     private let eventInterval: CInt
     /// Seconds that a dropped client has to read the reason.
-    private let farewell: UInt64
+    private let closeTimeout: UInt64
 
     /// Starts to listen.
     /// - Parameters:
     ///   - listener: the listening socket; nil if clients connect through `connect` only.
     ///   - daemon: the object that answers the requests.
     ///   - eventInterval: milliseconds between polls for events while there are subscribers.
-    ///   - farewell: seconds that a dropped client has to read the reason.
+    ///   - closeTimeout: seconds that a dropped client has to read the reason.
     /// - Throws: an error if the wake event cannot be created.
     public init(
         _ listener: consuming Listener?, _ daemon: any RequestResponder, eventInterval: CInt = 100,
-        farewell: UInt64 = 10
+        closeTimeout: UInt64 = 10
     ) throws {
-        (self.eventInterval, self.farewell) = (eventInterval, farewell)
+        (self.eventInterval, self.closeTimeout) = (eventInterval, closeTimeout)
         wakeEvent = try WakeEvent()
         self.listener = Mutex(consume listener)
         startThread(named: "control") { [self] in
@@ -168,13 +168,13 @@ public final class ControlServer: Sendable {
 
     private func addClient(_ descriptor: CInt, _ clients: inout [Client], _ count: inout Int) {
         count += 1
-        var client = Client(descriptor, number: count, farewell: farewell)
-        if clients.count >= ControlLimits.mostClients {
+        var client = Client(descriptor, number: count, closeTimeout: closeTimeout)
+        if clients.count >= ControlLimits.maxClients {
             client.enqueueError(
-                nil, RequestError(.tooManyClients, "\(ControlLimits.mostClients) clients are already connected"))
+                nil, RequestError(.tooManyClients, "\(ControlLimits.maxClients) clients are already connected"))
             client.closeAfterFlush()
         }
-        if clients.count < 2 * ControlLimits.mostClients { clients.append(client) } else { client.closeSocket() }
+        if clients.count < 2 * ControlLimits.maxClients { clients.append(client) } else { client.closeSocket() }
     }
 
     private func handle(_ client: inout Client, _ daemon: any RequestResponder) {
@@ -257,10 +257,10 @@ private struct Client {
     private var sent = 0
     private var closeDeadline: UInt64?
     /// Seconds to read the reason for being dropped.
-    private let farewell: UInt64
+    private let closeTimeout: UInt64
 
-    init(_ descriptor: CInt, number: Int, farewell: UInt64) {
-        (self.descriptor, self.number, self.farewell) = (descriptor, number, farewell)
+    init(_ descriptor: CInt, number: Int, closeTimeout: UInt64) {
+        (self.descriptor, self.number, self.closeTimeout) = (descriptor, number, closeTimeout)
     }
 
     var isClosing: Bool { closeDeadline != nil }
@@ -327,15 +327,15 @@ private struct Client {
         guard !isClosing, !isClosed else { return }
         waiting += Array(line.utf8)
         waiting.append(UInt8(ascii: "\n"))
-        guard waiting.count - sent > ControlLimits.mostWaiting else { return }
+        guard waiting.count - sent > ControlLimits.maxPendingBytes else { return }
         send()
-        guard waiting.count - sent > ControlLimits.mostWaiting, !isClosed else { return }
+        guard waiting.count - sent > ControlLimits.maxPendingBytes, !isClosed else { return }
         // Finish the line that is partly sent; discard the rest.
         let end = waiting[sent...].firstIndex(of: UInt8(ascii: "\n")) ?? waiting.endIndex - 1
         waiting.removeSubrange((end + 1)...)
-        let requestError = RequestError(.tooSlow, "dropped: \(ControlLimits.mostWaiting >> 10) KiB were not read")
-        let farewell: JSON = JSON(["event": "dropped", "error": requestError.json])
-        waiting += Array(farewell.text.utf8) + [UInt8(ascii: "\n")]
+        let requestError = RequestError(.tooSlow, "dropped: \(ControlLimits.maxPendingBytes >> 10) KiB were not read")
+        let reason = JSON(["event": "dropped", "error": requestError.json])
+        waiting += Array(reason.text.utf8) + [UInt8(ascii: "\n")]
         closeAfterFlush()
     }
 
@@ -344,7 +344,7 @@ private struct Client {
     }
 
     /// Closes the connection as soon as the queued bytes are sent, or at the deadline.
-    mutating func closeAfterFlush() { closeDeadline = monotonicTime() + farewell * 1_000_000_000 }
+    mutating func closeAfterFlush() { closeDeadline = monotonicTime() + closeTimeout * 1_000_000_000 }
 
     /// Closes the connection once the peer has hung up and its complete lines are processed. Replies are not sent any
     /// more.
@@ -363,7 +363,7 @@ private struct Client {
             sent += count
         }
         if sent == waiting.count {
-            waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.mostWaiting)
+            waiting.removeAll(keepingCapacity: waiting.capacity < ControlLimits.maxPendingBytes)
             sent = 0
             // A client that has ended its input still gets its pending replies. An incomplete last line is ignored.
             if isClosing || hasEnded && pendingReplies == 0 && !hasLine { isClosed = true }

@@ -21,7 +21,7 @@ public struct BackgroundPainter: ~Copyable {
     private var length = 0
 
     /// The largest radius of a disc, in cells.
-    private static let mostRadius = 40
+    private static let maxRadius = 40
     /// The radius within which the room's colour beside the person is measured, relative to the picture's height:
     /// somewhat more than the edge is wide.
     private static let roomRadius: Float = 0.035
@@ -74,8 +74,8 @@ public struct BackgroundPainter: ~Copyable {
             weighted = Floats(count: PictureCells.count)
             let (columns, rows) = (PictureCells.columns, PictureCells.rows)
             scratch = Floats(
-                count: PictureCells.count + (rows + 2 * Self.mostRadius + 1) * (columns + 2 * Self.mostRadius))
-            spans.reserveCapacity(2 * Self.mostRadius + 1)
+                count: PictureCells.count + (rows + 2 * Self.maxRadius + 1) * (columns + 2 * Self.maxRadius))
+            spans.reserveCapacity(2 * Self.maxRadius + 1)
         }
         guard length != width + 64 else { return }
         length = width + 64
@@ -106,7 +106,7 @@ public struct BackgroundPainter: ~Copyable {
     ) {
         let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
         let aspect = Float(cells.places.height) / Float(cells.places.width)
-        let most = Float(Self.mostRadius)
+        let most = Float(Self.maxRadius)
         let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
         let reach = Int(across)
         spans.removeAll(keepingCapacity: true)

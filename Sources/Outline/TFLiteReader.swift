@@ -22,11 +22,11 @@ struct TFLiteReader {
     }
 
     /// Limits of a model. MediaPipe's has 246 operators, 370 tensors, and 2.4 MB of activations in its largest value.
-    private static let (mostOperators, mostTensors, mostFloats) = (1000, 4000, 1 << 22)
+    private static let (maxOperators, maxTensors, maxFloats) = (1000, 4000, 1 << 22)
     /// The most multiplications. MediaPipe's model has 33 million.
-    private static let mostWork = 200_000_000
+    private static let maxWork = 200_000_000
     /// The longest side and the most channels of a value.
-    private static let mostExtent = 4096
+    private static let maxExtent = 4096
 
     private let file: FlatBuffer
     private let tensors: [FlatBuffer.Table]
@@ -49,9 +49,9 @@ struct TFLiteReader {
         let subgraphs = try file.tables(2, of: model, limit: 1)
         guard let main = subgraphs.first else { throw Damage("it is empty") }
         var reader = TFLiteReader(
-            file: file, tensors: try file.tables(0, of: main, limit: mostTensors),
-            buffers: try file.tables(4, of: model, limit: mostTensors))
-        try reader.read(main, codes: try file.tables(1, of: model, limit: mostOperators))
+            file: file, tensors: try file.tables(0, of: main, limit: maxTensors),
+            buffers: try file.tables(4, of: model, limit: maxTensors))
+        try reader.read(main, codes: try file.tables(1, of: model, limit: maxOperators))
         return reader.graph
     }
 
@@ -63,7 +63,7 @@ struct TFLiteReader {
         let inputs = try file.integers(1, of: main, limit: 1)
         let outputs = try file.integers(2, of: main, limit: 1)
         guard inputs.count == 1, outputs.count == 1 else { throw Damage("it has not one input and one output") }
-        let operators = try file.tables(3, of: main, limit: Self.mostOperators)
+        let operators = try file.tables(3, of: main, limit: Self.maxOperators)
         for one in operators { for tensor in try tensorsOf(one, 1) { uses[tensor, default: 0] += 1 } }
         uses[outputs[0], default: 0] += 1
         graph.input = try addValue(try shape(inputs[0]), for: inputs[0])
@@ -93,10 +93,10 @@ struct TFLiteReader {
         let dimensions = try file.integers(0, of: try tensor(index), limit: 4)
         var floats = 1
         for extent in dimensions {
-            guard (1...Self.mostExtent).contains(extent) else { throw Damage("tensor \(index) is \(extent) long") }
+            guard (1...Self.maxExtent).contains(extent) else { throw Damage("tensor \(index) is \(extent) long") }
             floats *= extent
         }
-        guard floats <= Self.mostFloats else { throw Damage("tensor \(index) has \(floats) numbers") }
+        guard floats <= Self.maxFloats else { throw Damage("tensor \(index) has \(floats) numbers") }
         return dimensions
     }
 
@@ -315,6 +315,6 @@ struct TFLiteReader {
     /// Counts multiplications.
     private mutating func count(_ multiplications: Int) throws(Damage) {
         work += multiplications
-        guard work <= Self.mostWork else { throw Damage("it is too large") }
+        guard work <= Self.maxWork else { throw Damage("it is too large") }
     }
 }

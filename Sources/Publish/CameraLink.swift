@@ -21,9 +21,9 @@ import USBCamera
     private(set) var refusal: Problem?
 
     /// The most slots: one bit each.
-    private static let mostSlots = 32
+    private static let maxSlots = 32
     /// The most bytes of a slot: a picture of 4096 x 4096 pixels.
-    private static let mostSlotBytes = 32 << 20
+    private static let maxSlotBytes = 32 << 20
 
     /// Connects, without waiting for the service's first message.
     /// - Throws: `missing` if no service listens at `path`.
@@ -85,13 +85,13 @@ import USBCamera
     }
 
     private mutating func map(_ descriptor: CInt, _ slots: Int, _ slotBytes: Int) -> Bool {
-        guard unsafe ring == nil, descriptor >= 0, (1...Self.mostSlots).contains(slots),
-            (1...Self.mostSlotBytes).contains(slotBytes),
+        guard unsafe ring == nil, descriptor >= 0, (1...Self.maxSlots).contains(slots),
+            (1...Self.maxSlotBytes).contains(slotBytes),
             let mapped = unsafe clinux_ring_map(descriptor, slots * slotBytes, 1)
         else { return false }
         unsafe ring = mapped
         (self.slots, self.slotBytes) = (slots, slotBytes)
-        free = UInt32.max >> UInt32(Self.mostSlots - slots)
+        free = UInt32.max >> UInt32(Self.maxSlots - slots)
         return true
     }
 

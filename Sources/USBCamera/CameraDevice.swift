@@ -38,7 +38,7 @@ public struct CameraDevice {
     }
 
     /// The most transfers that may wait; uvcvideo submits 5.
-    private static let mostWaiting = 64
+    private static let maxWaiting = 64
 
     /// A camera that was just plugged in.
     public init() {}
@@ -97,7 +97,7 @@ public struct CameraDevice {
             return USBIP.appendReply(
                 to: submit.sequence, status: USBIP.Status.invalid, packets: submit.packets, &replies)
         }
-        guard waiting.count < Self.mostWaiting else {
+        guard waiting.count < Self.maxWaiting else {
             return USBIP.appendReply(
                 to: submit.sequence, status: USBIP.Status.noMemory, packets: submit.packets, &replies)
         }

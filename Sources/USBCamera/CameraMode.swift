@@ -28,7 +28,7 @@ public struct CameraMode: Equatable, Sendable {
     public static let intervals: [UInt32] = [333_333, 666_666]
 
     /// The bytes of the largest picture.
-    public static let mostFrameBytes = all.map(\.frameBytes).max() ?? 0
+    public static let maxFrameBytes = all.map(\.frameBytes).max() ?? 0
 
     /// The mode of a size; nil if the camera does not offer it.
     public static func of(width: Int, height: Int) -> CameraMode? {

@@ -8,11 +8,11 @@ enum USBIP {
     /// The bytes of an isochronous packet's descriptor.
     static let packetDescriptorSize = 16
     /// The most bytes of data that the host sends with a control request; uvcvideo sends 26.
-    static let mostControlBytes = 4096
+    static let maxControlBytes = 4096
     /// The most bytes of a transfer: 32 packets of 48 KiB, and room.
-    static let mostTransferBytes = 4 << 20
+    static let maxTransferBytes = 4 << 20
     /// The most packets of an isochronous transfer; uvcvideo uses 32.
-    static let mostPackets = 128
+    static let maxPackets = 128
 
     /// Linux's error numbers, which are on the wire whatever the machine.
     enum Status {
@@ -70,8 +70,8 @@ enum USBIP {
                 setup: Setup(
                     type: header[40], request: header[41], value: header.littleEndian16(at: 42),
                     index: header.littleEndian16(at: 44), length: header.littleEndian16(at: 46)))
-            guard submit.packets <= mostPackets, submit.length <= mostTransferBytes,
-                submit.isIn || submit.length <= mostControlBytes
+            guard submit.packets <= maxPackets, submit.length <= maxTransferBytes,
+                submit.isIn || submit.length <= maxControlBytes
             else {
                 throw Problem(
                     .invalid, "the kernel sent a transfer of \(submit.length) bytes in \(submit.packets) packets")

@@ -10,7 +10,7 @@ import USBCamera
     /// The descriptor for the client.
     let descriptor: CInt
     private let bytes: UnsafeMutablePointer<UInt8>
-    private static let slotBytes = CameraMode.mostFrameBytes
+    private static let slotBytes = CameraMode.maxFrameBytes
     private static let size = FrameScheduler.slots * slotBytes
 
     /// The bytes of the file behind a ring.

@@ -24,7 +24,7 @@ struct Service: ~Copyable {
     private var reply = CameraDevice.VideoReply()
 
     /// The most messages of a client that are handled in one turn of the loop.
-    private static let mostMessages = 16
+    private static let maxMessages = 16
 
     init(port: consuming Port, listener: consuming Listener, signals: CInt) {
         self.port = port
@@ -164,7 +164,7 @@ struct Service: ~Copyable {
     }
 
     private mutating func receiveMessages() {
-        for _ in 0..<Self.mostMessages {
+        for _ in 0..<Self.maxMessages {
             guard let received = connection?.receive() else { return }
             switch received {
             case .nothing: return

@@ -63,7 +63,7 @@ import Testing
             // An event a thousand times per second, and time for a test that has to wait for a processor.
             server = try ControlServer(
                 try Listener(environment: ["XDG_RUNTIME_DIR": scratch.url.path]), echo, eventInterval: 1,
-                farewell: 3600)
+                closeTimeout: 3600)
         }
 
         /// Retries until the server has room: it takes a moment to notice closed connections.

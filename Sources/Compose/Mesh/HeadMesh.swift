@@ -33,7 +33,7 @@ struct HeadMesh: Sendable {
     struct DrawRequest: Sendable {
         let mesh: HeadMesh
         let owner: Impostor.Owner
-        let pose: Pose
+        let state: FrameState
         /// Pixels per head unit.
         let scale: Float
 
@@ -45,7 +45,7 @@ struct HeadMesh: Sendable {
     }
 
     /// The head's placement and light in one frame.
-    struct Pose: Sendable {
+    struct FrameState: Sendable {
         let view: HeadProjection
         let lighting: Lighting
         let swing: AffineMap3D
