@@ -47,16 +47,16 @@ struct MeshLayer: Layer {
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
         let layout = canvas.frame.layout
-        let pose = HeadMesh.Pose(
+        let state = HeadMesh.FrameState(
             view: HeadProjection(tracked.face.head, width: max(layout.width, layout.height)),
             lighting: Lighting(appearance.lightApplied(of: tracked.light), range: mesh.range),
             // SIMD3 from components: the compiler sometimes builds an array for an array literal.
             swing: AffineMap3D(turn: SIMD3(appearance.swing.y, 0, appearance.swing.x)))
         let owner = Impostor.Owner(number: mesh.number, face: tracked.face.id)
         let slot = canvas.meshes.impostors.slot(of: owner)
-        let request = HeadMesh.DrawRequest(mesh: mesh, owner: owner, pose: pose, scale: tracked.face.head.scale)
+        let request = HeadMesh.DrawRequest(mesh: mesh, owner: owner, state: state, scale: tracked.face.head.scale)
         var map: Affine? = .identity
-        let carried = mesh.reprojection(canvas.meshes.impostors.entries[slot], pose)
+        let carried = mesh.reprojection(canvas.meshes.impostors.entries[slot], state)
         let maxDeviation = Impostor.maxLag * request.scale
         let tolerance = canvas.meshes.impostors.entries[slot].trackHead(tracked.face.head.origin)
         if let carried, carried.deviation <= min(tolerance, max(maxDeviation, 1)) {

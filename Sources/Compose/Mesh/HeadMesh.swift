@@ -40,7 +40,7 @@ struct HeadMesh: Sendable {
         /// Draws the mesh into an entry of the impostor cache.
         /// - Returns: false if none of it is near the frame.
         func draw(on scratch: inout MeshScratch, _ slot: Int, _ layout: FrameLayout) -> Bool {
-            mesh.draw(on: &scratch, slot, pose, scale: scale, layout)
+            mesh.draw(on: &scratch, slot, state, scale: scale, layout)
         }
     }
 
@@ -53,14 +53,14 @@ struct HeadMesh: Sendable {
 
     /// The affine map that moves the cached impostor to its place in this frame, and the remaining deviation; nil if
     /// there is no such map.
-    func reprojection(_ impostor: borrowing Impostor, _ pose: Pose) -> (map: Affine, deviation: Float)? {
+    func reprojection(_ impostor: borrowing Impostor, _ state: FrameState) -> (map: Affine, deviation: Float)? {
         var places = Impostor.Places(repeating: .zero)
         var deviation = Impostor.Deviation.ofColors
         for i in impostor.referenceCorners.indices {
             let reference = impostor.referenceCorners[i]
             let piece = pieces[reference.piece]
-            let seen = seen(piece.mesh.vertices[reference.vertex], pose)
-            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, pose.lighting)
+            let seen = seen(piece.mesh.vertices[reference.vertex], state)
+            let color = color(piece.mesh.vertices[reference.vertex], seen.facing, piece, state.lighting)
             let off = color - reference.color
             deviation.add((off * off).max())
             places[i] = Point(seen.position.x, seen.position.y)
@@ -73,27 +73,27 @@ struct HeadMesh: Sendable {
     /// - Parameter scale: pixels per head unit.
     /// - Returns: false if none of it is near the frame.
     private func draw(
-        on scratch: inout MeshScratch, _ slot: Int, _ pose: Pose, scale: Float, _ layout: FrameLayout
+        on scratch: inout MeshScratch, _ slot: Int, _ state: FrameState, scale: Float, _ layout: FrameLayout
     ) -> Bool {
         scratch.corners.removeAll(keepingCapacity: true)
         var (low, high) = (Point(repeating: .infinity), Point(repeating: -.infinity))
         for piece in pieces {
             scratch.begin()
             for vertex in piece.mesh.vertices {
-                let seen = seen(vertex, pose)
+                let seen = seen(vertex, state)
                 if piece.build == .fur && seen.facing.z > Self.beyond {
                     // All three corners of the blade: a triangle without area isn't drawn.
                     scratch.corners.append(RasterVertex(position: .zero, color: .zero, texture: .zero))
                     continue
                 }
-                let corner = corner(vertex, seen, piece, pose.lighting)
+                let corner = corner(vertex, seen, piece, state.lighting)
                 low = pointwiseMin(low, Point(corner.position.x, corner.position.y))
                 high = pointwiseMax(high, Point(corner.position.x, corner.position.y))
                 scratch.corners.append(corner)
             }
         }
         // The shadow always falls downward to some extent, so that a brim always shades the brow.
-        let light = pose.lighting.direction
+        let light = state.lighting.direction
         let fall = Point(0 - light.x * 0.5, max(0.45, 0 - light.y)) * (0.2 * scale)
         let blurMargin = shadow > 0 ? Point(repeating: 0.15 * scale) : .zero
         let border = Float(warpBorder)
@@ -105,8 +105,8 @@ struct HeadMesh: Sendable {
         let drawn = scratch.impostors.entries[slot].layer.region
         scratch.rasterizer.begin(drawn, range: range)
         if let occluder {
-            scratch.occlude(occluder.covered, pose.view, hides: false)
-            scratch.occlude(occluder.mesh, pose.view, hides: true)
+            scratch.occlude(occluder.covered, state.view, hides: false)
+            scratch.occlude(occluder.mesh, state.view, hides: true)
         }
         for top in stride(from: 0, to: drawn.height, by: scratch.rasterizer.bandHeight) {
             scratch.rasterizer.select(top..<min(drawn.height, top + scratch.rasterizer.bandHeight))
@@ -123,7 +123,7 @@ struct HeadMesh: Sendable {
             }
             scratch.rasterizer.resolve(into: &scratch.impostors.entries[slot].layer)
         }
-        recordCorners(on: &scratch.impostors.entries[slot], scratch.corners, pose)
+        recordCorners(on: &scratch.impostors.entries[slot], scratch.corners, state)
         if shadow > 0 {
             scratch.rasterizer.castShadow(
                 in: &scratch.impostors.entries[slot].layer, offset: fall, blur: 0.1 * scale, strength: shadow,
@@ -136,7 +136,7 @@ struct HeadMesh: Sendable {
 
     /// Records the positions and colours of visible corners, some from each piece.
     /// - Parameter corners: of all pieces, in their order.
-    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ pose: Pose) {
+    private func recordCorners(on impostor: inout Impostor, _ corners: borrowing [RasterVertex], _ state: FrameState) {
         let all = pieces.reduce(0) { $0 + $1.mesh.vertices.count }
         let spare = max(0, Impostor.maxReferenceCorners - 4 * pieces.count)
         var first = 0
@@ -149,7 +149,7 @@ struct HeadMesh: Sendable {
                 phase -= phase.rounded(.down)
                 let i = min(Int(phase * Float(count)), count - 1)
                 guard i >= 0 else { continue }
-                let facing = pose.view.turned(piece.mesh.vertices[i].normal).z
+                let facing = state.view.turned(piece.mesh.vertices[i].normal).z
                 guard piece.build == .sheet ? abs(facing) > Self.onEdge : facing < 0 else { continue }
                 let corner = corners[first + i]
                 guard impostor.shows(Point(corner.position.x, corner.position.y)) else { continue }
@@ -164,13 +164,13 @@ struct HeadMesh: Sendable {
 
     /// A vertex's position in the picture, and its normal in the picture's axes.
     @inline(__always)
-    private func seen(_ vertex: Mesh.Vertex, _ pose: Pose) -> (position: SIMD4<Float>, facing: SIMD3<Float>) {
+    private func seen(_ vertex: Mesh.Vertex, _ state: FrameState) -> (position: SIMD4<Float>, facing: SIMD3<Float>) {
         var (position, normal) = (vertex.position, vertex.normal)
         if vertex.swing > 0 {
-            position += (pose.swing(position - pivot) + pivot - position) * vertex.swing
-            normal = normalized(normal + (pose.swing(normal) - normal) * vertex.swing)
+            position += (state.swing(position - pivot) + pivot - position) * vertex.swing
+            normal = normalized(normal + (state.swing(normal) - normal) * vertex.swing)
         }
-        return (pose.view(position), pose.view.turned(normal))
+        return (state.view(position), state.view.turned(normal))
     }
 
     /// The lit colour of a vertex.
