@@ -168,7 +168,7 @@ extension Camera {
         let others = listings.filter { !$0.isLoopback && !$0.isOwnCamera }
         if let shut = others.first(where: { $0.problem != nil })?.problem { throw shut }
         if let odd = others.first(where: { $0.capabilities?.isCapture == true }) {
-            throw noFormat(odd.path, odd.offers.map(\.fourCC))
+            throw noFormat(odd.path, odd.supportedFormats.map(\.fourCC))
         }
         let seen = listings.map(\.path).joined(separator: ", ")
         throw Problem(
@@ -189,18 +189,18 @@ extension Camera {
     private static func mode(
         of device: borrowing Device, width: Int, height: Int, rate: Double, only: String?
     ) throws(Problem) -> Mode {
-        var offers = device.offers(for: .capture)
-        if offers.isEmpty {
+        var formats = device.supportedFormats(for: .capture)
+        if formats.isEmpty {
             // Old drivers list no sizes, and grant the nearest that they have.
-            offers = device.formats(for: .capture).map {
+            formats = device.formats(for: .capture).map {
                 SupportedFormat(
                     fourCC: $0, width: SupportedFormat.SizeRange(width), height: SupportedFormat.SizeRange(height),
                     rates: .unknown)
             }
         }
-        let known = offers.map(\.fourCC)
-        if let only { offers.removeAll { $0.fourCC != FourCC(only) } }
-        guard let mode = Mode.nearest(in: offers, width: width, height: height, rate: rate) else {
+        let known = formats.map(\.fourCC)
+        if let only { formats.removeAll { $0.fourCC != FourCC(only) } }
+        guard let mode = Mode.nearest(in: formats, width: width, height: height, rate: rate) else {
             throw noFormat(device.path, known)
         }
         return mode

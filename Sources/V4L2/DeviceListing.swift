@@ -11,7 +11,7 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     /// The capabilities; nil if the node could not be opened.
     public var capabilities: Capabilities?
     /// The offered capture formats; empty if they could not be queried.
-    public var offers: [SupportedFormat]
+    public var supportedFormats: [SupportedFormat]
     /// The reason why the node could not be opened, or the program that is using it.
     public var problem: Problem?
     /// The node's name in sysfs, which every user can read.
@@ -23,10 +23,11 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
 
     /// A listing by its parts.
     public init(
-        path: String, capabilities: Capabilities? = nil, offers: [SupportedFormat] = [], problem: Problem? = nil,
+        path: String, capabilities: Capabilities? = nil, supportedFormats: [SupportedFormat] = [],
+        problem: Problem? = nil,
         name: String? = nil, isLoopback: Bool = false, isOwnCamera: Bool = false
     ) {
-        (self.path, self.capabilities, self.offers) = (path, capabilities, offers)
+        (self.path, self.capabilities, self.supportedFormats) = (path, capabilities, supportedFormats)
         (self.problem, self.name, self.isLoopback) = (problem, name, isLoopback)
         self.isOwnCamera = isOwnCamera
     }
@@ -36,11 +37,11 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
     public var isCamera: Bool {
         guard let capabilities else { return false }
         return capabilities.isCapture && !capabilities.isOutput && capabilities.canStream && !isLoopback && !isOwnCamera
-            && offers.contains { Mode.cost(of: $0.fourCC) != nil }
+            && supportedFormats.contains { Mode.cost(of: $0.fourCC) != nil }
     }
 
     /// Whether a usable format has colour; false for infrared cameras, which only offer grey.
-    public var hasColor: Bool { offers.contains { $0.fourCC != "GREY" && Mode.cost(of: $0.fourCC) != nil } }
+    public var hasColor: Bool { supportedFormats.contains { $0.fourCC != "GREY" && Mode.cost(of: $0.fourCC) != nil } }
 
     /// The text for users, one or more lines.
     public var description: String {
@@ -67,12 +68,12 @@ public struct DeviceListing: Equatable, Sendable, CustomStringConvertible {
         var groups: [(formats: [String], sizes: String)] = []
         var useless: [String] = []
         var seen: Set<FourCC> = []
-        for format in offers.map(\.fourCC) where seen.insert(format).inserted {
+        for format in supportedFormats.map(\.fourCC) where seen.insert(format).inserted {
             guard Mode.cost(of: format) != nil else {
                 useless.append(format.description)
                 continue
             }
-            let sizes = offers.filter { $0.fourCC == format }.map(\.description).joined(separator: "; ")
+            let sizes = supportedFormats.filter { $0.fourCC == format }.map(\.description).joined(separator: "; ")
             if let known = groups.firstIndex(where: { $0.sizes == sizes }) {
                 groups[known].formats.append(format.description)
             } else {
@@ -102,7 +103,7 @@ extension DeviceListing {
             let device = try Device(path: path)
             capabilities = device.capabilities
             isLoopback = device.capabilities.isLoopback
-            if device.capabilities.isCapture { offers = device.offers(for: .capture) }
+            if device.capabilities.isCapture { supportedFormats = device.supportedFormats(for: .capture) }
         } catch {
             problem = error
         }
@@ -187,7 +188,7 @@ extension Device {
 
     /// The offered formats, sizes and rates (VIDIOC_ENUM_FMT, VIDIOC_ENUM_FRAMESIZES, VIDIOC_ENUM_FRAMEINTERVALS). A
     /// format for which the driver names no sizes is left out.
-    public func offers(for direction: Direction) -> [SupportedFormat] {
+    public func supportedFormats(for direction: Direction) -> [SupportedFormat] {
         formats(for: direction).flatMap { format in
             sizes(of: format).map { size in
                 SupportedFormat(

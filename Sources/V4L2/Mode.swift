@@ -95,9 +95,9 @@ public struct Mode: Equatable, Sendable {
     ///
     /// Size and rate have equal weight, each relative to what is wanted. Too little of either is worse than too much,
     /// which only costs work.
-    public static func nearest(in offers: [SupportedFormat], width: Int, height: Int, rate: Double) -> Mode? {
+    public static func nearest(in formats: [SupportedFormat], width: Int, height: Int, rate: Double) -> Mode? {
         var best: (mode: Mode, distance: Double, cost: Int)?
-        for offer in offers {
+        for offer in formats {
             guard let cost = cost(of: offer.fourCC) else { continue }
             let mode = Mode(
                 fourCC: offer.fourCC, width: offer.width.nearest(to: width), height: offer.height.nearest(to: height),

@@ -15,7 +15,7 @@ private func node(
         path: "/dev/video\(number)",
         capabilities: problem == nil
             ? Capabilities(driver: driver, card: card, bus: "usb", isCapture: capture, isOutput: output) : nil,
-        offers: formats.map {
+        supportedFormats: formats.map {
             SupportedFormat(fourCC: $0, width: .init(640), height: .init(480), rates: .listed([30]))
         },
         problem: problem, name: card, isLoopback: driver == "v4l2 loopback")

@@ -67,7 +67,8 @@ final class Machine {
         let capabilities = Capabilities(
             driver: "uvcvideo", card: "Webcam", bus: "usb-1", isCapture: true, isOutput: false)
         let offer = SupportedFormat(fourCC: "YUYV", width: .init(1280), height: .init(720), rates: .listed([30]))
-        system.devices.append(DeviceListing(path: path, capabilities: capabilities, offers: [offer], name: "Webcam"))
+        system.devices.append(
+            DeviceListing(path: path, capabilities: capabilities, supportedFormats: [offer], name: "Webcam"))
     }
 
     /// Adds a node that this user has no permission to open.

@@ -66,8 +66,8 @@ struct ModeTests {
 
     @Test func `the nearest rate is chosen, and television's rates count as whole`() {
         #expect(Mode.nearest(in: Self.webcam, width: 640, height: 480, rate: 15)?.rate == 15)
-        let offers = [Self.offer("MJPG", 640, 480, 30), Self.offer("YUYV", 640, 480, 29.97)]
-        #expect(Mode.nearest(in: offers, width: 640, height: 480, rate: 30)?.fourCC == "YUYV")
+        let formats = [Self.offer("MJPG", 640, 480, 30), Self.offer("YUYV", 640, 480, 29.97)]
+        #expect(Mode.nearest(in: formats, width: 640, height: 480, rate: 30)?.fourCC == "YUYV")
     }
 
     @Test func `a range of sizes yields the wanted one on its grid`() {
@@ -81,9 +81,9 @@ struct ModeTests {
     }
 
     @Test func `an infrared camera's grey is the last choice`() {
-        let offers = [Self.offer("GREY", 640, 480, 30), Self.offer("MJPG", 320, 240, 15)]
-        #expect(Mode.nearest(in: offers, width: 640, height: 480, rate: 30)?.fourCC == "MJPG")
-        #expect(Mode.nearest(in: [offers[0]], width: 640, height: 480, rate: 30)?.fourCC == "GREY")
+        let formats = [Self.offer("GREY", 640, 480, 30), Self.offer("MJPG", 320, 240, 15)]
+        #expect(Mode.nearest(in: formats, width: 640, height: 480, rate: 30)?.fourCC == "MJPG")
+        #expect(Mode.nearest(in: [formats[0]], width: 640, height: 480, rate: 30)?.fourCC == "GREY")
     }
 
     @Test func `a camera with only unsupported formats has no mode`() {

@@ -28,7 +28,7 @@ struct LandmarkConverter {
             }
         }
         let vectors = EigenBasis.of(moment.map(Double.init), size: 136)
-        return Array(vectors.prefix(LandmarkFile.wideCoordinates + LandmarkFile.narrowCoordinates))
+        return Array(vectors.prefix(LandmarkFile.wordCoordinates + LandmarkFile.byteCoordinates))
     }
 
     private static func write(
@@ -87,17 +87,19 @@ struct LandmarkConverter {
                 for k in 0..<n { largest[k] = max(largest[k], abs(all[leaf * n + k])) }
             }
         }
-        let steps = (0..<n).map { max(largest[$0], .leastNormalMagnitude) / ($0 < file.wide ? 32767 : 127) }
+        let steps = (0..<n).map {
+            max(largest[$0], .leastNormalMagnitude) / ($0 < LandmarkFile.wordCoordinates ? 32767 : 127)
+        }
         for leaf in 0..<rows {
             let start = file.leaves.offset + (level * rows + leaf) * file.bytesPerLeaf
             for k in 0..<n {
                 let units = Int((coordinates[leaf * n + k] / steps[k]).rounded())
-                if k < file.wide {
+                if k < LandmarkFile.wordCoordinates {
                     let biased = max(0, min(65535, units + 32768))
                     bytes[start + 2 * k] = UInt8(biased & 255)
                     bytes[start + 2 * k + 1] = UInt8(biased >> 8)
                 } else {
-                    bytes[start + file.wide + k] = UInt8(max(0, min(255, units + 128)))
+                    bytes[start + LandmarkFile.wordCoordinates + k] = UInt8(max(0, min(255, units + 128)))
                 }
             }
         }

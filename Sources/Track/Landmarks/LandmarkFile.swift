@@ -5,9 +5,9 @@ import SystemKit
 /// line.
 ///
 /// All leaves of all levels are near one low-dimensional subspace, since they are differences of face shapes. A leaf is
-/// stored as its coordinates along the first `wide + narrow` eigenvectors of the leaves' second moment ("basis"): the
-/// first `wide` in 16 bits, little-endian, the others in 8 bits, all biased to be positive, in units that each level
-/// has for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
+/// stored as its coordinates along the first eigenvectors of the leaves' second moment ("basis"): the first
+/// `wordCoordinates` in 16 bits, little-endian, the next `byteCoordinates` in 8 bits, all biased to be positive, in units
+/// that each level has for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
 struct LandmarkFile: Equatable {
     /// Must be incremented with every change of the layout or of the meaning of its values.
     static let version: UInt64 = 2
@@ -19,17 +19,17 @@ struct LandmarkFile: Equatable {
     var trees: Int
     /// Pixels per level.
     var pixels: Int
-    var wide = Self.wideCoordinates
-    var narrow = Self.narrowCoordinates
     /// The source model: its size in bytes, and its modification time in nanoseconds.
     var sourceSize: Int
     var sourceModified: Int64
 
-    static let wideCoordinates = 8
-    static let narrowCoordinates = 48
+    /// Coordinates of a leaf that take 16 bits.
+    static let wordCoordinates = 8
+    /// Coordinates of a leaf that take 8 bits.
+    static let byteCoordinates = 48
 
-    var coordinates: Int { wide + narrow }
-    var bytesPerLeaf: Int { 2 * wide + narrow }
+    var coordinates: Int { Self.wordCoordinates + Self.byteCoordinates }
+    var bytesPerLeaf: Int { 2 * Self.wordCoordinates + Self.byteCoordinates }
 
     // Tables: the offset of the first byte and the number of elements.
     var reference: (offset: Int, count: Int) { (Self.headerWords * 8, 136) }
@@ -52,7 +52,8 @@ struct LandmarkFile: Equatable {
     func header(checksum: UInt64) -> [UInt64] {
         var words: [UInt64] = [
             Self.magic, Self.version, UInt64(sourceSize), UInt64(bitPattern: sourceModified), UInt64(levels),
-            UInt64(trees), UInt64(pixels), UInt64(wide), UInt64(narrow), UInt64(byteCount), checksum,
+            UInt64(trees), UInt64(pixels), UInt64(Self.wordCoordinates), UInt64(Self.byteCoordinates),
+            UInt64(byteCount), checksum,
         ]
         while words.count < Self.headerWords - 1 { words.append(0) }
         words.append(Self.checksum(words.span))
@@ -70,7 +71,7 @@ struct LandmarkFile: Equatable {
         guard let levels = Int(exactly: words[4]), (1...DlibModel.maxLevels).contains(levels),
             let trees = Int(exactly: words[5]), (1...DlibModel.maxTrees).contains(trees),
             let pixels = Int(exactly: words[6]), (1...RegressionTrees.maxPixels).contains(pixels),
-            words[7] == UInt64(Self.wideCoordinates), words[8] == UInt64(Self.narrowCoordinates),
+            words[7] == UInt64(Self.wordCoordinates), words[8] == UInt64(Self.byteCoordinates),
             let size = Int(exactly: words[2])
         else { return nil }
         self.init(

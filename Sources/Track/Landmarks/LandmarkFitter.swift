@@ -102,9 +102,9 @@ public struct LandmarkFitter: ~Copyable {
         var change = [17 of SIMD8<Float>](repeating: SIMD8())
         for k in 0..<n {
             let units =
-                k < file.wide
+                k < LandmarkFile.wordCoordinates
                 ? Int(sums[2 * k]) + 256 * Int(sums[2 * k + 1]) - 32768 * file.trees
-                : Int(sums[file.wide + k]) - 128 * file.trees
+                : Int(sums[LandmarkFile.wordCoordinates + k]) - 128 * file.trees
             let coordinate = Float(units) * steps[k]
             for i in 0..<17 { change[i] += coordinate * basis[k * 17 + i] }
         }

@@ -48,7 +48,7 @@ struct DeviceDescription: Encodable {
         name = device.capabilities?.card ?? device.name
         (camera, loopback) = (device.isCamera, device.isLoopback)
         problem = device.problem?.description
-        modes = device.isCamera ? device.offers.compactMap(CameraMode.init) : []
+        modes = device.isCamera ? device.supportedFormats.compactMap(CameraMode.init) : []
     }
 }
 
