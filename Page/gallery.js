@@ -8,7 +8,7 @@ import * as library from "./library.js";
 /// The number of tags shown at first; "More" shows the others.
 const tagsAtFirst = 9;
 
-const cards = new Map();
+const tiles = new Map();
 let tag = "";
 let showsAllTags = false;
 
@@ -20,7 +20,7 @@ library.onChange(() => {
 
 function build(names) {
     seen.disconnect();
-    cards.clear();
+    tiles.clear();
     $("masks").dataset.names = names;
     $("masks").replaceChildren(...[...library.all.values()].map((mask) => {
         const picture = make("img", { className: "missing", alt: "", decoding: "async", width: 192, height: 192, draggable: false });
@@ -33,10 +33,10 @@ function build(names) {
             },
             make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
         button.onclick = (event) => event.shiftKey ? library.only(mask.name) : library.toggle(mask.name);
-        const card = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
-        cards.set(mask.name, card);
-        seen.observe(card.item);
-        return card.item;
+        const tile = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
+        tiles.set(mask.name, tile);
+        seen.observe(tile.item);
+        return tile.item;
     }));
     buildTags();
     find();
@@ -46,9 +46,9 @@ const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mas
 
 /// Marks the active masks, and requests thumbnails again if they failed or show another face.
 function show() {
-    for (const [name, card] of cards) {
-        press(card.button, library.isWorn(name));
-        if (card.isSeen) library.showThumbnail(card.picture, name);
+    for (const [name, tile] of tiles) {
+        press(tile.button, library.isWorn(name));
+        if (tile.isSeen) library.showThumbnail(tile.picture, name);
     }
 }
 
@@ -58,10 +58,10 @@ function show() {
 const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
         if (!isIntersecting) continue;
-        const card = cards.get(target.firstChild.dataset.mask);
+        const tile = tiles.get(target.firstChild.dataset.mask);
         seen.unobserve(target);
-        card.isSeen = true;
-        library.showThumbnail(card.picture, card.mask.name);
+        tile.isSeen = true;
+        library.showThumbnail(tile.picture, tile.mask.name);
     }
 }, { rootMargin: "200px" });
 
@@ -98,13 +98,13 @@ function buildTags() {
 function find() {
     const wanted = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
-    for (const card of cards.values()) {
-        const fits = wanted.every((word) => card.words.includes(word)) && (!tag || card.mask.tags.includes(tag));
-        card.item.hidden = !fits;
+    for (const tile of tiles.values()) {
+        const fits = wanted.every((word) => tile.words.includes(word)) && (!tag || tile.mask.tags.includes(tag));
+        tile.item.hidden = !fits;
         if (fits) count += 1;
     }
-    $("gallery-empty").hidden = count > 0 || cards.size === 0;
-    if (wanted.length || tag) $("gallery-says").textContent = `${count} of ${cards.size} masks`;
+    $("gallery-empty").hidden = count > 0 || tiles.size === 0;
+    if (wanted.length || tag) $("gallery-says").textContent = `${count} of ${tiles.size} masks`;
     makeReachable();
 }
 
@@ -127,13 +127,13 @@ $("search-clear").onclick = () => {
 // MARK: the keyboard
 
 /// The buttons of the masks that match the search, in the order shown.
-export const visible = () => [...cards.values()].filter((card) => !card.item.hidden).map((card) => card.button);
+export const visible = () => [...tiles.values()].filter((tile) => !tile.item.hidden).map((tile) => tile.button);
 
 /// Makes one mask reachable with Tab. Arrow keys lead from it to the others.
 function makeReachable(wanted) {
     const buttons = visible();
     const one = wanted ?? buttons.find((button) => button.tabIndex === 0) ?? buttons[0];
-    for (const card of cards.values()) card.button.tabIndex = card.button === one ? 0 : -1;
+    for (const tile of tiles.values()) tile.button.tabIndex = tile.button === one ? 0 : -1;
 }
 
 $("masks").addEventListener("focusin", (event) => { if (event.target.dataset.mask) makeReachable(event.target); });

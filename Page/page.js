@@ -67,7 +67,7 @@ function showPresence(now) {
     if ($("presence-text").textContent !== words) $("presence-text").textContent = words;
 }
 
-on("consumer", showPresence);
+on("viewers", showPresence);
 on("camera", showPresence);
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
 on("metrics", (event) => {

@@ -127,7 +127,7 @@ public struct Clip: FrameSource, ~Copyable {
         guard var ended = decoder.take() else { return nil }
         descriptor = nil
         let exit = ended.finish()
-        return (exit, ended.lastLine.map(MediaFile.plain))
+        return (exit, ended.lastLine.map(MediaFile.withoutInputName))
     }
 
     /// Handles the end of the decoder's output: the clip is over, or something went wrong.

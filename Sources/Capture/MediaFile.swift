@@ -126,7 +126,7 @@ struct MediaFile: ~Copyable {
                     "cannot read \(path): it is neither a picture nor a clip; lists of other files are not supported",
                     fix: Self.hint)
             }
-            let reason = lines.last.map { ": \(Self.plain($0))" } ?? ""
+            let reason = lines.last.map { ": \(Self.withoutInputName($0))" } ?? ""
             throw Problem(
                 .unusable, "cannot read \(path): it is not a picture or clip that ffmpeg supports\(reason)",
                 fix: Self.hint)
@@ -213,7 +213,7 @@ struct MediaFile: ~Copyable {
     }
 
     /// ffmpeg's message without the input name that we chose.
-    static func plain(_ line: String) -> String {
+    static func withoutInputName(_ line: String) -> String {
         line.replacing("file:/dev/stdin: ", with: "")
     }
 }

@@ -10,7 +10,7 @@ enum Event: Encodable {
     case masks([WornMask])
     case faces(Int, predicted: Int)
     /// Somebody started or stopped watching. `call` is nil without a virtual camera.
-    case consumer(watched: Bool, call: Bool?)
+    case viewers(watched: Bool, call: Bool?)
     case camera(LoopStatus.Camera, source: String)
     case error(message: String)
     case metrics(MetricsReply)
@@ -19,7 +19,7 @@ enum Event: Encodable {
         switch self {
         case .masks: .masks
         case .faces: .faces
-        case .consumer: .consumer
+        case .viewers: .viewers
         case .camera: .camera
         case .error: .errors
         case .metrics: .metrics
@@ -40,7 +40,7 @@ enum Event: Encodable {
         case .faces(let faces, let predicted):
             try object.encode(faces, forKey: .faces)
             try object.encode(predicted, forKey: .predicted)
-        case .consumer(let watched, let call):
+        case .viewers(let watched, let call):
             try object.encode(watched, forKey: .watched)
             try object.encode(call, forKey: .call)
         case .camera(let camera, let source):
@@ -106,7 +106,7 @@ final class EventReporter: Sendable {
         if (loopStatus.hasViewers, loopStatus.hasReaders) != (
             before.loopStatus.hasViewers, before.loopStatus.hasReaders
         ) {
-            events.append(.consumer(watched: loopStatus.hasViewers, call: loopStatus.hasReaders))
+            events.append(.viewers(watched: loopStatus.hasViewers, call: loopStatus.hasReaders))
         }
         if loopStatus.camera != before.loopStatus.camera {
             events.append(.camera(loopStatus.camera, source: status.camera))

@@ -49,7 +49,7 @@ import Testing
     }
 
     /// A server in a temporary folder.
-    private final class Place {
+    private final class ServerFixture {
         private let scratch: ScratchFolder
         var folder: URL { scratch.url }
         let echo = Echo()
@@ -88,8 +88,8 @@ import Testing
     }
 
     @Test func `requests are answered in order, with their ids, and slow ones block no others`() throws {
-        let place = try Place()
-        var client = try place.client()
+        let fixture = try ServerFixture()
+        var client = try fixture.client()
         #expect(
             try client.perform(JSON(["request": "toggle", "mask": "santa"]), within: timeout)["mask"]?.string
                 == "santa")
@@ -103,33 +103,33 @@ import Testing
     }
 
     @Test func `a client that shuts down its side still gets its replies, then the connection ends`() throws {
-        let place = try Place()
-        let descriptor = try place.raw()
+        let fixture = try ServerFixture()
+        let descriptor = try fixture.raw()
         defer { close(descriptor) }
         write(descriptor, #"{"request": "snapshot"}"# + "\n" + #"{"request": "next"}"# + "\nhalf")
         shutdown(descriptor, CInt(SHUT_WR))
         #expect(read(descriptor, lines: 1).first?.contains("not-now") == true)
-        var other = try place.client()
+        var other = try fixture.client()
         _ = try other.perform(JSON(["request": "resume"]), within: timeout)
         #expect(read(descriptor, lines: 1).map { $0.contains("late") } == [true])
         var byte: UInt8 = 0
         #expect(unsafe recv(descriptor, &byte, 1, 0) == 0)
         // A closed client is forgotten, whatever it requested.
         for _ in 0..<200 {
-            let other = try place.raw()
+            let other = try fixture.raw()
             write(other, #"{"request": "snapshot"}"# + "\n")
             close(other)
         }
-        #expect(place.askPatiently(JSON(["request": "toggle", "mask": "a"]))?["mask"]?.string == "a")
+        #expect(fixture.askPatiently(JSON(["request": "toggle", "mask": "a"]))?["mask"]?.string == "a")
     }
 
     @Test func `only this user can access the socket`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         func mode(_ path: String) throws -> Int {
             try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }
-        #expect(try mode(place.socket) == 0o600)
-        #expect(try mode(place.folder.appending(path: "guise").path) == 0o700)
+        #expect(try mode(fixture.socket) == 0o600)
+        #expect(try mode(fixture.folder.appending(path: "guise").path) == 0o700)
         #expect(throws: Problem.self) { try ControlSocket.path(environment: [:]) }
     }
 
@@ -162,8 +162,8 @@ import Testing
     }
 
     @Test func `garbage is answered with an error, and the next line is parsed`() throws {
-        let place = try Place()
-        let descriptor = try place.raw()
+        let fixture = try ServerFixture()
+        let descriptor = try fixture.raw()
         defer { close(descriptor) }
         let giant = String(repeating: "y", count: 200_000)
         write(
@@ -181,17 +181,17 @@ import Testing
     }
 
     @Test func `a subscriber that does not read is dropped with an error, others keep receiving`() throws {
-        let place = try Place()
-        place.echo.most.store(0, ordering: .relaxed)
-        let slow = try place.raw()
+        let fixture = try ServerFixture()
+        fixture.echo.most.store(0, ordering: .relaxed)
+        let slow = try fixture.raw()
         defer { close(slow) }
         write(slow, "{\"request\": \"subscribe\", \"events\": [\"metrics\"]}\n")
-        var good = try place.client()
+        var good = try fixture.client()
         _ = try good.perform(JSON(["request": "subscribe", "events": ["metrics"]]), within: timeout)
         // 20 KB each: socket and share of the other are full after some forty.
         var last = 0.0
         for _ in 0..<100 {
-            place.echo.most.add(1, ordering: .relaxed)
+            fixture.echo.most.add(1, ordering: .relaxed)
             last = try #require(try good.next(within: timeout))["number"]?.number ?? 0
         }
         #expect(last >= 100)
@@ -201,33 +201,33 @@ import Testing
     }
 
     @Test func `the sixty-fifth client gets an error that there are too many`() throws {
-        let place = try Place()
-        var clients = try (0..<64).map { _ in try place.raw() }
+        let fixture = try ServerFixture()
+        var clients = try (0..<64).map { _ in try fixture.raw() }
         // Each is accepted before the next one connects.
         write(clients[63], "{\"request\": \"next\"}\n")
         _ = read(clients[63], lines: 1)
-        let more = try place.raw()
+        let more = try fixture.raw()
         #expect(read(more, lines: 1).first?.contains("too-many-clients") == true)
         close(more)
         close(clients.removeLast())
-        #expect(place.askPatiently(JSON(["request": "toggle", "mask": "a"])) != nil, "there is room for one again")
+        #expect(fixture.askPatiently(JSON(["request": "toggle", "mask": "a"])) != nil, "there is room for one again")
         for descriptor in clients { close(descriptor) }
     }
 
     @Test func `clients that connect, ask and leave in large numbers leave nothing open`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         for round in 0..<150 {
-            let descriptor = try place.raw()
+            let descriptor = try fixture.raw()
             write(descriptor, round % 3 == 0 ? "{\"requ" : "{\"request\": \"toggle\", \"mask\": \"\(round)\"}\n")
             if round % 2 == 0, round % 3 != 0 { _ = read(descriptor, lines: 1) }
             close(descriptor)
         }
         // Each reply is one turn of the server, in which it notices closed connections.
-        var client = try place.client()
+        var client = try fixture.client()
         var open = 0
         for _ in 0..<1000 {
             _ = try client.perform(JSON(["request": "status"]), within: timeout)
-            open = try connections(to: place.socket)
+            open = try connections(to: fixture.socket)
             if open == 1 { break }
         }
         #expect(open == 1, "\(open) connections are open, and one client is there")

@@ -12,28 +12,30 @@ import Testing
     /// An invalid proof for the server's nonce.
     struct Wrong: CustomTestStringConvertible, Sendable {
         var testDescription: String
-        let answer: @Sendable (_ place: Place, _ serverNonce: String, _ older: String) -> String
+        let answer: @Sendable (_ fixture: ServerFixture, _ serverNonce: String, _ older: String) -> String
     }
 
-    private static func client(_ place: Place, _ server: String, port: Int? = nil, secret: PageSecret? = nil) -> String
+    private static func client(_ fixture: ServerFixture, _ server: String, port: Int? = nil, secret: PageSecret? = nil)
+        -> String
     {
         Visitor.proof(
-            secret?.hex ?? place.secret, "guise page client|\(port ?? place.server.port)|\(server)|\(nonce)",
+            secret?.hex ?? fixture.secret, "guise page client|\(port ?? fixture.server.port)|\(server)|\(nonce)",
             nonce: nonce)
     }
 
     static let wrongs = [
-        Wrong(testDescription: "another secret") { place, server, _ in client(place, server, secret: PageSecret()) },
-        Wrong(testDescription: "another port") { place, server, _ in
-            client(place, server, port: place.server.port + 1)
+        Wrong(testDescription: "another secret") { fixture, server, _ in client(fixture, server, secret: PageSecret())
         },
-        Wrong(testDescription: "the server's role") { place, server, _ in
+        Wrong(testDescription: "another port") { fixture, server, _ in
+            client(fixture, server, port: fixture.server.port + 1)
+        },
+        Wrong(testDescription: "the server's role") { fixture, server, _ in
             Visitor.proof(
-                place.secret, "guise page server|\(place.server.port)|\(nonce)|\(server)", nonce: nonce)
+                fixture.secret, "guise page server|\(fixture.server.port)|\(nonce)|\(server)", nonce: nonce)
         },
-        Wrong(testDescription: "an answer to an older nonce") { place, _, older in client(place, older) },
-        Wrong(testDescription: "an invalid nonce") { place, server, _ in
-            Visitor.proof(place.secret, "guise page client|\(place.server.port)|\(server)|", nonce: "")
+        Wrong(testDescription: "an answer to an older nonce") { fixture, _, older in client(fixture, older) },
+        Wrong(testDescription: "an invalid nonce") { fixture, server, _ in
+            Visitor.proof(fixture.secret, "guise page client|\(fixture.server.port)|\(server)|", nonce: "")
         },
         Wrong(testDescription: "no proof") { _, _, _ in #"{"nonce": "\#(nonce)"}"# },
         Wrong(testDescription: "an empty proof") { _, _, _ in #"{"nonce": "\#(nonce)", "proof": ""}"# },
@@ -44,41 +46,41 @@ import Testing
     @Test(arguments: wrongs) func `a wrong proof opens nothing and is reported by the close code`(wrong: Wrong) throws {
         var limits = PageLimits.patient
         limits.refusalPause = .milliseconds(1)
-        let place = try Place(limits)
-        let older = try #require(try Visitor.openSocket(port: place.server.port).visitor.json()["nonce"]?.string)
-        let (visitor, _) = try Visitor.openSocket(port: place.server.port)
+        let fixture = try ServerFixture(limits)
+        let older = try #require(try Visitor.openSocket(port: fixture.server.port).visitor.json()["nonce"]?.string)
+        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
         let server = try #require(try visitor.json()["nonce"]?.string)
         try #require(server != older && server.utf8.count == 64)
-        try visitor.say(wrong.answer(place, server, older))
+        try visitor.say(wrong.answer(fixture, server, older))
         let end = try #require(visitor.hear())
         #expect(end.opcode == 8 && end.code == 4401, "\(end)")
         #expect(visitor.hear() == nil)
-        #expect(place.server.sessions == 0)
+        #expect(fixture.server.sessions == 0)
     }
 
     @Test func `a valid proof opens requests until its web socket closes`() throws {
-        let place = try Place()
-        var (visitor, token): (Visitor?, String) = try Visitor.signIn(port: place.server.port, secret: place.secret)
-        #expect(token.utf8.count == 64 && place.server.sessions == 1)
-        let headers = ["Host": "127.0.0.1:\(place.server.port)", "Authorization": "Guise \(token)"]
-        #expect(try place.ask("GET", "/thumbnail?mask=santa", headers).isJPEG)
-        let stream = try Visitor(port: place.server.port)
+        let fixture = try ServerFixture()
+        var (visitor, token): (Visitor?, String) = try Visitor.signIn(port: fixture.server.port, secret: fixture.secret)
+        #expect(token.utf8.count == 64 && fixture.server.sessions == 1)
+        let headers = ["Host": "127.0.0.1:\(fixture.server.port)", "Authorization": "Guise \(token)"]
+        #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).isJPEG)
+        let stream = try Visitor(port: fixture.server.port)
         try stream.request("GET", "/stream", headers)
         #expect(try stream.answer().status == 200)
         try visitor?.say(#"{"request": "toggle", "mask": "a"}"#)
         #expect(visitor?.hear()?.text.contains("ok") == true)
         visitor = nil
-        waits { place.server.sessions == 0 }
-        #expect(try place.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
+        waits { fixture.server.sessions == 0 }
+        #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
         #expect(stream.take(1) == nil, "what the token had opened ends too")
-        waits { !place.preview.hasViewers }
+        waits { !fixture.preview.hasViewers }
     }
 
     @Test func `a client that does not answer is disconnected`() throws {
         var limits = PageLimits()
         limits.unauthenticated = .milliseconds(100)
-        let place = try Place(limits)
-        let (visitor, _) = try Visitor.openSocket(port: place.server.port)
+        let fixture = try ServerFixture(limits)
+        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
         _ = try visitor.json()
         // Other messages do not prolong the time limit.
         #expect(visitor.hear() == nil)
@@ -86,7 +88,7 @@ import Testing
         // retried.
         var session: Visitor?
         waits {
-            session = try? Visitor.signIn(port: place.server.port, secret: place.secret).visitor
+            session = try? Visitor.signIn(port: fixture.server.port, secret: fixture.secret).visitor
             return session != nil
         }
         usleep(200_000)
@@ -98,8 +100,8 @@ import Testing
         var limits = PageLimits()
         limits.refusalPause = .hours(1)
         limits.unauthenticated = .milliseconds(100)
-        let place = try Place(limits)
-        let (visitor, _) = try Visitor.openSocket(port: place.server.port)
+        let fixture = try ServerFixture(limits)
+        let (visitor, _) = try Visitor.openSocket(port: fixture.server.port)
         _ = try visitor.json()
         try visitor.say("rubbish")
         // The connection's time limit ends before the pause: nothing was sent, and nothing more was read.
@@ -110,16 +112,16 @@ import Testing
         var limits = PageLimits.patient
         limits.secretInterval = .milliseconds(20)
         for isReplaced in [true, false] {
-            let place = try Place(limits)
-            let old = place.secret
-            let (visitor, token) = try Visitor.signIn(port: place.server.port, secret: old)
-            let link = try place.server.link()
-            if isReplaced { try place.secrets.revoke() } else { try place.removeSecret() }
+            let fixture = try ServerFixture(limits)
+            let old = fixture.secret
+            let (visitor, token) = try Visitor.signIn(port: fixture.server.port, secret: old)
+            let link = try fixture.server.link()
+            if isReplaced { try fixture.secrets.revoke() } else { try fixture.removeSecret() }
             #expect(visitor.hear() == nil)
-            let headers = ["Host": "127.0.0.1:\(place.server.port)", "Authorization": "Guise \(token)"]
-            #expect(try place.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
-            #expect(try place.server.link() != link && place.secret != old)
-            let (again, _) = try Visitor.signIn(port: place.server.port, secret: place.secret)
+            let headers = ["Host": "127.0.0.1:\(fixture.server.port)", "Authorization": "Guise \(token)"]
+            #expect(try fixture.ask("GET", "/thumbnail?mask=santa", headers).status == 401)
+            #expect(try fixture.server.link() != link && fixture.secret != old)
+            let (again, _) = try Visitor.signIn(port: fixture.server.port, secret: fixture.secret)
             try again.say("?", opcode: 9)
             #expect(again.hear()?.opcode == 10)
         }

@@ -8,38 +8,38 @@ import Testing
 /// Limits on a visitor's connections, time and memory.
 @Suite(.ownThread) struct LimitTests {
     @Test func `300 silent connections neither keep a browser out nor use up descriptors`() throws {
-        let place = try Place()
-        let silent = try (0..<300).map { _ in try Visitor(port: place.server.port) }
+        let fixture = try ServerFixture()
+        let silent = try (0..<300).map { _ in try Visitor(port: fixture.server.port) }
         // The oldest connections were closed for the others.
         for visitor in silent.prefix(300 - PageLimits().connections) { #expect(visitor.take(1) == nil) }
-        #expect(try place.ask("GET", "/").status == 200)
-        #expect(place.server.connections <= PageLimits().connections)
+        #expect(try fixture.ask("GET", "/").status == 200)
+        #expect(fixture.server.connections <= PageLimits().connections)
         withExtendedLifetime(silent) {}
     }
 
     @Test func `a connection with a valid credential makes room for no other`() throws {
         var limits = PageLimits.patient
         limits.connections = 4
-        let place = try Place(limits)
+        let fixture = try ServerFixture(limits)
         // One of four belongs to the session.
         let viewers = try (0..<3).map { _ in
-            let visitor = try Visitor(port: place.server.port)
-            try visitor.request("GET", "/stream", place.own)
+            let visitor = try Visitor(port: fixture.server.port)
+            try visitor.request("GET", "/stream", fixture.own)
             #expect(try visitor.answer().status == 200)
             return visitor
         }
-        #expect(try Visitor(port: place.server.port).take(1) == nil)
-        #expect(place.server.connections == 4)
+        #expect(try Visitor(port: fixture.server.port).take(1) == nil)
+        #expect(fixture.server.connections == 4)
         withExtendedLifetime(viewers) {}
     }
 
     @Test func `a visitor without a valid credential is disconnected, whatever it sends`() throws {
         var limits = PageLimits.patient
         limits.unauthenticated = .milliseconds(200)
-        let place = try Place(limits)
-        let silent = try Visitor(port: place.server.port)
-        let slow = try Visitor(port: place.server.port)
-        let stranger = try Visitor(port: place.server.port)
+        let fixture = try ServerFixture(limits)
+        let silent = try Visitor(port: fixture.server.port)
+        let slow = try Visitor(port: fixture.server.port)
+        let stranger = try Visitor(port: fixture.server.port)
         // On a busy machine the connection may end first.
         try? stranger.request("GET", "/stream", ["Host": "evil.example"])
         _ = try? stranger.answer()
@@ -51,7 +51,7 @@ import Testing
     @Test func `an idle connection and an unfinished request head are closed`() throws {
         var limits = PageLimits.patient
         limits.idle = .milliseconds(100)
-        let resting = try Place(limits)
+        let resting = try ServerFixture(limits)
         let visitor = try Visitor(port: resting.server.port)
         try visitor.request("GET", "/thumbnail?mask=santa", resting.own)
         #expect(try visitor.answer().isJPEG)
@@ -59,9 +59,9 @@ import Testing
 
         limits = PageLimits.patient
         limits.head = .milliseconds(100)
-        let place = try Place(limits)
-        let slow = try Visitor(port: place.server.port)
-        try slow.request("GET", "/thumbnail?mask=santa", place.own)
+        let fixture = try ServerFixture(limits)
+        let slow = try Visitor(port: fixture.server.port)
+        try slow.request("GET", "/thumbnail?mask=santa", fixture.own)
         #expect(try slow.answer().isJPEG)
         // It may be idle without limit, but a started request head must be completed.
         try slow.send(Array("GET /thumb".utf8))
@@ -71,32 +71,32 @@ import Testing
     @Test func `a photo whose upload stalls is not waited for`() throws {
         var limits = PageLimits.patient
         limits.idle = .milliseconds(100)
-        let place = try Place(limits)
-        let visitor = try Visitor(port: place.server.port)
-        try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
+        let fixture = try ServerFixture(limits)
+        let visitor = try Visitor(port: fixture.server.port)
+        try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "1000"]) { $1 }, body: [0xFF])
         #expect(visitor.take(1) == nil)
-        #expect(place.host.photos.withLock { $0.isEmpty })
+        #expect(fixture.host.photos.withLock { $0.isEmpty })
     }
 
     @Test func `a request head with too many bytes or fields is rejected`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         let long = String(repeating: "x", count: PageLimits().headBytes)
         let many = (0...PageLimits().headerFields).map { ("X-\($0)", "1") }
         for headers in [["X-Long": long], Dictionary(uniqueKeysWithValues: many)] {
-            let answer = try place.ask("GET", "/", place.own.merging(headers) { $1 })
+            let answer = try fixture.ask("GET", "/", fixture.own.merging(headers) { $1 })
             #expect(answer.status == 431 && answer.headers["connection"] == "close")
         }
-        #expect(try place.ask("GET", "/\(long)").status == 431)
-        let garbage = try Visitor(port: place.server.port)
+        #expect(try fixture.ask("GET", "/\(long)").status == 431)
+        let garbage = try Visitor(port: fixture.server.port)
         try garbage.send(Array("\u{1}\u{2}\r\n\r\n".utf8))
         #expect(try garbage.answer().status == 400)
         let large = [UInt8](repeating: 0, count: PageLimits().body + 1)
-        #expect(try place.ask("POST", "/face", place.posting, body: large).status == 413)
+        #expect(try fixture.ask("POST", "/face", fixture.posting, body: large).status == 413)
     }
 
     @Test func `a web socket frame of 282 MB is rejected by its header`() throws {
-        let place = try Place()
-        let visitor = try place.open()
+        let fixture = try ServerFixture()
+        let visitor = try fixture.open()
         // Final text frame, masked, 282 million bytes: none of them is read.
         try visitor.send([0x81, 0xFF, 0, 0, 0, 0, 0x10, 0xCE, 0xFA, 0x80, 1, 2, 3, 4])
         let end = try #require(visitor.hear())
@@ -106,8 +106,8 @@ import Testing
 
     @Test(arguments: [(40 << 10, 2), (1, 300)])
     func `a fragmented message has the same limit`(size: Int, count: Int) throws {
-        let place = try Place()
-        let visitor = try place.open()
+        let fixture = try ServerFixture()
+        let visitor = try fixture.open()
         for i in 0..<count {
             try visitor.say(String(repeating: "x", count: size), opcode: i == 0 ? 1 : 0, isLast: false)
         }
@@ -116,10 +116,10 @@ import Testing
     }
 
     @Test func `no pictures queue for a client that does not read`() throws {
-        let place = try Place()
-        let publisher = Publisher(place.preview)
-        let slow = try Viewer(place, "rate=60&width=1280")
-        let fast = try Viewer(place, "rate=60")
+        let fixture = try ServerFixture()
+        let publisher = Publisher(fixture.preview)
+        let slow = try Viewer(fixture, "rate=60&width=1280")
+        let fast = try Viewer(fixture, "rate=60")
         let pictures = 150
         var first = 0
         for _ in 0..<pictures {
@@ -128,7 +128,7 @@ import Testing
         }
         #expect(first > 0)
         // At most as many as fit into the kernel's buffers.
-        let slowPictures = place.preview.encoded - pictures
+        let slowPictures = fixture.preview.encoded - pictures
         #expect(slowPictures < pictures * 2 / 3, "\(slowPictures)")
         withExtendedLifetime(slow) {}
     }

@@ -12,9 +12,9 @@ import Track
 /// The picture streams of viewers.
 @Suite(.serialized, .ownThread) struct PreviewTests {
     @Test func `the stream sends each new picture, in the requested size`() throws {
-        let place = try Place()
-        let publisher = Publisher(place.preview)
-        let viewer = try Viewer(place)
+        let fixture = try ServerFixture()
+        let publisher = Publisher(fixture.preview)
+        let viewer = try Viewer(fixture)
         let jpegs = try (0..<4).map { _ in
             publisher.publish()
             return try viewer.next()
@@ -23,7 +23,7 @@ import Track
         let header = try #require(PhotoHeader(jpegs[0]))
         #expect((header.width, header.height) == (640, 360))
         for (query, width) in [("rate=3&width=320", 320), ("width=1280&picture=before", 1280)] {
-            let viewer = try Viewer(place, query)
+            let viewer = try Viewer(fixture, query)
             publisher.publish()
             #expect(PhotoHeader(try viewer.next())?.width == width, "\(query)")
         }
@@ -48,15 +48,15 @@ import Track
     }
 
     @Test func `the tracking overlay is drawn only for viewers who ask for it`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         var mark = Face.mean
         (mark.id, mark.state) = (42, .tracked)
         mark.box = Rect(x: 400, y: 200, width: 300, height: 300)
         for i in 0..<68 { mark.landmarks[i] = Point(420 + Float(i) * 4, 350) }
         var lost = mark
         (lost.state, lost.box.x, lost.landmarks[0]) = (.predicted, -100_000_000, Point(.nan, .infinity))
-        let publisher = Publisher(place.preview, faces: [mark, lost])
-        let (plain, marked) = (try Viewer(place, "overlay=0"), try Viewer(place, "overlay=1"))
+        let publisher = Publisher(fixture.preview, faces: [mark, lost])
+        let (plain, marked) = (try Viewer(fixture, "overlay=0"), try Viewer(fixture, "overlay=1"))
         publisher.publish()
         // Uniform grays compress to almost nothing; lines do not.
         let sizes = (try plain.next().count, try marked.next().count)
@@ -64,35 +64,35 @@ import Track
     }
 
     @Test func `viewers with the same options share one picture, and without viewers none is made`() throws {
-        let place = try Place()
-        let publisher = Publisher(place.preview)
+        let fixture = try ServerFixture()
+        let publisher = Publisher(fixture.preview)
         publisher.publish()
-        #expect(place.preview.encoded == 0)
-        let viewers = try (0..<4).map { _ in try Viewer(place) }
+        #expect(fixture.preview.encoded == 0)
+        let viewers = try (0..<4).map { _ in try Viewer(fixture) }
         for made in 1...3 {
             publisher.publish()
             let jpegs = try viewers.map { try $0.next() }
             #expect(Set(jpegs).count == 1)
-            #expect(place.preview.encoded == made)
+            #expect(fixture.preview.encoded == made)
         }
     }
 
     @Test func `a viewer that leaves is noticed, and nothing more is copied`() throws {
-        let place = try Place()
-        let publisher = Publisher(place.preview)
+        let fixture = try ServerFixture()
+        let publisher = Publisher(fixture.preview)
         do {
-            let viewer = try Viewer(place)
+            let viewer = try Viewer(fixture)
             publisher.publish()
             _ = try viewer.next()
         }
         // The server notices when it can't send pictures.
         waits {
             publisher.publish()
-            return !place.preview.hasViewers
+            return !fixture.preview.hasViewers
         }
-        let before = place.preview.encoded
+        let before = fixture.preview.encoded
         publisher.publish()
-        #expect(!place.preview.needsFrame(.after, at: .max) && place.preview.encoded == before)
+        #expect(!fixture.preview.needsFrame(.after, at: .max) && fixture.preview.encoded == before)
     }
 
     @Test func `a face is stored from the picture without masks, and none from a picture without faces`() async throws {

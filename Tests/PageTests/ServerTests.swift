@@ -12,10 +12,10 @@ import Testing
 /// The page's server with valid and untrusted clients: real requests to a running server.
 @Suite(.ownThread) struct ServerTests {
     @Test func `the page's own files are served to anyone, with their security headers`() throws {
-        let place = try Place()
-        #expect(try place.server.link() == "http://127.0.0.1:\(place.server.port)/#\(place.secret)")
-        #expect(!place.server.place.contains(place.secret))
-        let page = try place.ask("GET", "/", ["Host": "127.0.0.1:\(place.server.port)"])
+        let fixture = try ServerFixture()
+        #expect(try fixture.server.link() == "http://127.0.0.1:\(fixture.server.port)/#\(fixture.secret)")
+        #expect(!fixture.server.fixture.contains(fixture.secret))
+        let page = try fixture.ask("GET", "/", ["Host": "127.0.0.1:\(fixture.server.port)"])
         #expect(page.status == 200 && page.text == "<p>Guise" && page.headers["set-cookie"] == nil)
         let policy = page.headers["content-security-policy"] ?? ""
         #expect(policy.hasPrefix("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
@@ -26,42 +26,42 @@ import Testing
     }
 
     @Test func `without a session's token there is no picture, and other sites get nothing at all`() throws {
-        let place = try Place()
-        let port = place.server.port
-        let own = place.own
+        let fixture = try ServerFixture()
+        let port = fixture.server.port
+        let own = fixture.own
         let pictures = ["/stream", "/thumbnail?mask=santa", "/album/a%20b.mp4"]
-        let secret = place.secret
+        let secret = fixture.secret
         for shown in ["", "Guise \(secret)", "Guise \(PageSecret().hex)", "Bearer \(secret)", "Guise"] {
             for path in pictures + ["/stream?token=\(secret)"] {
-                let answer = try place.ask("GET", path, own.merging(["Authorization": shown]) { $1 })
+                let answer = try fixture.ask("GET", path, own.merging(["Authorization": shown]) { $1 })
                 #expect(answer.status == 401 && !answer.isJPEG, "\(shown) \(path)")
                 #expect(answer.text.contains("guise page") && answer.headers["www-authenticate"] == "Guise")
             }
-            let posting = place.posting.merging(["Authorization": shown]) { $1 }
-            #expect(try place.ask("POST", "/photo", posting, body: [1]).status == 401)
+            let posting = fixture.posting.merging(["Authorization": shown]) { $1 }
+            #expect(try fixture.ask("POST", "/photo", posting, body: [1]).status == 401)
         }
         let cookie = own.merging(["Authorization": "", "Cookie": "guise-\(port)=\(secret)"]) { $1 }
-        #expect(try place.ask("GET", "/stream", cookie).status == 401)
+        #expect(try fixture.ask("GET", "/stream", cookie).status == 401)
         let foreign = own.merging(["Host": "evil.example:\(port)"]) { $1 }
         let other = own.merging(["Origin": "http://evil.example"]) { $1 }
         for headers in [foreign, other] {
             for path in pictures + ["/", "/x"] {
-                let answer = try place.ask("GET", path, headers)
+                let answer = try fixture.ask("GET", path, headers)
                 #expect(answer.status == 403, "\(path)")
                 #expect(answer.text.contains("<code>guise page</code>") && !answer.isJPEG, "\(path)")
             }
         }
         for path in ["/photo", "/face"] {
-            #expect(try place.ask("POST", path, own, body: [1]).status == 403, "without an origin")
-            #expect(try place.ask("POST", path, other, body: [1]).status == 403, "another origin")
+            #expect(try fixture.ask("POST", path, own, body: [1]).status == 403, "without an origin")
+            #expect(try fixture.ask("POST", path, other, body: [1]).status == 403, "another origin")
         }
-        #expect(place.host.photos.withLock { $0 }.isEmpty)
-        #expect(place.preview.encoded == 0 && !place.preview.hasViewers)
+        #expect(fixture.host.photos.withLock { $0 }.isEmpty)
+        #expect(fixture.preview.encoded == 0 && !fixture.preview.hasViewers)
     }
 
     @Test func `failed requests have a code and a message`() throws {
-        let place = try Place()
-        #expect(try place.ask("GET", "/thumbnail?mask=santa&face=mine").isJPEG)
+        let fixture = try ServerFixture()
+        #expect(try fixture.ask("GET", "/thumbnail?mask=santa&face=mine").isJPEG)
         for (method, path, status, code) in [
             ("GET", "/thumbnail?mask=snata", 404, "unknown-mask"),
             ("GET", "/thumbnail?mask=santa&face=x", 400, "bad-value"),
@@ -70,7 +70,7 @@ import Testing
             ("GET", "/stream?picture=x", 400, "bad-value"), ("GET", "/album/c.png", 404, "not-found"),
             ("GET", "/album/..%2Findex.html", 404, "not-found"),
         ] {
-            let answer = try place.ask(method, path, place.posting)
+            let answer = try fixture.ask(method, path, fixture.posting)
             #expect(answer.status == status, "\(method) \(path)")
             let error = try JSON(answer.body, file: path)["error"]
             #expect(error?["code"]?.string == code && error?["message"]?.string?.isEmpty == false, "\(answer.text)")
@@ -78,10 +78,10 @@ import Testing
     }
 
     @Test func `a photo with a broken upload is a clear error`() throws {
-        let place = try Place()
-        let visitor = try Visitor(port: place.server.port)
+        let fixture = try ServerFixture()
+        let visitor = try Visitor(port: fixture.server.port)
         try visitor.request(
-            "POST", "/photo", place.posting.merging(["Content-Length": "", "Transfer-Encoding": "chunked"]) { $1 })
+            "POST", "/photo", fixture.posting.merging(["Content-Length": "", "Transfer-Encoding": "chunked"]) { $1 })
         try visitor.send(Array("zz\r\nJFIF\r\n".utf8))
         let answer = try visitor.answer()
         #expect(answer.status == 400)
@@ -90,45 +90,46 @@ import Testing
     }
 
     @Test func `a photo comes back with masks, 24 MiB is the limit, and each error arrives`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         let png: [UInt8] =
             [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
             + [0, 0, 0, 4, 0, 0, 0, 4]
-        let good = try place.ask("POST", "/photo", place.posting, body: png)
+        let good = try fixture.ask("POST", "/photo", fixture.posting, body: png)
         #expect(good.status == 200 && good.headers["x-guise-faces"] == "3" && good.isJPEG)
         #expect(good.headers["content-type"] == "image/jpeg")
         let most = 24 << 20
         let full = png + [UInt8](repeating: 0, count: most - png.count)
-        #expect(try place.ask("POST", "/photo", place.posting, body: full).status == 200)
-        let over = try place.ask("POST", "/photo", place.posting, body: full + [0])
+        #expect(try fixture.ask("POST", "/photo", fixture.posting, body: full).status == 200)
+        let over = try fixture.ask("POST", "/photo", fixture.posting, body: full + [0])
         #expect(over.status == 413 && over.text.contains("24 MiB"))
-        #expect(try place.ask("POST", "/photo", place.posting, body: Array("GIF89a".utf8)).status == 415)
-        #expect(place.host.photos.withLock { $0 } == [png.count, most, 6])
+        #expect(try fixture.ask("POST", "/photo", fixture.posting, body: Array("GIF89a".utf8)).status == 415)
+        #expect(fixture.host.photos.withLock { $0 } == [png.count, most, 6])
         // An absurd length is not waited for.
-        let visitor = try Visitor(port: place.server.port)
-        try visitor.request("POST", "/photo", place.posting.merging(["Content-Length": "99999999999"]) { $1 })
+        let visitor = try Visitor(port: fixture.server.port)
+        try visitor.request("POST", "/photo", fixture.posting.merging(["Content-Length": "99999999999"]) { $1 })
         #expect(try visitor.answer().status == 413)
     }
 
     @Test func `a recording is served whole, in ranges, and for download`() throws {
-        let place = try Place()
-        let whole = try place.ask("GET", "/album/a%20b.mp4")
+        let fixture = try ServerFixture()
+        let whole = try fixture.ask("GET", "/album/a%20b.mp4")
         #expect(whole.status == 200 && whole.body.count == 200_000 && whole.headers["content-type"] == "video/mp4")
         #expect(whole.headers["accept-ranges"] == "bytes")
-        let part = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=100000-170000"]) { $1 })
+        let part = try fixture.ask(
+            "GET", "/album/a%20b.mp4", fixture.own.merging(["Range": "bytes=100000-170000"]) { $1 })
         #expect(part.status == 206 && part.headers["content-range"] == "bytes 100000-170000/200000")
         #expect(part.body == Array(whole.body[100_000...170_000]))
-        let end = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=-5"]) { $1 })
+        let end = try fixture.ask("GET", "/album/a%20b.mp4", fixture.own.merging(["Range": "bytes=-5"]) { $1 })
         #expect(end.status == 206 && end.body == Array(whole.body.suffix(5)))
-        let beyond = try place.ask("GET", "/album/a%20b.mp4", place.own.merging(["Range": "bytes=200000-"]) { $1 })
+        let beyond = try fixture.ask("GET", "/album/a%20b.mp4", fixture.own.merging(["Range": "bytes=200000-"]) { $1 })
         #expect(beyond.status == 416 && beyond.headers["content-range"] == "bytes */200000")
-        let download = try place.ask("GET", "/album/a%20b.mp4?download=1")
+        let download = try fixture.ask("GET", "/album/a%20b.mp4?download=1")
         #expect(download.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b%2Emp4")
     }
 
     @Test func `a web socket is a client of the control protocol`() throws {
-        let place = try Place()
-        let visitor = try place.open()
+        let fixture = try ServerFixture()
+        let visitor = try fixture.open()
         try visitor.say(#"{"id": 1, "request": "toggle", "mask": "santa"}"#)
         #expect(visitor.hear()?.text == #"{"id":1,"ok":{"mask":"santa"}}"#)
         // A line may arrive in fragments, and have line ends where JSON allows space.
@@ -148,29 +149,29 @@ import Testing
     }
 
     @Test func `a web socket of another origin is not opened`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         for headers in [
             ["Origin": ""], ["Origin": "http://evil.example"], ["Origin": "http://127.0.0.1:1"],
             ["Host": "evil.example"], ["Sec-Fetch-Site": "same-site"],
         ] {
-            #expect(try Visitor.openSocket(port: place.server.port, headers).status == 403)
+            #expect(try Visitor.openSocket(port: fixture.server.port, headers).status == 403)
         }
         // A request that is no web socket gets an error.
-        #expect(try place.ask("GET", "/socket", place.posting).status == 400)
+        #expect(try fixture.ask("GET", "/socket", fixture.posting).status == 400)
     }
 
     @Test func `an endless line ends its connection, and others continue`() throws {
-        let place = try Place()
-        let long = try place.open()
+        let fixture = try ServerFixture()
+        let long = try fixture.open()
         try long.say(String(repeating: "x", count: ControlLimits.longestLine + 1))
         let word = long.hear()
         #expect(word?.opcode == 8 && word?.text.contains("64 KiB") == true)
         #expect(long.hear() == nil)
         // More connect and leave than the control server has room for at once.
-        for _ in 0..<150 { _ = try place.open() }
+        for _ in 0..<150 { _ = try fixture.open() }
         // A client that connects while those are being closed may be refused, with or without a message.
         waits {
-            guard let visitor = try? place.open(),
+            guard let visitor = try? fixture.open(),
                 (try? visitor.say(#"{"request": "toggle", "mask": "a"}"#)) != nil
             else { return false }
             return visitor.hear()?.text.contains("ok") == true
@@ -178,13 +179,13 @@ import Testing
     }
 
     @Test func `a port in use is an error`() throws {
-        let place = try Place()
+        let fixture = try ServerFixture()
         let problem = #expect(throws: Problem.self) {
             _ = try PageServer(
-                port: UInt16(place.server.port), files: "/", secrets: place.secrets, preview: place.preview,
-                host: place.host)
+                port: UInt16(fixture.server.port), files: "/", secrets: fixture.secrets, preview: fixture.preview,
+                host: fixture.host)
         }
-        #expect(problem?.kind == .busy && problem?.message.contains("\(place.server.port)") == true)
+        #expect(problem?.kind == .busy && problem?.message.contains("\(fixture.server.port)") == true)
         #expect(problem?.fix.contains("page.port") == true)
     }
 }

@@ -31,12 +31,12 @@ struct Viewer {
     let visitor: Visitor
 
     /// Connects, and returns when the server has registered the viewer.
-    init(_ place: Place, _ query: String = "") throws {
-        visitor = try Visitor(port: place.server.port)
-        try visitor.request("GET", "/stream?\(query)", place.own)
+    init(_ fixture: ServerFixture, _ query: String = "") throws {
+        visitor = try Visitor(port: fixture.server.port)
+        try visitor.request("GET", "/stream?\(query)", fixture.own)
         let answer = try visitor.answer()
         #expect(answer.headers["content-type"]?.hasPrefix("multipart/x-mixed-replace") == true)
-        place.looked.wait()
+        fixture.looked.wait()
     }
 
     func next() throws -> [UInt8] {

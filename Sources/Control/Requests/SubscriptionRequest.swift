@@ -7,7 +7,7 @@ public enum Topic: String, CaseIterable, Sendable {
     /// A face appeared, left, or was lost.
     case faces
     /// A program started or stopped reading the virtual camera.
-    case consumer
+    case viewers
     /// The camera was opened, closed or lost.
     case camera
     /// A message was logged.

@@ -52,7 +52,7 @@ final class Host: PageHost {
 }
 
 /// A server with a page of two files and an album with one file.
-final class Place {
+final class ServerFixture {
     private let scratch: ScratchFolder
     var folder: URL { scratch.url }
     let secrets: PageSecretStore
