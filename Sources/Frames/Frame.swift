@@ -95,10 +95,10 @@ public struct FrameView: ~Escapable {
     /// The luma samples alone, without a copy.
     public var luma: LumaView {
         @_lifetime(copy self) get {
-            let (offset, pixelStride) = layout.luma
+            let site = layout.luma
             return LumaView(
-                samples: bytes.extracting(offset..<layout.byteCount), width: layout.width, height: layout.height,
-                pixelStride: pixelStride, rowStride: layout.planes[0].stride)
+                samples: bytes.extracting(site.offset..<layout.byteCount), width: layout.width, height: layout.height,
+                pixelStride: site.step, rowStride: site.stride)
         }
     }
 }

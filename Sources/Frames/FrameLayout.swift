@@ -15,6 +15,9 @@ public enum PixelFormat: String, CaseIterable, Sendable {
     /// Luma only.
     case gray
 
+    /// Whether luma and chroma share a plane.
+    public var isPacked: Bool { self == .yuyv || self == .uyvy }
+
     /// Luma samples per chroma sample, across and down, as powers of two.
     public var chromaShift: (x: Int, y: Int) {
         switch self {
@@ -104,13 +107,37 @@ public struct FrameLayout: Equatable, Sendable {
     public var byteCount: Int {
         planes.reduce(0) { max($0, $1.offset + ($1.rows - 1) * $1.stride + $1.rowBytes) }
     }
+}
 
-    /// The luma samples in the first plane: the first sample's offset, and the bytes from one sample to the next.
-    public var luma: (offset: Int, pixelStride: Int) {
-        switch format {
-        case .yuyv: (planes[0].offset, 2)
-        case .uyvy: (planes[0].offset + 1, 2)
-        default: (planes[0].offset, 1)
+/// The position of one component's samples: sample (x, y) is at `offset + y * stride + x * step`.
+public struct SampleSite: Equatable, Sendable {
+    /// Bytes before the first sample.
+    public var offset: Int
+    /// Bytes from one sample to the next.
+    public var step: Int
+    /// Bytes from one row of samples to the next.
+    public var stride: Int
+}
+
+extension FrameLayout {
+    /// The positions of the luma samples.
+    public var luma: SampleSite {
+        SampleSite(
+            offset: planes[0].offset + (format == .uyvy ? 1 : 0), step: format.isPacked ? 2 : 1,
+            stride: planes[0].stride)
+    }
+
+    /// The positions of U and V; nil for gray.
+    public var chroma: (u: SampleSite, v: SampleSite)? {
+        func site(_ plane: Int, _ shift: Int, _ step: Int) -> SampleSite {
+            SampleSite(offset: planes[plane].offset + shift, step: step, stride: planes[plane].stride)
+        }
+        return switch format {
+        case .yuyv: (site(0, 1, 4), site(0, 3, 4))
+        case .uyvy: (site(0, 0, 4), site(0, 2, 4))
+        case .nv12: (site(1, 0, 2), site(1, 1, 2))
+        case .i420, .i422, .i444: (site(1, 0, 1), site(2, 0, 1))
+        case .gray: nil
         }
     }
 }

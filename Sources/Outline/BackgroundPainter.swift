@@ -105,7 +105,7 @@ public struct BackgroundPainter: ~Copyable {
         into result: UnsafeMutablePointer<Float>, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (columns, rows, count) = (PictureCells.columns, PictureCells.rows, PictureCells.count)
-        let aspect = Float(cells.places.height) / Float(cells.places.width)
+        let aspect = Float(cells.layout.height) / Float(cells.layout.width)
         let most = Float(Self.maxRadius)
         let across = min(most, max(1, radius * Float(columns) * aspect)), down = min(most, max(1, radius * Float(rows)))
         let reach = Int(across)
@@ -158,7 +158,7 @@ public struct BackgroundPainter: ~Copyable {
                         let matte = matte.baseAddress
                     else { return }
                     let brush = unsafe Brush(
-                        kernels: kernels, background: background, opacity: opacity, places: cells.places,
+                        kernels: kernels, background: background, opacity: opacity, layout: cells.layout,
                         isWhole: !outline.isFresh, back: back, room: room, lines: lines, samples: samples,
                         length: length, matte: matte, bytes: bytes)
                     unsafe cells.across.withSteps { luma in
@@ -179,7 +179,7 @@ public struct BackgroundPainter: ~Copyable {
     let kernels: UnsafePointer<coutline_kernels>
     let background: Background
     let opacity: Float
-    let places: SamplePlaces
+    let layout: FrameLayout
     /// Whether everything is background.
     let isWhole: Bool
     let back: UnsafeMutablePointer<Float>
@@ -227,7 +227,7 @@ public struct BackgroundPainter: ~Copyable {
     private func expand(_ run: GapRun, _ interval: Int, _ luma: coutline_steps, _ chroma: coutline_steps) {
         let columns = PictureCells.columns
         let (upper, lower) = (max(0, interval - 1) * columns, min(PictureCells.rows - 1, interval) * columns)
-        for plane in 0..<(unsafe places.hasChroma ? 3 : 1) {
+        for plane in 0..<(unsafe layout.chroma != nil ? 3 : 1) {
             let steps = unsafe plane == 0 ? luma : chroma
             func expand(_ cells: UnsafePointer<Float>, _ line: Int) {
                 let from = unsafe cells + plane * PictureCells.count
@@ -242,29 +242,32 @@ public struct BackgroundPainter: ~Copyable {
 
     /// Paints a run's pixels of a row.
     /// - Parameter below: the weight of the row of cells below.
-    private func paint(_ run: GapRun, _ y: Int, _ below: Float, _ luma: coutline_steps, _ chroma: coutline_steps) {
+    private func paint(_ run: GapRun, _ y: Int, _ below: Float, _ luma: coutline_steps, _ pairs: coutline_steps) {
         let start = unsafe Int(luma.starts[run.first])
         let width = unsafe Int(luma.starts[run.end]) - start
         guard width > 0 else { return }
         let (first, count) = unsafe (
-            Int(chroma.starts[run.first]), Int(chroma.starts[run.end]) - Int(chroma.starts[run.first])
+            Int(pairs.starts[run.first]), Int(pairs.starts[run.end]) - Int(pairs.starts[run.first])
         )
+        let (site, shift) = unsafe (layout.luma, layout.format.chromaShift)
+        let row = unsafe matte + y * layout.width
         let y0 = unsafe paint(
-            0, run, y, start, width, below, bytes + places.luma.offset + y * places.luma.stride, places.luma.step,
-            matte + y * places.width + start)
-        guard unsafe places.hasChroma, unsafe places.shift.y == 0 || y & 1 == 0, count > 0 else { return }
-        var share = unsafe matte + y * places.width + start
-        if unsafe places.shift.x == 1, unsafe !isWhole {
+            0, run, y, start, width, below, bytes + site.offset + y * site.stride, site.step, row + start)
+        guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, count > 0 else { return }
+        var share = unsafe row + start
+        if shift.x == 1, unsafe !isWhole {
             let halved = unsafe samples + 9 * length
-            unsafe kernels.pointee.halve(matte + y * places.width + 2 * first, CInt(count), halved)
+            unsafe kernels.pointee.halve(row + 2 * first, CInt(count), halved)
             unsafe share = UnsafePointer(halved)
         }
-        let row = unsafe bytes + (y >> places.shift.y) * places.chroma.stride
-        let u = unsafe paint(1, run, y, first, count, below, row + places.chroma.u, places.chroma.step, share)
-        let v = unsafe paint(2, run, y, first, count, below, row + places.chroma.v, places.chroma.step, share)
-        guard unsafe places.isPacked else { return }
-        let isLumaFirst = unsafe places.luma.offset < places.chroma.u
-        let pair = unsafe bytes + min(places.luma.offset, places.chroma.u) + y * places.luma.stride + 4 * first
+        func plane(_ plane: Int, _ site: SampleSite) -> UnsafePointer<UInt8> {
+            let line = unsafe bytes + site.offset + (y >> shift.y) * site.stride
+            return unsafe paint(plane, run, y, first, count, below, line, site.step, share)
+        }
+        let (u, v) = unsafe (plane(1, chroma.u), plane(2, chroma.v))
+        guard unsafe layout.format.isPacked else { return }
+        let isLumaFirst = site.offset < chroma.u.offset
+        let pair = unsafe bytes + min(site.offset, chroma.u.offset) + y * site.stride + 4 * first
         unsafe kernels.pointee.pack(y0, u, v, CInt(count), isLumaFirst ? 1 : 0, pair)
     }
 
@@ -281,11 +284,11 @@ public struct BackgroundPainter: ~Copyable {
         )
         let line = unsafe lines + 2 * plane * length + start
         let share = unsafe isWhole ? UnsafePointer(samples + 10 * length) : matte
-        let zero: CInt = unsafe plane > 0 ? 128 : places.isLimited ? 16 : 0
+        let zero: CInt = unsafe plane > 0 ? 128 : layout.range == .limited ? 16 : 0
         switch unsafe background {
         case .blur, .gradient: unsafe kernels.pointee.mix(line, line + length, below, width, other)
         case .picture(let picture):
-            let shift = unsafe plane == 0 ? 0 : places.shift.x
+            let shift = unsafe plane == 0 ? 0 : layout.format.chromaShift.x
             let from = y * picture.width + start << shift
             unsafe picture.planes[plane].withUnsafeBufferPointer { samples in
                 guard let base = samples.baseAddress else { return }
@@ -307,7 +310,7 @@ public struct BackgroundPainter: ~Copyable {
                 unsafe kernels.pointee.adjust(share, factor, offset[plane] * opacity, zero, width, own)
             }
         }
-        if unsafe !places.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
+        if unsafe !layout.format.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
         return unsafe UnsafePointer(made)
     }
 }

@@ -26,7 +26,7 @@ import COutline
         _ cells: borrowing PictureCells, _ kernels: UnsafePointer<coutline_kernels>
     ) -> UnsafePointer<Float> {
         unsafe kernels.pointee.rgb(
-            cells.y.base, cells.u.base, cells.v.base, PictureCells.count, cells.places.isLimited ? 1 : 0,
+            cells.y.base, cells.u.base, cells.v.base, PictureCells.count, cells.layout.range == .limited ? 1 : 0,
             memory.base + model.input)
         _ = run()
         return unsafe UnsafePointer(memory.base + model.output)

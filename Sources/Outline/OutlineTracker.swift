@@ -99,7 +99,7 @@ public struct OutlineTracker: ~Copyable {
             network = model.map { OutlineNetwork($0) }
             reset()
         }
-        guard cells?.places != SamplePlaces(layout) else { return }
+        guard cells?.layout != layout else { return }
         if scratch.count == 0 {
             mask = Floats(count: PictureCells.count)
             lastLuma = Floats(count: PictureCells.count)
@@ -146,7 +146,7 @@ public struct OutlineTracker: ~Copyable {
             mask.base, cells.y.base, CInt(columns), CInt(rows), CInt(Self.radius), Self.smoothness * 255 * 255, a.base,
             b.base, scratch.base)
         unsafe classify()
-        let (places, length) = (cells.places, cells.places.width + 64)
+        let (width, site, length) = (cells.layout.width, cells.layout.luma, cells.layout.width + 64)
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
         let (across, down) = (cells.across, cells.down)
@@ -170,15 +170,15 @@ public struct OutlineTracker: ~Copyable {
                                 unsafe kernels.pointee.expand(b.base + lower, steps, from, to, b1)
                             }
                             for y in Int(down.starts[interval])..<Int(down.starts[interval + 1]) {
-                                let out = unsafe matte + y * places.width + start
+                                let out = unsafe matte + y * width + start
                                 guard run.content == .edge else {
                                     let value: UInt8 = run.content == .person ? 255 : 0
                                     unsafe out.update(repeating: value, count: end - start)
                                     continue
                                 }
-                                let luma = unsafe bytes + places.luma.offset + y * places.luma.stride
+                                let luma = unsafe bytes + site.offset + y * site.stride
                                 unsafe kernels.pointee.matte(
-                                    luma + start * places.luma.step, CInt(places.luma.step), a0 + start, b0 + start,
+                                    luma + start * site.step, CInt(site.step), a0 + start, b0 + start,
                                     a1 + start, b1 + start, down.weights[y], CInt(end - start), out)
                             }
                         }

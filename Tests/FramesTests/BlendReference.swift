@@ -23,7 +23,7 @@ struct Reference {
 
     /// Byte offsets of a luma sample and of the U and V samples at one place.
     func lumaOffset(_ x: Int, _ y: Int) -> Int {
-        layout.luma.offset + y * layout.planes[0].stride + x * layout.luma.pixelStride
+        layout.luma.offset + y * layout.luma.stride + x * layout.luma.step
     }
 
     func chromaOffsets(_ x: Int, _ y: Int) -> (u: Int, v: Int)? {

@@ -32,16 +32,16 @@ struct Stage {
 
     var frame: Frame {
         var frame = Frame(layout)
-        let places = SamplePlaces(layout)
+        let (luma, chroma, shift) = (layout.luma, layout.chroma, layout.format.chromaShift)
         var bytes = frame.mutableBytes
         for y in 0..<layout.height {
             for x in 0..<layout.width {
                 let isRed = holds(x, y, margin: 0)
-                bytes[places.luma.offset + y * places.luma.stride + x * places.luma.step] = isRed ? 81 : room(x, y)
-                guard places.hasChroma else { continue }
-                let row = (y >> places.shift.y) * places.chroma.stride + (x >> places.shift.x) * places.chroma.step
-                bytes[row + places.chroma.u] = isRed ? 90 : 128
-                bytes[row + places.chroma.v] = isRed ? 240 : 128
+                bytes[luma.offset + y * luma.stride + x * luma.step] = isRed ? 81 : room(x, y)
+                guard let (u, v) = chroma else { continue }
+                let start = (y >> shift.y) * u.stride + (x >> shift.x) * u.step
+                bytes[u.offset + start] = isRed ? 90 : 128
+                bytes[v.offset + start] = isRed ? 240 : 128
             }
         }
         return frame
@@ -49,10 +49,10 @@ struct Stage {
 
     /// The part of the room's pixels, some pixels away from the person, at which the pattern can be seen.
     func exposed(_ frame: borrowing Frame, margin: Int = 30) -> Double {
-        let places = SamplePlaces(layout)
+        let site = layout.luma
         let bytes = frame.bytes
         func luma(_ x: Int, _ y: Int) -> Int {
-            Int(bytes[places.luma.offset + y * places.luma.stride + x * places.luma.step])
+            Int(bytes[site.offset + y * site.stride + x * site.step])
         }
         var (seen, all) = (0, 0)
         for y in stride(from: 1, to: layout.height, by: 3) {

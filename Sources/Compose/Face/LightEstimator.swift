@@ -203,26 +203,18 @@ struct PixelReader: ~Escapable {
     private let bytes: Span<UInt8>
     let width: Int
     let height: Int
-    private let luma: (offset: Int, step: Int, stride: Int)
-    private let chroma: (u: Int, v: Int, step: Int, stride: Int)?
+    private let luma: SampleSite
+    private let chroma: (u: SampleSite, v: SampleSite)?
     private let shift: (x: Int, y: Int)
     private let isFull: Bool
 
     @_lifetime(copy view)
     init(_ view: borrowing FrameView) {
         let layout = view.layout
-        let planes = layout.planes
         bytes = view.bytes
         (width, height, shift) = (layout.width, layout.height, layout.format.chromaShift)
-        luma = (layout.luma.offset, layout.luma.pixelStride, planes[0].stride)
+        (luma, chroma) = (layout.luma, layout.chroma)
         isFull = layout.range == .full
-        switch layout.format {
-        case .gray: chroma = nil
-        case .yuyv: chroma = (planes[0].offset + 1, planes[0].offset + 3, 4, planes[0].stride)
-        case .uyvy: chroma = (planes[0].offset, planes[0].offset + 2, 4, planes[0].stride)
-        case .nv12: chroma = (planes[1].offset, planes[1].offset + 1, 2, planes[1].stride)
-        case .i420, .i422, .i444: chroma = (planes[1].offset, planes[2].offset, 1, planes[1].stride)
-        }
     }
 
     /// Whether a point is inside the frame.
@@ -241,8 +233,8 @@ struct PixelReader: ~Escapable {
     subscript(x: Int, y: Int) -> (luma: Int, chroma: SIMD2<Float>) {
         let luma = luma(x, y)
         guard let chroma else { return (luma, .zero) }
-        let place = (y >> shift.y) * chroma.stride + (x >> shift.x) * chroma.step
-        let value = SIMD2(Float(bytes[chroma.u + place]), Float(bytes[chroma.v + place])) - 128
+        let start = (y >> shift.y) * chroma.u.stride + (x >> shift.x) * chroma.u.step
+        let value = SIMD2(Float(bytes[chroma.u.offset + start]), Float(bytes[chroma.v.offset + start])) - 128
         return (luma, isFull ? value : value * (255.0 / 224))
     }
 }

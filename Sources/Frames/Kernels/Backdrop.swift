@@ -9,30 +9,22 @@ struct Backdrop {
 @unsafe struct BackdropReader {
     fileprivate let base: UnsafePointer<UInt8>
     fileprivate let layout: FrameLayout
-    fileprivate let luma: (offset: Int, step: Int)
-    /// Offsets of the first U and V samples, bytes from row to row, and bytes from one U to the next.
-    fileprivate let chroma: (u: Int, v: Int, stride: Int, step: Int)
+    fileprivate let luma: SampleSite
+    /// Not read for gray.
+    fileprivate let chroma: (u: SampleSite, v: SampleSite)
     fileprivate let shift: (x: Int, y: Int)
 
     init(_ base: UnsafePointer<UInt8>, _ layout: FrameLayout) {
         unsafe (self.base, self.layout) = (base, layout)
-        unsafe luma = (layout.luma.offset, layout.luma.pixelStride)
+        unsafe luma = layout.luma
+        unsafe chroma = layout.chroma ?? (luma, luma)
         unsafe shift = layout.format.chromaShift
-        let planes = layout.planes
-        switch layout.format {
-        case .yuyv, .uyvy:
-            let first = planes[0].offset + (layout.format == .yuyv ? 1 : 0)
-            unsafe chroma = (first, first + 2, planes[0].stride, 4)
-        case .nv12: unsafe chroma = (planes[1].offset, planes[1].offset + 1, planes[1].stride, 2)
-        case .i420, .i422, .i444: unsafe chroma = (planes[1].offset, planes[2].offset, planes[1].stride, 1)
-        case .gray: unsafe chroma = (0, 0, 0, 0)
-        }
     }
 
     /// The luma of the 16 pixels from `x` on; 0 beyond the frame's edge.
     @inline(__always)
     func luma(_ x: Int, _ y: Int) -> SIMD16<UInt16> {
-        let line = unsafe base + (luma.offset + y * layout.planes[0].stride + x * luma.step)
+        let line = unsafe base + (luma.offset + y * luma.stride + x * luma.step)
         guard unsafe x + runLength <= layout.width else {
             var samples = SIMD16<UInt16>()
             for i in 0..<max(0, unsafe layout.width - x) { samples[i] = unsafe UInt16(line[i * luma.step]) }
@@ -52,21 +44,24 @@ struct Backdrop {
     func all(_ x: Int, _ y: Int) -> Backdrop {
         var under = unsafe Backdrop(y: luma(x, y), u: SIMD16(repeating: 128), v: SIMD16(repeating: 128))
         guard unsafe layout.format != .gray else { return under }
-        let row = unsafe base + ((y >> shift.y) * chroma.stride + (x >> shift.x) * chroma.step)
+        let row = unsafe base + ((y >> shift.y) * chroma.u.stride + (x >> shift.x) * chroma.u.step)
         if unsafe x + runLength <= layout.width && shift.x == 1 {
             let (u, v): (SIMD8<UInt16>, SIMD8<UInt16>)
-            if unsafe chroma.step == 1 {
+            if unsafe chroma.u.step == 1 {
                 u = SIMD8(
-                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.u).loadUnaligned(as: SIMD8<UInt8>.self))
+                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.u.offset).loadUnaligned(
+                        as: SIMD8<UInt8>.self))
                 v = SIMD8(
-                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.v).loadUnaligned(as: SIMD8<UInt8>.self))
-            } else if unsafe chroma.step == 2 {
-                let words = unsafe UnsafeRawPointer(row + chroma.u).loadUnaligned(as: SIMD8<UInt16>.self)
+                    truncatingIfNeeded: unsafe UnsafeRawPointer(row + chroma.v.offset).loadUnaligned(
+                        as: SIMD8<UInt8>.self))
+            } else if unsafe chroma.u.step == 2 {
+                let words = unsafe UnsafeRawPointer(row + chroma.u.offset).loadUnaligned(as: SIMD8<UInt16>.self)
                 (u, v) = (words & 255, words &>> 8)
             } else {
                 // U and V are two bytes apart in each 32-bit word; the row's first byte is luma or U.
-                let isHigh = unsafe chroma.u & 1
-                let words = unsafe UnsafeRawPointer(row + chroma.u - isHigh).loadUnaligned(as: SIMD8<UInt32>.self)
+                let isHigh = unsafe chroma.u.offset & 1
+                let words = unsafe UnsafeRawPointer(row + chroma.u.offset - isHigh).loadUnaligned(
+                    as: SIMD8<UInt32>.self)
                 let moved = isHigh == 1 ? words &>> 8 : words
                 u = SIMD8(truncatingIfNeeded: moved & 255)
                 v = SIMD8(truncatingIfNeeded: moved &>> 16 & 255)
@@ -75,8 +70,8 @@ struct Backdrop {
             return under
         }
         for i in 0..<min(runLength, max(0, unsafe layout.width - x)) {
-            let at = unsafe (i >> shift.x) * chroma.step
-            unsafe (under.u[i], under.v[i]) = (UInt16(row[chroma.u + at]), UInt16(row[chroma.v + at]))
+            let at = unsafe (i >> shift.x) * chroma.u.step
+            unsafe (under.u[i], under.v[i]) = (UInt16(row[chroma.u.offset + at]), UInt16(row[chroma.v.offset + at]))
         }
         return under
     }
@@ -122,9 +117,9 @@ extension Frame {
 extension BackdropReader {
     /// Y, U and V of one pixel.
     fileprivate func one(_ x: Int, _ y: Int) -> SIMD3<Float> {
-        let luma = unsafe Float(base[luma.offset + y * layout.planes[0].stride + x * luma.step])
-        guard unsafe layout.format != .gray else { return SIMD3(luma, 128, 128) }
-        let row = unsafe base + ((y >> shift.y) * chroma.stride + (x >> shift.x) * chroma.step)
-        return unsafe SIMD3(luma, Float(row[chroma.u]), Float(row[chroma.v]))
+        let level = unsafe Float(base[luma.offset + y * luma.stride + x * luma.step])
+        guard unsafe layout.format != .gray else { return SIMD3(level, 128, 128) }
+        let row = unsafe base + ((y >> shift.y) * chroma.u.stride + (x >> shift.x) * chroma.u.step)
+        return unsafe SIMD3(level, Float(row[chroma.u.offset]), Float(row[chroma.v.offset]))
     }
 }

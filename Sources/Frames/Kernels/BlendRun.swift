@@ -44,7 +44,7 @@ struct RunSamples {
 func blend(
     _ upper: Run, _ lower: Run?, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, at place: RunPlace
 ) {
-    if place.count == runLength, layout.format == .yuyv || layout.format == .uyvy {
+    if place.count == runLength, layout.format.isPacked {
         let plane = layout.planes[0]
         let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
         unsafe blendPacked(
@@ -118,7 +118,7 @@ func blend(
         unsafe blendEnd(luma, chroma, onto: base, layout, at: place)
         return
     }
-    if layout.format == .yuyv || layout.format == .uyvy {
+    if layout.format.isPacked {
         let plane = layout.planes[0]
         let first = unsafe base + plane.offset + place.y * plane.stride + place.x * 2
         unsafe blendPacked(luma, chroma, onto: first, lumaFirst: layout.format == .yuyv)
@@ -159,9 +159,9 @@ private func blendEnd(
     _ luma: RunSamples, _ chroma: RunSamples, onto base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout,
     at place: RunPlace
 ) {
-    let (offset, step) = layout.luma
-    let line = unsafe base + offset + place.y * layout.planes[0].stride + place.x * step
-    for i in 0..<place.count { unsafe blend(luma.art[i], luma.alpha[i], onto: &line[i * step]) }
+    let site = layout.luma
+    let line = unsafe base + site.offset + place.y * site.stride + place.x * site.step
+    for i in 0..<place.count { unsafe blend(luma.art[i], luma.alpha[i], onto: &line[i * site.step]) }
     guard layout.format != .gray else { return }
     let shift = layout.format.chromaShift
     let row = unsafe chromaRow(base, layout, place.y >> shift.y)
@@ -272,17 +272,6 @@ private func blendPacked(
 @unsafe func chromaRow(
     _ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ row: Int
 ) -> (u: UnsafeMutablePointer<UInt8>, v: UnsafeMutablePointer<UInt8>, step: Int) {
-    switch layout.format {
-    case .yuyv, .uyvy, .gray:
-        let line = unsafe base + layout.planes[0].offset + row * layout.planes[0].stride
-        let first = layout.format == .yuyv ? 1 : 0
-        return unsafe (line + first, line + first + 2, 4)
-    case .nv12:
-        let line = unsafe base + layout.planes[1].offset + row * layout.planes[1].stride
-        return unsafe (line, line + 1, 2)
-    case .i420, .i422, .i444:
-        let u = unsafe base + layout.planes[1].offset + row * layout.planes[1].stride
-        let v = unsafe base + layout.planes[2].offset + row * layout.planes[2].stride
-        return unsafe (u, v, 1)
-    }
+    guard let (u, v) = layout.chroma else { return unsafe (base, base, 0) }
+    return unsafe (base + u.offset + row * u.stride, base + v.offset + row * v.stride, u.step)
 }

@@ -108,31 +108,6 @@ enum LimitedToFull: SampleMap {
 
 @inline(__always) private func narrow(_ value: UInt16) -> UInt8 { UInt8(truncatingIfNeeded: value >> 8) }
 
-/// The position of one component's samples: sample (x, y) is at `offset + y * stride + x * step`.
-struct Site {
-    var offset: Int
-    var step: Int
-    var stride: Int
-}
-
-extension FrameLayout {
-    var lumaSite: Site { Site(offset: luma.offset, step: luma.pixelStride, stride: planes[0].stride) }
-
-    /// The positions of U and V; nil for gray.
-    var chromaSites: (u: Site, v: Site)? {
-        func site(_ plane: Int, _ shift: Int, _ step: Int) -> Site {
-            Site(offset: planes[plane].offset + shift, step: step, stride: planes[plane].stride)
-        }
-        return switch format {
-        case .yuyv: (site(0, 1, 4), site(0, 3, 4))
-        case .uyvy: (site(0, 0, 4), site(0, 2, 4))
-        case .nv12: (site(1, 0, 2), site(1, 1, 2))
-        case .i420, .i422, .i444: (site(1, 0, 1), site(2, 0, 1))
-        case .gray: nil
-        }
-    }
-}
-
 /// The pixels of a row that are converted at a time, so that intermediate results stay on the stack and in the nearest
 /// cache. Even, since packed formats have pairs.
 private let piece = 512
@@ -170,11 +145,11 @@ private let piece = 512
         let shift = to.format.chromaShift
         let luma = unsafe scratch
         var (u, v) = unsafe (UnsafePointer(scratch + piece), UnsafePointer(scratch + 2 * piece))
-        if to.format != .gray, let sites = from.chromaSites {
+        if to.format != .gray, let sites = from.chroma {
             unsafe u = chroma(Map.self, sites.u, chromaRow, x, count, scratch + piece, scratch + 3 * piece)
             unsafe v = chroma(Map.self, sites.v, chromaRow, x, count, scratch + 2 * piece, scratch + 3 * piece)
         }
-        let (input, output) = (from.lumaSite, to.lumaSite)
+        let (input, output) = (from.luma, to.luma)
         for row in chromaRow << shift.y..<min((chromaRow + 1) << shift.y, height) {
             let start = unsafe source + input.offset + row * input.stride + x * input.step
             let samples = unsafe gather(start, input.step, count, luma)
@@ -188,7 +163,7 @@ private let piece = 512
                 unsafe pack(luma, u, v, count, bytes)
             }
         }
-        guard let sites = to.chromaSites, output.step == 1 else { return }
+        guard let sites = to.chroma, output.step == 1 else { return }
         let start = unsafe target + (top >> shift.y + chromaRow) * sites.u.stride + (x >> shift.x) * sites.u.step
         let chromaCount = (count + shift.x) >> shift.x
         if sites.u.step == 1 {
@@ -206,7 +181,7 @@ private let piece = 512
     ///   - work: scratch memory of two rows.
     /// - Returns: `out`; or the source's own samples, if they need no change.
     private func chroma<Map: SampleMap>(
-        _: Map.Type, _ site: Site, _ row: Int, _ x: Int, _ count: Int, _ out: UnsafeMutablePointer<UInt8>,
+        _: Map.Type, _ site: SampleSite, _ row: Int, _ x: Int, _ count: Int, _ out: UnsafeMutablePointer<UInt8>,
         _ work: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
         let (has, wants) = (from.format.chromaShift, to.format.chromaShift)

@@ -86,8 +86,8 @@ public struct FrameScaler: ~Copyable {
                     let kernel = unsafe ScaleKernel(
                         source: source, target: target, rows: rows, quads: rows + memory.count / 2)
                     let line = to.planes[0].stride
-                    kernel.draw(from.lumaSite, luma, row, into: (x, x + line, x + 2 * line, x + 3 * line))
-                    guard let sites = from.chromaSites, to.planes.count == 3 else { return }
+                    kernel.draw(from.luma, luma, row, into: (x, x + line, x + 2 * line, x + 3 * line))
+                    guard let sites = from.chroma, to.planes.count == 3 else { return }
                     let (shift, chromaLine) = (to.format.chromaShift, to.planes[1].stride)
                     // Two rows of both components are four rows.
                     for pair in stride(from: 0, to: to.planes[1].rows, by: 2) {
@@ -134,7 +134,7 @@ private struct PlaneFilter {
     /// - Parameters:
     ///   - row: the first row.
     ///   - starts: offsets of the rows in the target.
-    func draw(_ site: Site, _ filter: PlaneFilter, _ row: Int, into starts: (Int, Int, Int, Int)) {
+    func draw(_ site: SampleSite, _ filter: PlaneFilter, _ row: Int, into starts: (Int, Int, Int, Int)) {
         let count = filter.columns.samples.count
         for i in 0..<4 { unsafe filterRows(site, site.step, filter, row + i, count, into: rows + i * count) }
         transpose(count)
@@ -144,7 +144,7 @@ private struct PlaneFilter {
 
     /// Scales two rows of chroma.
     func draw(
-        _ sites: (u: Site, v: Site), _ filter: PlaneFilter, _ row: Int, into starts: (Int, Int, Int, Int)
+        _ sites: (u: SampleSite, v: SampleSite), _ filter: PlaneFilter, _ row: Int, into starts: (Int, Int, Int, Int)
     ) {
         let count = filter.columns.samples.count
         if sites.u.step == 1 {
@@ -168,7 +168,7 @@ private struct PlaneFilter {
     /// Filters a row vertically.
     /// - Parameter step: bytes from one sample to the next.
     private func filterRows(
-        _ site: Site, _ step: Int, _ filter: PlaneFilter, _ row: Int, _ count: Int,
+        _ site: SampleSite, _ step: Int, _ filter: PlaneFilter, _ row: Int, _ count: Int,
         into out: UnsafeMutablePointer<UInt16>
     ) {
         let rows = filter.rows

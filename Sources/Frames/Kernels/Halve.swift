@@ -36,7 +36,7 @@ public func halve(_ source: borrowing Frame, into frame: inout Frame) {
 /// - Precondition: the picture is YUYV or UYVY, the frame I420 of the same range and half as large, rounded up.
 public func halve(packed view: borrowing FrameView, into frame: inout Frame) {
     let (from, to) = (view.layout, frame.layout)
-    precondition(from.format == .yuyv || from.format == .uyvy, "the source must be packed")
+    precondition(from.format.isPacked, "the source must be packed")
     precondition(to.format == .i420 && from.range == to.range, "the target must be I420 with the same range")
     precondition(
         to.width == (from.width + 1) / 2 && to.height == (from.height + 1) / 2, "the target must have half the size")

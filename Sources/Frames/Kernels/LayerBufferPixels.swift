@@ -104,22 +104,14 @@ enum Channels {
     init(_ base: UnsafePointer<UInt8>, _ layout: FrameLayout, _ y: Int) {
         self.layout = layout
         let bytes = unsafe UnsafeRawPointer(base)
-        let planes = layout.planes
-        let row = unsafe bytes + y * planes[0].stride
-        unsafe luma = row + layout.luma.offset
+        let site = layout.luma
+        unsafe luma = bytes + site.offset + y * site.stride
+        // Gray has no chroma; what is set for it is not read.
+        let chroma = layout.chroma ?? (site, site)
         let chromaRow = y >> layout.format.chromaShift.y
-        switch layout.format {
-        case .yuyv: unsafe (u, v, chromaStep) = (row + 1, row + 3, 4)
-        case .uyvy: unsafe (u, v, chromaStep) = (row, row + 2, 4)
-        case .gray: unsafe (u, v, chromaStep) = (row, row, 1)
-        case .nv12:
-            let start = unsafe bytes + planes[1].offset + chromaRow * planes[1].stride
-            unsafe (u, v, chromaStep) = (start, start + 1, 2)
-        case .i420, .i422, .i444:
-            unsafe u = bytes + planes[1].offset + chromaRow * planes[1].stride
-            unsafe v = bytes + planes[2].offset + chromaRow * planes[2].stride
-            chromaStep = 1
-        }
+        unsafe u = bytes + chroma.u.offset + chromaRow * chroma.u.stride
+        unsafe v = bytes + chroma.v.offset + chromaRow * chroma.v.stride
+        chromaStep = chroma.u.step
     }
 
     /// The pixels from `x` on, which is even; those beyond `count` are transparent.
@@ -150,7 +142,7 @@ enum Channels {
         var run = Run()
         let shift = layout.format.chromaShift.x
         for i in 0..<count {
-            let bright = unsafe luma.load(fromByteOffset: (x + i) * layout.luma.pixelStride, as: UInt8.self)
+            let bright = unsafe luma.load(fromByteOffset: (x + i) * layout.luma.step, as: UInt8.self)
             var word = 0xff80_8000 | UInt32(bright)
             if layout.format != .gray {
                 let at = ((x + i) >> shift) * chromaStep

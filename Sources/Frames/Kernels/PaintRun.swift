@@ -320,7 +320,7 @@ private struct ColorScale {
     private let count: Int
 
     init(_ base: UnsafeMutablePointer<UInt8>, _ layout: FrameLayout, _ place: RunPlace, row: Int) {
-        let (_, step) = layout.luma
+        let step = layout.luma.step
         let plane = layout.planes[0]
         unsafe line = base + plane.offset + row * plane.stride + place.x * step
         (self.step, count, isSecond) = (step, place.count, layout.format == .uyvy)

@@ -14,7 +14,7 @@ struct PlanePattern {
     init(_ layout: FrameLayout, plane index: Int) {
         plane = layout.planes[index]
         let isLuma = index == 0
-        let isPacked = layout.format == .yuyv || layout.format == .uyvy
+        let isPacked = layout.format.isPacked
         paddingByte = isPacked && layout.width % 2 == 1 ? layout.width * 2 + layout.luma.offset - plane.offset : -1
         rowShift = isLuma ? 0 : layout.format.chromaShift.y
         switch layout.format {

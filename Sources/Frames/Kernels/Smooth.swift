@@ -91,8 +91,8 @@ public struct Smoother: ~Copyable {
     /// Computes the reduced picture. The mean of a block's diagonal is accurate enough.
     private mutating func downsample(_ frame: borrowing Frame) {
         let layout = frame.layout
-        let (offset, pixel) = layout.luma
-        let row = layout.planes[0].stride
+        let site = layout.luma
+        let (offset, pixel, row) = (site.offset, site.step, site.stride)
         let share = 1 / Float(step)
         // Blocks that are wholly inside the picture; those of the last column or row may not be.
         let whole = (
