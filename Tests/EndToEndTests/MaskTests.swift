@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -43,6 +44,17 @@ extension EndToEnd {
             #expect(
                 folders.count > Self.shipped.count && names == folders.map { String($0.dropLast()) }.sorted(),
                 "\(names)")
+        }
+
+        @Test func `masks are described as JSON, without those that cannot be read`() throws {
+            try wear("fine")
+            try wear("no-art", svg: nil)
+            let outcome = try scratch.guise("masks", "fine", "no-art", "--json")
+            let masks = try JSON(outcome.out, file: "out")["masks"]?.elements ?? []
+            #expect(outcome.code == 0 && outcome.errors.contains("no-art"), "\(outcome)")
+            #expect(masks.map { $0["name"]?.string } == ["fine"], "\(outcome)")
+            #expect(masks.first?["title"]?.string == "fine")
+            #expect(masks.first?["worn"] == nil && masks.first?["choices"] != nil)
         }
 
         @Test func `an invalid mask is an error of one line with its file, and the others are still there`() throws {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Capture
 import Compose
 import Frames
+import JSON
 import SystemKit
 
 /// `guise masks`: lists the masks, or draws a contact sheet of them.
@@ -17,6 +18,8 @@ struct MasksCommand: ParsableCommand {
     var on: String?
     @Option(help: "Poses for each mask, or frames of a clip; 1 makes a grid of masks.")
     var poses = 5
+    @Flag(help: "Print one JSON object, as the reply of the socket's request `masks`, without `worn`.")
+    var json = false
 
     func validate() throws {
         guard (1...ContactSheet.maxPoses).contains(poses) else {
@@ -34,23 +37,30 @@ struct MasksCommand: ParsableCommand {
             }
         // Without a sheet, only the descriptions matter, so the art is loaded at a small size.
         let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
-        var found = 0
+        var found: [MaskSummary] = []
         for name in wanted {
             do {
                 let mask = try library.load(name, for: contactSheet?.target ?? small)
-                let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
-                let name = column(name + " ", width: 24)
-                print(terminalSafe(name + mask.title + tags))
+                guard let summary = library.summary(of: name) else { continue }
+                if !json { print(terminalSafe(summary.line)) }
                 try contactSheet?.add(mask)
-                found += 1
+                found.append(summary)
             } catch {
                 logError(error)
             }
         }
         ArtReader.shutDownRenderer()
-        if found == 0 {
+        if found.isEmpty {
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }
+        if json { print(JSON(encoding: MaskListReply(masks: found.map { MaskDescription($0) })).text) }
         if let sheet { try contactSheet?.write(to: sheet) }
+    }
+}
+
+extension MaskSummary {
+    /// Name, title and tags on one line.
+    fileprivate var line: String {
+        column(name + " ", width: 24) + title + (tags.isEmpty ? "" : "  (\(tags.joined(separator: ", ")))")
     }
 }

@@ -33,7 +33,8 @@ struct MaskHandler {
         let worn = worn
         return MaskListReply(
             masks: masks.summaries.map { summary in
-                MaskDescription(summary, worn.first { $0.mask == summary.name })
+                let selection = worn.first { $0.mask == summary.name }
+                return MaskDescription(summary, selection, worn: selection != nil)
             })
     }
 

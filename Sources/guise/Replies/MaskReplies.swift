@@ -56,15 +56,16 @@ struct MaskDescription: Encodable {
     let title: String
     let author: String
     let tags: [String]
-    /// Whether the mask is active.
-    let worn: Bool
+    /// Whether the mask is active; nil if no daemon was asked.
+    let worn: Bool?
     /// The options by name.
     let choices: [String: Choice]
 
-    /// - Parameter selection: the mask's selection, if it is active.
-    init(_ summary: MaskSummary, _ selection: MaskSelection?) {
-        (name, title, author, tags) = (summary.name, summary.title, summary.author, summary.tags)
-        worn = selection != nil
+    /// - Parameters:
+    ///   - selection: the mask's selection, if it is active.
+    ///   - worn: whether the mask is active; nil if no daemon was asked.
+    init(_ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil) {
+        (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
         var choices: [String: Choice] = [:]
         for (name, option) in summary.choices {
             var allowed: [String]?
