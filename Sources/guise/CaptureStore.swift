@@ -6,11 +6,14 @@ import Publish
 import Synchronization
 import SystemKit
 
-/// The photos and videos saved on request. Photos are written by threads beside the frame loop. The page finds the
+/// The photos and videos saved on request. Photos are written on a thread beside the frame loop. The page finds the
 /// files by name.
 final class CaptureStore: Sendable {
     /// The saved files, oldest first.
     private let made = Mutex<[(name: String, path: String)]>([])
+
+    /// Encodes and writes photos. A few may wait, each with a copy of its frame.
+    private let worker = Worker("snapshots", maxQueued: 8)
 
     /// The number of files that are remembered.
     private static let maxRemembered = 200
@@ -49,7 +52,8 @@ final class CaptureStore: Sendable {
             var copy = PublishableCopy(frame.layout)
             copy.copy(frame)
             let picture = Picture(consume copy)
-            startThread(named: "snapshot") { reply(Result { try save(picture) }) }
+            let isQueued = store.worker.add { reply(Result { try save(picture) }) }
+            if !isQueued { refuse("too many photos at once; try again in a moment") }
         }
 
         func refuse(_ reason: String) { reply(.failure(RequestError(.notNow, reason))) }

@@ -37,17 +37,25 @@ final class Worker: Sendable {
     /// - Throws: the job's error.
     func run<R: Sendable>(_ job: @escaping @Sendable () throws -> R) async throws -> R? {
         try await withCheckedThrowingContinuation { (waiting: CheckedContinuation<R?, any Error>) in
-            let isTaken = state.withLock { state in
-                guard state.jobs.count < maxQueued else { return false }
-                state.jobs.append { waiting.resume(with: Result { try job() }) }
-                if !state.isAtWork {
-                    state.isAtWork = true
-                    start()
-                }
-                return true
-            }
-            if isTaken { jobAvailable.signal() } else { waiting.resume(returning: nil) }
+            let isQueued = add { waiting.resume(with: Result { try job() }) }
+            if !isQueued { waiting.resume(returning: nil) }
         }
+    }
+
+    /// Runs a job after the queued ones. Does not wait for it.
+    /// - Returns: false if too many jobs are queued, and this one will not run.
+    func add(_ job: @escaping @Sendable () -> Void) -> Bool {
+        let isQueued = state.withLock { state in
+            guard state.jobs.count < maxQueued else { return false }
+            state.jobs.append(job)
+            if !state.isAtWork {
+                state.isAtWork = true
+                start()
+            }
+            return true
+        }
+        if isQueued { jobAvailable.signal() }
+        return isQueued
     }
 
     private func start() {
