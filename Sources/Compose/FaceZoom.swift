@@ -8,18 +8,18 @@ import Track
 /// the way is between views that were targets, each inside the picture, so the view never leaves the picture.
 public struct FaceZoom: Sendable {
     /// A view: its centre's x and y, and its width; pixels.
-    private typealias Place = SIMD3<Float>
+    private typealias View = SIMD3<Float>
 
     /// The part of the picture that may be shown, in pixels.
     private let whole: Rect
     /// The largest zoom.
     private let maxZoom: Float
     /// The current view.
-    private var place: Place
+    private var view: View
     /// The view's velocity, in pixels per second.
-    private var speed = Place.zero
+    private var speed = View.zero
     /// The view to move to, or to stay at.
-    private var target: Place
+    private var target: View
     /// Whether the view is following a head that left the central band.
     private var isFollowing = false
     /// The face that is followed, and when it was last seen.
@@ -60,8 +60,8 @@ public struct FaceZoom: Sendable {
     public init(in part: PixelRect, maxZoom: Double) {
         whole = Rect(part)
         self.maxZoom = Float(maxZoom)
-        place = Place(whole.center.x, whole.center.y, whole.width)
-        target = place
+        view = View(whole.center.x, whole.center.y, whole.width)
+        target = view
     }
 
     /// Moves the view for the next frame. It always has the shape of the whole part.
@@ -74,11 +74,11 @@ public struct FaceZoom: Sendable {
         self.time = time
         if let head = largest(faces) {
             face = (head.id, time)
-            let wanted = place(for: head.head)
+            let wanted = view(for: head.head)
             if isOut(wanted) { isFollowing = true }
             if isFollowing { target = wanted }
         } else if face.map({ !(0...Self.timeout).contains(time - $0.seen) }) ?? true {
-            target = Place(whole.center.x, whole.center.y, whole.width)
+            target = View(whole.center.x, whole.center.y, whole.width)
             (face, isFollowing) = (nil, false)
         }
         step(elapsed)
@@ -99,34 +99,22 @@ public struct FaceZoom: Sendable {
     }
 
     /// The intended view for a head.
-    private func place(for head: HeadPlacement) -> Place {
+    private func view(for head: HeadPlacement) -> View {
         let zoom = max(1, min(Self.headHeight * whole.height / max(Self.head * head.scale, 1), maxZoom))
         let (width, height) = (whole.width / zoom, whole.height / zoom)
         let middle = head(Self.middle)
         func clamped(_ value: Float, _ start: Float, _ length: Float, _ own: Float) -> Float {
             max(start + own / 2, min(value, start + length - own / 2))
         }
-        return onWholePixels(
-            Place(
-                clamped(middle.x, whole.x, whole.width, width),
-                clamped(middle.y + Self.above * height, whole.y, whole.height, height), width))
+        return View(
+            clamped(middle.x, whole.x, whole.width, width),
+            clamped(middle.y + Self.above * height, whole.y, whole.height, height), width)
     }
-
-    /// Rounds the view to even pixels.
-    private func onWholePixels(_ place: Place) -> Place {
-        let width = Self.even(place.z)
-        guard width < whole.width else { return place }
-        let height = Self.even(width * shape)
-        return Place(
-            Self.even(place.x - width / 2) + width / 2, Self.even(place.y - height / 2) + height / 2, width)
-    }
-
-    private static func even(_ value: Float) -> Float { (value / 2).rounded() * 2 }
 
     private var shape: Float { whole.height / whole.width }
 
     /// Whether an intended view is outside the band around the target.
-    private func isOut(_ wanted: Place) -> Bool {
+    private func isOut(_ wanted: View) -> Bool {
         let off = wanted - target
         let ratio = wanted.z / target.z
         return abs(off.x) > Self.band * target.z || abs(off.y) > Self.band * target.z * shape
@@ -135,27 +123,25 @@ public struct FaceZoom: Sendable {
 
     /// Advances by the spring's exact motion, with a target that is constant for the frame.
     private mutating func step(_ elapsed: Float) {
-        let off = place - target
+        let off = view - target
         let push = (speed + off * Self.frequency) * elapsed
         let decay = exp(-Self.frequency * elapsed)
-        place = target + (off + push) * decay
+        view = target + (off + push) * decay
         speed = (speed - push * Self.frequency) * decay
-        let left = place - target
-        func largest(_ v: Place) -> Float { max(abs(v.x), abs(v.y), abs(v.z)) }
-        if largest(left) < Self.caught * place.z { isFollowing = false }
-        if largest(left) < Self.nearEnough * place.z, largest(speed) < Self.slowEnough * place.z {
-            (place, speed) = (target, .zero)
+        let left = view - target
+        func largest(_ v: View) -> Float { max(abs(v.x), abs(v.y), abs(v.z)) }
+        if largest(left) < Self.caught * view.z { isFollowing = false }
+        if largest(left) < Self.nearEnough * view.z, largest(speed) < Self.slowEnough * view.z {
+            (view, speed) = (target, .zero)
         }
     }
 
     private var shown: Rect {
         // Rounding must not move the view outside the part.
-        let part = min(1, place.z / whole.width)
-        let isStill = place == target && speed == .zero && part < 1
-        let (width, exact) = (whole.width * part, whole.height * part)
-        let height = isStill ? Self.even(exact) : exact
+        let part = min(1, view.z / whole.width)
+        let (width, height) = (whole.width * part, whole.height * part)
         return Rect(
-            x: max(whole.x, min(place.x - width / 2, whole.x + whole.width - width)),
-            y: max(whole.y, min(place.y - height / 2, whole.y + whole.height - height)), width: width, height: height)
+            x: max(whole.x, min(view.x - width / 2, whole.x + whole.width - width)),
+            y: max(whole.y, min(view.y - height / 2, whole.y + whole.height - height)), width: width, height: height)
     }
 }

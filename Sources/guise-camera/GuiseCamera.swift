@@ -11,7 +11,7 @@ struct GuiseCamera {
         do throws(Problem) {
             try run(Options(CommandLine.arguments))
         } catch {
-            logLine("\(error)")
+            log("guise-camera: \(error)", .error)
             exit(1)
         }
     }
@@ -38,10 +38,10 @@ struct GuiseCamera {
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")
         }
-        logLine("the camera is plugged in")
+        log("guise-camera: the camera is plugged in")
         var service = Service(port: port, listener: listener, signals: signals)
         try service.run()
-        logLine("the camera is unplugged")
+        log("guise-camera: the camera is unplugged")
     }
 }
 
@@ -74,10 +74,4 @@ struct Options {
             }
         }
     }
-}
-
-/// Writes a line to standard error, which is the journal.
-func logLine(_ text: String) {
-    let line = Array("guise-camera: \(text)\n".utf8)
-    _ = unsafe write(STDERR_FILENO, line, line.count)
 }

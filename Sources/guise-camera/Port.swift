@@ -44,7 +44,7 @@ struct Port: ~Copyable {
             guard Self.states().contains(where: { $0.number == number && $0.state != Self.free }) else { return }
             usleep(50_000)
         }
-        logLine("port \(number) is still in use")
+        log("guise-camera: port \(number) is still in use", .warning)
     }
 
     private struct State {
