@@ -63,7 +63,7 @@ let package = Package(
     ],
     targets: [
         // The shims: C interfaces to libraries and system calls that Swift cannot import.
-        .target(name: "CLinux", linkerSettings: [.linkedLibrary("systemd")]),
+        .target(name: "CLinux"),
         .target(name: "CConvert", linkerSettings: [.linkedLibrary("v4lconvert")]),
         // Counts allocations through malloc, for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),

@@ -3,6 +3,7 @@
 #include "unix_socket.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -64,6 +65,22 @@ int clinux_local_peer(int descriptor, uid_t *user, pid_t *process) {
 ssize_t clinux_local_send(int descriptor, const uint8_t *bytes, size_t size) {
     const ssize_t count = TEMP_FAILURE_RETRY(send(descriptor, bytes, size, MSG_NOSIGNAL));
     return count < 0 ? -errno : count;
+}
+
+int clinux_local_notify(const char *path, const char *text) {
+    struct sockaddr_un address;
+    const int error = clinux_socket_address(path, &address);
+    if (error) return error;
+    if (*path == '@') address.sun_path[0] = 0;
+    const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    // An abstract address is as long as its name: zeros after it would be part of it.
+    const socklen_t size = offsetof(struct sockaddr_un, sun_path) + strlen(path);
+    const ssize_t sent = TEMP_FAILURE_RETRY(sendto(descriptor, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+                                                   (struct sockaddr *)&address, size));
+    if (sent < 0) return clinux_close_failed(descriptor);
+    close(descriptor);
+    return 0;
 }
 
 int clinux_local_listens(int descriptor) {

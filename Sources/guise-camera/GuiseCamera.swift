@@ -33,7 +33,7 @@ struct GuiseCamera {
             throw Problem(.system, "could not give up root's rights: \(errorMessage(of: -dropped))")
         }
         // Before the filter, which forbids the socket that this opens.
-        unsafe sd_notify(0, "READY=1")
+        ServiceManager().notify("READY=1")
         let restricted = ccamera_restrict_calls()
         guard restricted == 0 else {
             throw Problem(.system, "could not restrict the system calls: \(errorMessage(of: -restricted))")

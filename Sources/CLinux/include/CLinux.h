@@ -12,7 +12,6 @@
 #include <sys/file.h>      // flock
 #include <sys/inotify.h>   // masks that are edited while they are in use
 #include <sys/signalfd.h>  // SIGINT and SIGTERM as a descriptor
-#include <systemd/sd-daemon.h>  // READY=1, STATUS= and the watchdog
 
 // V4L2 ioctl numbers, which are function-like macros that Swift doesn't import.
 static const unsigned long clinux_querycap = VIDIOC_QUERYCAP;
