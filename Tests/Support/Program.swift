@@ -82,7 +82,7 @@ public final class Running: Sendable {
 
         func waitForEnd(_ pid: pid_t) -> Int32 {
             _ = wait(pid) { _ in false }
-            return condition.withLock { status! }
+            return condition.withLock { status ?? SIGKILL }
         }
     }
 
