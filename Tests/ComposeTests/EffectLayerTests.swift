@@ -198,7 +198,8 @@ struct EffectLayerTests {
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))
         #expect(message(#"{"kind": "frame", "art": "../cat/ears.svg"}"#).contains("outside the mask's folder"))
-        #expect(message(#"{"kind": "text", "text": ""}"#).contains("1 to 200"))
+        let long = String(repeating: "x", count: 201)
+        #expect(message(#"{"kind": "text", "text": "\#(long)"}"#).contains("at most 200"))
         #expect(message(#"{"kind": "particles", "art": []}"#).contains("1 to 16"))
     }
 }
