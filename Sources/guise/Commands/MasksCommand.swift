@@ -22,6 +22,9 @@ struct MasksCommand: ParsableCommand {
         guard (1...ContactSheet.maxPoses).contains(poses) else {
             throw ValidationError("--poses must be from 1 to \(ContactSheet.maxPoses)")
         }
+        guard sheet?.lowercased().hasSuffix(".png") != false else {
+            throw ValidationError("--sheet writes a PNG: give it a name that ends in .png")
+        }
     }
 
     func run() throws {
@@ -37,7 +40,9 @@ struct MasksCommand: ParsableCommand {
         var found = 0
         for name in wanted {
             do {
-                let mask = try library.load(name, for: contactSheet?.target ?? small)
+                var target = contactSheet?.target ?? small
+                target.choices = library.summary(of: name)?.example ?? [:]
+                let mask = try library.load(name, for: target)
                 let tags = mask.tags.isEmpty ? "" : "  (\(mask.tags.joined(separator: ", ")))"
                 let name = column(name + " ", width: 24)
                 print(terminalSafe(name + mask.title + tags))
