@@ -77,16 +77,19 @@ function words(mask) {
     return [...new Set(own.toLowerCase().split(/\s+/).filter(Boolean))];
 }
 
-/// The number of letters to change, add or remove to get from one word to another, or a large number if it is more than 2.
+/// The number of letters to change, add, remove or swap to get from one word to another, or a large number if it is more
+/// than 2.
 function distance(one, other) {
     if (Math.abs(one.length - other.length) > 2) return 9;
-    let row = [...Array(other.length + 1).keys()];
+    let [before, row] = [[], [...Array(other.length + 1).keys()]];
     for (let i = 1; i <= one.length; i += 1) {
         const next = [i];
         for (let k = 1; k <= other.length; k += 1) {
             next[k] = Math.min(row[k] + 1, next[k - 1] + 1, row[k - 1] + (one[i - 1] === other[k - 1] ? 0 : 1));
+            const isSwapped = i > 1 && k > 1 && one[i - 1] === other[k - 2] && one[i - 2] === other[k - 1];
+            if (isSwapped) next[k] = Math.min(next[k], before[k - 2] + 1);
         }
-        row = next;
+        [before, row] = [row, next];
     }
     return row[other.length];
 }

@@ -8,6 +8,8 @@ import { pixels } from "./pixels.js";
 import { isOn, shelf, use } from "./shelf.js";
 import { showStream } from "./stream.js";
 
+/// The kinds of masks that fill the small view.
+const worn = new Set(["hat", "glasses", "beard", "animal"]);
 /// The number of masks and looks in the small view.
 const count = 6;
 
@@ -35,11 +37,11 @@ export function mount(view, isMirrored) {
     panic.onclick = stop;
     resume.onclick = () => attempt(ask("resume").then((now) => showState({ ...now, camera: "opening" })));
 
-    /// What is shown: the shelf, filled up with the first masks of the gallery.
+    /// What is shown: the shelf, filled up with the first masks of the gallery that faces wear.
     const entries = () => {
         const own = shelf();
         const known = new Set(own.map(({ name }) => name));
-        const more = [...library.all.values()].filter(({ name, hides }) => !hides && !known.has(name))
+        const more = [...library.all.values()].filter(({ name, kind }) => worn.has(kind) && !known.has(name))
             .map(({ name }) => ({ kind: "mask", name, title: library.title(name), masks: [name] }));
         return [...own, ...more].slice(0, count);
     };

@@ -48,7 +48,8 @@ $("live").onload = () => {
 };
 document.addEventListener("visibilitychange", look);
 new ResizeObserver(calm(300, renew)).observe($("screen"));
-addEventListener("resize", calm(300, renew));
+// A window that is moved to another screen keeps its size, but may have other pixels, which no event reports in time.
+setInterval(renew, 1000);
 on("connection", look);
 
 $("overlay").onclick = () => {

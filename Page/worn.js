@@ -48,7 +48,9 @@ function makeRow(name) {
             more, off),
         choices);
     const fields = new Map();
+    // While a slider is used, the values that come back are old ones.
     let isSliding = false;
+    let timer = 0;
 
     const send = newest((value) => ask("set", { mask: name, key: "opacity", value }));
     const fill = (value) => {
@@ -57,10 +59,11 @@ function makeRow(name) {
     };
     slider.oninput = () => {
         isSliding = true;
+        clearTimeout(timer);
+        timer = setTimeout(() => { isSliding = false; }, 800);
         fill(slider.valueAsNumber);
         send(slider.valueAsNumber / 100);
     };
-    slider.onchange = () => { isSliding = false; };
     more.onclick = () => {
         choices.hidden = !choices.hidden;
         more.setAttribute("aria-expanded", String(!choices.hidden));
@@ -81,7 +84,8 @@ function makeRow(name) {
             const title = library.title(name);
             // A surprise assigns masks to persons, by the numbers that the tracking overlay shows.
             label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
-            library.showThumbnail(picture, mask);
+            // In its colours, but not in its opacity, which a slider changes often.
+            library.showThumbnail(picture, { name, choices: mask.choices });
             grip.setAttribute("aria-label", `Move ${title}`);
             grip.title = "Drag, or press ↑ ↓";
             slider.setAttribute("aria-label", `Opacity of ${title}`);

@@ -30,21 +30,12 @@ final class SoundTrack: Sendable {
     }
 
     private struct State {
-        var samples = 0
-        /// For each second: its number, and the earliest time at which the first sample can have been heard,
-        /// nanoseconds.
-        var starts: [(second: Int, time: Double)] = []
+        var clock = SoundClock()
         /// Why there is no sound, or no more of it.
         var problem: Problem?
         var hasEnded = false
     }
 
-    /// The nominal samples per second.
-    private static let nominalRate = 48_000
-    /// The seconds after which the clocks are compared. Sooner, the differences of arrival would count for more.
-    private static let leastForDrift = 60
-    /// The seconds of sound at both ends of the recording that the clocks are compared over.
-    private static let driftSpan = 10
     /// The milliseconds that a sound server may take to start.
     private static let timeout = 5000
 
@@ -69,7 +60,8 @@ final class SoundTrack: Sendable {
         do throws(Problem) {
             child = try ChildProcess(
                 ["ffmpeg", "-v", "error", "-nostdin", "-fflags", "nobuffer"] + input.arguments + [
-                    "-ac", "1", "-ar", "\(Self.nominalRate)", "-c:a", "pcm_s16le", "-f", "s16le", "-flush_packets",
+                    "-ac", "1", "-ar", "\(SoundClock.nominalRate)", "-c:a", "pcm_s16le", "-f", "s16le",
+                    "-flush_packets",
                     "1", "pipe:1",
                 ], .reading)
         } catch {
@@ -84,7 +76,7 @@ final class SoundTrack: Sendable {
             run(child, descriptor)
         }
         for _ in 0..<Self.timeout / 10 {
-            let (samples, hasEnded) = state.withLock { ($0.samples, $0.hasEnded) }
+            let (samples, hasEnded) = state.withLock { ($0.clock.samples, $0.hasEnded) }
             if samples > 0 { return }
             if hasEnded { break }
             usleep(10_000)
@@ -110,7 +102,7 @@ final class SoundTrack: Sendable {
                         problem = Problem(.system, "the sound cannot be written: \(errorMessage(of: errno))")
                         break reading
                     }
-                    note(count / 2, at: time)
+                    state.withLock { $0.clock.add(count / 2, at: time) }
                 case .nothing: waitUntilReady(child.pipe, milliseconds: 50)
                 case .end:
                     _ = child.finish()
@@ -128,21 +120,6 @@ final class SoundTrack: Sendable {
         state.withLock { ($0.problem, $0.hasEnded) = (problem, true) }
     }
 
-    /// Notes samples that came. The last of them was heard just before; those of a late piece are overruled by the
-    /// pieces around it.
-    private func note(_ count: Int, at time: Double) {
-        state.withLock { state in
-            state.samples += count
-            let start = time - Double(state.samples) / Double(Self.nominalRate) * 1e9
-            let second = state.samples / Self.nominalRate
-            if let last = state.starts.indices.last, state.starts[last].second == second {
-                state.starts[last].time = min(state.starts[last].time, start)
-            } else {
-                state.starts.append((second, start))
-            }
-        }
-    }
-
     /// Ends the sound, and waits for it.
     /// - Returns: why it ended before; nil if it did not.
     @discardableResult
@@ -155,20 +132,56 @@ final class SoundTrack: Sendable {
     /// Deletes the file.
     func remove() { _ = unsafe unlink(path) }
 
-    /// The sound, to be added to a recording.
+    /// The sound, to be added to a recording; nil if there is none.
     /// - Parameter began: the time of the first frame, nanoseconds of the monotonic clock.
     func mix(since began: UInt64) -> Mix? {
         state.withLock { state in
-            let seconds = state.starts
-            guard let first = seconds.prefix(Self.driftSpan).map(\.time).min(),
-                let last = seconds.suffix(Self.driftSpan).map(\.time).min()
-            else { return nil }
-            var rate = Double(Self.nominalRate)
-            // Where the card is slower than the clock, the start seems to become later.
-            if seconds.count >= Self.leastForDrift {
-                rate /= 1 + (last - first) / 1e9 / Double(seconds.count - Self.driftSpan)
+            state.clock.start.map { start in
+                Mix(path: path, rate: state.clock.rate, delay: (start - Double(began)) / 1e9)
             }
-            return Mix(path: path, rate: Int(rate.rounded()), delay: (first - Double(began)) / 1e9)
         }
+    }
+}
+
+/// When recorded samples were heard, by the monotonic clock: pieces of sound come late by varying times, and a sound
+/// card's clock is not ours.
+struct SoundClock {
+    /// The nominal samples per second.
+    static let nominalRate = 48_000
+    /// The seconds after which the clocks are compared. Sooner, the differences of arrival would count for more.
+    private static let leastForDrift = 60
+    /// The seconds of sound at both ends of the recording that the clocks are compared over.
+    private static let driftSpan = 10
+
+    /// The number of samples so far.
+    private(set) var samples = 0
+    /// For each second of sound: its number, and the earliest time at which the first sample can have been heard,
+    /// nanoseconds.
+    private var starts: [(second: Int, time: Double)] = []
+
+    /// Adds samples that came at a time, nanoseconds. The last of them was heard just before. A late piece is overruled
+    /// by the pieces around it.
+    mutating func add(_ count: Int, at time: Double) {
+        samples += count
+        let start = time - Double(samples) / Double(Self.nominalRate) * 1e9
+        let second = samples / Self.nominalRate
+        if let last = starts.indices.last, starts[last].second == second {
+            starts[last].time = min(starts[last].time, start)
+        } else {
+            starts.append((second, start))
+        }
+    }
+
+    /// The time at which the first sample was heard, nanoseconds; nil without samples.
+    var start: Double? { starts.prefix(Self.driftSpan).map(\.time).min() }
+
+    /// Samples per second of the monotonic clock.
+    var rate: Int {
+        guard starts.count >= Self.leastForDrift, let first = start,
+            let last = starts.suffix(Self.driftSpan).map(\.time).min()
+        else { return Self.nominalRate }
+        // If the card is slower than the clock, the start seems to become later.
+        let drift = (last - first) / 1e9 / Double(starts.count - Self.driftSpan)
+        return Int((Double(Self.nominalRate) / (1 + drift)).rounded())
     }
 }

@@ -21,7 +21,9 @@ struct EffectLayerTests {
         let layout = Self.layout
         var worn: [(String, Mask)] = []
         let library = MaskLibrary(searchPaths: [masksFolder])
-        for name in Self.masks { worn.append((name, try library.load(name, for: ArtTarget(layout)))) }
+        var target = ArtTarget(layout)
+        target.choices["text"] = "Ada"
+        for name in Self.masks { worn.append((name, try library.load(name, for: target))) }
         for json in Self.others { worn.append((json, try layer(json, layout, folder: masksFolder + "/polaroid"))) }
         let before = Samples(noise: layout)
         for (name, mask) in worn {

@@ -87,7 +87,7 @@ import Testing
         let answer = try house.ask(.history(.undo))
         #expect(answer["change"]?.string == "show pixelate")
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
-        #expect(house.loader.selections.map(\.mask) == ["ab-grey", "pixelate"])
+        #expect(house.loader.selections.map(\.mask) == ["pixelate", "ab-grey"])
         // The step counts as undone; the next undo goes on.
         _ = try house.ask(.history(.undo))
         #expect(house.mailbox.now.faces.max == 4 && house.loader.selections.contains { $0.mask == "pixelate" })
