@@ -33,6 +33,13 @@ export function toastButton(text, act) {
     return button;
 }
 
+/// A message without what only helps in a terminal: commands, options and sockets.
+const forPeople = (text) => text.split("; ").filter((part, at) => at === 0 || !/`|--[a-z]|socket|journalctl/.test(part)).join("; ")
+    .replace(/\s*\([^)]*(`|--[a-z])[^)]*\)/g, "");
+
+/// Takes away the errors that are mended.
+export function dropErrors() { for (const box of document.querySelectorAll(".toast.error")) box.remove(); }
+
 /// Shows a message at the lower edge. Errors stay longer, and are read out at once.
 /// @returns a function that removes it.
 export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
@@ -40,9 +47,10 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
     const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
     const end = () => box.remove();
     close.onclick = end;
-    box.append(icon(symbol), make("span", {}, capital(text)), ...actions, close);
-    $("toasts").append(box);
-    while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
+    box.append(icon(symbol), make("span", {}, capital(error ? forPeople(text) : text)), ...actions, close);
+    const toasts = $("toasts") ?? document.body.appendChild(make("div", { id: "toasts", className: "toasts" }));
+    toasts.append(box);
+    while (toasts.children.length > 3) toasts.firstChild.remove();
     let timer = setTimeout(end, error ? 12000 : 5000);
     const stay = () => clearTimeout(timer);
     const go = () => {
@@ -57,7 +65,7 @@ export function toast(text, { error = false, symbol = error ? "warning" : "check
 }
 
 // In full screen, only the full-screen element and its content are visible.
-document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts")));
+document.addEventListener("fullscreenchange", () => (document.fullscreenElement ?? document.body).append($("toasts") ?? ""));
 
 /// Waits for a promise and shows an error as a toast. Returns undefined after an error.
 export async function attempt(work) {
@@ -65,7 +73,7 @@ export async function attempt(work) {
 }
 
 /// Announces a text to screen readers.
-export function announce(text) { $("announcer").textContent = text; }
+export function announce(text) { if ($("announcer")) $("announcer").textContent = text; }
 
 /// Wraps `work` so that one call runs at a time, with the newest values: a slider produces more values than can be
 /// sent.

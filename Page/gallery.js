@@ -1,21 +1,44 @@
-// The gallery: thumbnails of all masks, with a search and tags. A click puts a mask on or takes it off.
+// The gallery: thumbnails of all masks, by kind, with a search. A click puts a mask on in place of those of its kind, or
+// takes it off; "+" or Shift adds it.
 
 import { on } from "./connection.js";
 import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
 
-/// The number of tags shown at first; "More" shows the others.
-const tagsAtFirst = 9;
+/// The kinds of masks, in the order of their tabs, with words that people may search for.
+const kinds = new Map(Object.entries({
+    hat: ["Hats", "hat cap head headwear"],
+    glasses: ["Glasses", "glasses spectacles shades eyewear"],
+    beard: ["Beards", "beard moustache mustache facial hair"],
+    makeup: ["Make-up", "make-up makeup cosmetics"],
+    face: ["Faces", "face paint mask"],
+    animal: ["Animals", "animal pet"],
+    costume: ["Costumes", "costume set outfit"],
+    background: ["Backgrounds", "background room behind"],
+    effect: ["Effects", "effect frame filter picture"],
+    hiding: ["Hide me", "hide privacy anonymous censor"],
+}));
+
+/// Groups of words that mean the same to somebody who searches.
+const synonyms = [
+    "moustache mustache", "christmas xmas santa noel", "colour color", "grey gray", "glasses spectacles shades", "hat cap",
+    "animal pet", "kitty cat", "puppy dog", "bunny rabbit hare", "party birthday celebration", "spooky halloween",
+    "viking norse", "king queen royal crown", "builder construction helmet hardhat", "graduation degree university school",
+    "blur pixelate hide privacy anonymous", "make-up makeup", "sunglasses shades", "text name label", "snow winter",
+    "wizard magician", "skull skeleton", "statue marble bust", "background room", "angel halo", "cook chef kitchen",
+].map((group) => group.split(" "));
 
 const tiles = new Map();
-let tag = "";
-let showsAllTags = false;
+/// The kind that is shown, or "favourites", or "" for all.
+let kind = "";
 
 library.onChange(() => {
     const names = [...library.all.keys()].join();
     if ($("masks").dataset.names !== names) build(names);
     show();
+    if ($("kinds").dataset.starred !== String(library.favourites.length > 0)) buildKinds();
+    if (kind === "favourites") find();
 });
 
 function build(names) {
@@ -28,27 +51,70 @@ function build(names) {
             "button",
             {
                 type: "button", className: "mask", tabIndex: -1, "data-mask": mask.name,
-                title: [mask.title, mask.author && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
-                    + "\nShift+click: wear only this one",
+                title: [mask.title, mask.author && mask.author !== "Guise" && `by ${mask.author}`, mask.tags.join(", ")].filter(Boolean).join(" · ")
+                    + "\nReplaces masks of its kind; Shift+click adds it",
+                "aria-keyshortcuts": "plus *",
             },
             make("span", { className: "face" }, picture), make("span", { className: "name" }, mask.title || mask.name), make("span", { className: "tick" }, icon("check")));
-        button.onclick = (event) => event.shiftKey ? library.only(mask.name) : library.toggle(mask.name);
-        const tile = { mask, button, picture, isSeen: false, item: make("li", {}, button), words: words(mask) };
+        button.onclick = (event) => event.shiftKey && !library.isWorn(mask.name) ? library.add(mask.name) : library.toggle(mask.name);
+        const title = mask.title || mask.name;
+        const plus = make("button", { type: "button", className: "plus", tabIndex: -1, "aria-label": `Add ${title} to what you wear`, title: "Add to what you wear (+)" }, icon("plus"));
+        const star = make("button", { type: "button", className: "star", tabIndex: -1, "aria-pressed": "false", "aria-label": `${title} is a favourite`, title: "Favourite (*)" }, icon("star"));
+        plus.onclick = () => library.add(mask.name);
+        star.onclick = () => library.star(mask.name);
+        const tile = { mask, button, picture, star, isSeen: false, item: make("li", {}, button, plus, star), words: words(mask) };
         tiles.set(mask.name, tile);
         seen.observe(tile.item);
         return tile.item;
     }));
-    buildTags();
+    buildKinds();
     find();
 }
 
-const words = (mask) => `${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""}`.toLowerCase();
+/// The words that a mask is found by.
+function words(mask) {
+    const own = `${mask.name.replaceAll("-", " ")} ${mask.name} ${mask.title} ${mask.tags.join(" ")} ${mask.author ?? ""} ${kinds.get(mask.kind)?.[1] ?? ""}`;
+    return [...new Set(own.toLowerCase().split(/\s+/).filter(Boolean))];
+}
+
+/// The number of letters to change, add, remove or swap to get from one word to another, or a large number if it is more
+/// than 2.
+function distance(one, other) {
+    if (Math.abs(one.length - other.length) > 2) return 9;
+    let [before, row] = [[], [...Array(other.length + 1).keys()]];
+    for (let i = 1; i <= one.length; i += 1) {
+        const next = [i];
+        for (let k = 1; k <= other.length; k += 1) {
+            next[k] = Math.min(row[k] + 1, next[k - 1] + 1, row[k - 1] + (one[i - 1] === other[k - 1] ? 0 : 1));
+            const isSwapped = i > 1 && k > 1 && one[i - 1] === other[k - 2] && one[i - 2] === other[k - 1];
+            if (isSwapped) next[k] = Math.min(next[k], before[k - 2] + 1);
+        }
+        [before, row] = [row, next];
+    }
+    return row[other.length];
+}
+
+/// Whether a mask has a word that begins with, contains or means the wanted one.
+function matches(tile, wanted) {
+    const meant = [wanted, ...synonyms.filter((group) => wanted.length > 2 && group.some((word) => word.startsWith(wanted))).flat()];
+    return tile.words.some((word) => word.includes(wanted) || meant.includes(word));
+}
+
+/// Whether a mask has a word that the wanted one may be a typing error of.
+function nearly(tile, wanted) {
+    if (wanted.length < 4) return false;
+    const most = wanted.length > 6 ? 2 : 1;
+    return tile.words.some((word) => Math.min(distance(wanted, word), distance(wanted, word.slice(0, wanted.length))) <= most);
+}
 
 /// Marks the active masks, and requests thumbnails again if they failed or show another face.
 function show() {
     for (const [name, tile] of tiles) {
         press(tile.button, library.isWorn(name));
-        if (tile.isSeen) library.showThumbnail(tile.picture, name);
+        press(tile.star, library.isFavourite(name));
+        // What is worn is shown in its chosen colours.
+        const worn = library.worn.find((mask) => mask.name === name);
+        if (tile.isSeen) library.showThumbnail(tile.picture, worn ? { name, choices: worn.choices } : name);
     }
 }
 
@@ -65,46 +131,41 @@ const seen = new IntersectionObserver((entries) => {
     }
 }, { rootMargin: "200px" });
 
-// MARK: search and tags
+// MARK: search and kinds
 
-function buildTags() {
-    const counts = new Map();
-    for (const mask of library.all.values()) for (const name of mask.tags) counts.set(name, (counts.get(name) ?? 0) + 1);
-    const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a.localeCompare(b));
-    const shown = showsAllTags ? names : names.slice(0, tagsAtFirst);
-    if (tag && !shown.includes(tag)) shown.push(tag);
-    const chip = (name, label) => {
-        const button = make("button", { type: "button", "aria-pressed": String(name === tag), "data-tag": name }, capital(label));
+function buildKinds() {
+    const hadFocus = $("kinds").contains(document.activeElement);
+    const isThere = (name) => [...library.all.values()].some((mask) => mask.kind === name);
+    const names = [...kinds].filter(([name]) => isThere(name)).map(([name, [label]]) => [name, label]);
+    if ([...library.all.values()].some((mask) => !kinds.has(mask.kind))) names.push(["other", "Others"]);
+    const starred = library.favourites.length > 0;
+    $("kinds").dataset.starred = String(starred);
+    const all = [["", "All"], ...(starred ? [["favourites", "Favourites"]] : []), ...names];
+    if (!all.some(([name]) => name === kind)) kind = "";
+    $("kinds").replaceChildren(...all.map(([name, label]) => {
+        const button = make("button", { type: "button", "aria-pressed": String(name === kind), "data-kind": name }, label);
         button.onclick = () => {
-            tag = tag === name ? "" : name;
-            buildTags();
+            kind = kind === name ? "" : name;
+            for (const other of $("kinds").children) press(other, other.dataset.kind === kind);
             find();
-            [...$("tags").children].find((other) => other.dataset.tag === name)?.focus();
         };
         return button;
-    };
-    const more = make("button", { type: "button", className: "more", "aria-expanded": String(showsAllTags) }, showsAllTags ? "Fewer" : "More …");
-    more.onclick = () => {
-        showsAllTags = !showsAllTags;
-        buildTags();
-        $("tags").lastChild.focus();
-    };
-    $("tags").classList.toggle("all", showsAllTags);
-    $("tags").replaceChildren(chip("", "All"), ...shown.map((name) => chip(name, name)));
-    if (names.length > tagsAtFirst) $("tags").append(more);
+    }));
+    if (hadFocus) $("kinds").querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
 }
 
-/// Shows the masks that match all words of the search and the tag.
+const isOfKind = (tile) => kind === "" || (kind === "favourites" ? library.isFavourite(tile.mask.name)
+    : kind === "other" ? !kinds.has(tile.mask.kind) : tile.mask.kind === kind);
+
+/// Shows the masks of the kind that match all words of the search, or nearly match them if none does.
 function find() {
     const wanted = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    let count = 0;
-    for (const tile of tiles.values()) {
-        const fits = wanted.every((word) => tile.words.includes(word)) && (!tag || tile.mask.tags.includes(tag));
-        tile.item.hidden = !fits;
-        if (fits) count += 1;
-    }
-    $("gallery-empty").hidden = count > 0 || tiles.size === 0;
-    if (wanted.length || tag) $("gallery-says").textContent = `${count} of ${tiles.size} masks`;
+    const shown = [...tiles.values()].filter(isOfKind);
+    let found = shown.filter((tile) => wanted.every((word) => matches(tile, word)));
+    if (!found.length) found = shown.filter((tile) => wanted.every((word) => matches(tile, word) || nearly(tile, word)));
+    for (const tile of tiles.values()) tile.item.hidden = !found.includes(tile);
+    $("gallery-empty").hidden = found.length > 0 || tiles.size === 0;
+    if (wanted.length || kind) $("gallery-says").textContent = `${found.length} of ${tiles.size} masks`;
     makeReachable();
 }
 
@@ -118,8 +179,8 @@ $("search").onkeydown = (event) => {
 };
 $("search-clear").onclick = () => {
     $("search").value = "";
-    tag = "";
-    buildTags();
+    kind = "";
+    buildKinds();
     find();
     $("search").focus();
 };
@@ -141,6 +202,12 @@ $("masks").addEventListener("keydown", (event) => {
     const buttons = visible();
     const at = buttons.indexOf(document.activeElement);
     if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+    const act = { "+": library.add, "*": library.star }[event.key];
+    if (act) {
+        event.preventDefault();
+        event.stopPropagation();
+        return act(buttons[at].dataset.mask);
+    }
     const columns = buttons.filter((button) => button.offsetTop === buttons[0].offsetTop).length;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
     const ends = { Home: 0, End: buttons.length - 1 };
@@ -178,26 +245,25 @@ on("connection", ({ state }) => { if (state === "open" && $("mine").checked) sho
 for (const name of ["previous", "next", "random", "surprise"]) {
     $(name).onclick = async () => {
         const before = library.worn;
-        const answer = await library.change(name);
+        // Only masks that are fit for work, unless the user wants all.
+        const keys = localStorage.random === "all" && (name === "random" || name === "surprise") ? { all: true } : {};
+        const answer = await library.change(name, keys);
         if (answer?.masks) announce(answer.masks.map((mask) => library.title(mask.name)).join(", "));
-        if (answer && !answer.kept && isArranged(before)) toast("Your previous masks are off.", { actions: [undo(before)] });
+        if (answer && !answer.kept && isArranged(before)) toast("Your previous masks are off.", { actions: [undo()] });
     };
 }
 
-/// Whether a surprise is active. It cannot be restored: by their names, everybody would wear all of its masks.
-const isSurprise = (masks) => masks.some((mask) => mask.person);
-/// Whether masks are worth restoring: several, or one with changed settings. A single mask with its defaults is easily
-/// found again.
-const isArranged = (masks) => !isSurprise(masks)
-    && (masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0));
+/// Whether masks are worth a word when they are gone: several, or one with changed settings.
+const isArranged = (masks) => masks.length > 1 || masks.some(({ opacity, choices }) => opacity !== 1 || Object.keys(choices ?? {}).length > 0);
 
-const undo = (before) => toastButton("Undo", () => library.wearAgain(before));
+const undo = () => toastButton("Undo", () => $("undo").click());
 
 $("clear").onclick = async () => {
-    const before = library.worn;
+    const count = library.worn.length;
+    const hadFocus = $("clear") === document.activeElement;
     const answer = await library.change("clear");
-    if (!answer || answer.masks.length === before.length) return;
-    toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: isSurprise(before) ? [] : [undo(before)] });
+    if (!answer || answer.masks.length === count) return;
+    toast(answer.kept ? "All other masks are off." : "All masks are off.", { actions: [undo()] });
     // The button disappears together with the masks, so the focus moves to the gallery.
-    if ($("clear") === document.activeElement || document.activeElement === document.body) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
+    if (hadFocus) visible().find((one) => one.tabIndex === 0)?.focus({ preventScroll: true });
 };

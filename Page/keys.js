@@ -1,24 +1,26 @@
 // Keyboard shortcuts of the page, and the list of them.
 
 import { $, make } from "./elements.js";
-import { visible } from "./gallery.js";
-import { hold } from "./stage.js";
+import { shelf, use } from "./shelf.js";
+import { hold, panic } from "./stage.js";
 
 const click = (id) => () => $(id).click();
 
 /// Key, its label, its description, and its action.
 const keys = [
+    [".", ". or Ctrl+.", "Panic: others see a placeholder at once", panic],
     ["s", "S", "Take a picture", click("snapshot")],
     ["v", "V", "Start or stop recording", click("record")],
     ["b", "B", "Hold to compare: the picture without masks", () => hold(true)],
-    ["ArrowRight", "→", "Next mask", click("next")],
-    ["ArrowLeft", "←", "Previous mask", click("previous")],
+    ["n", "N", "Next mask", click("next")],
+    ["N", "Shift+N", "Previous mask", click("previous")],
     ["r", "R", "Random mask", click("random")],
     ["u", "U", "Surprise me: one for each person", click("surprise")],
     ["0", "0", "Take all masks off", click("clear")],
-    ["1-9", "1 – 9", "One of the gallery's first nine masks, on or off", null],
+    ["1-9", "1 – 9", "Your looks and favourites, in their order", null],
+    ["z", "Ctrl+Z", "Undo; with Shift: redo", null],
     ["l", "L", "Tracking overlay", click("overlay")],
-    ["m", "M", "Mirror", click("mirror")],
+    ["m", "M", "Mirror my preview", click("mirror")],
     ["z", "Z", "Zoom to the face", click("zoom")],
     ["f", "F", "Freeze", click("freeze")],
     ["p", "P", "Pause", click("pause")],
@@ -29,27 +31,43 @@ const keys = [
     ["/", "/", "Search masks", () => { $("tab-masks").click(); $("search").focus(); $("search").select(); }],
     ["?", "?", "Show these keys", () => $("help").showModal()],
 ];
-const actions = new Map(keys.map(([key, , , action]) => [key, action]));
+const actions = new Map(keys.filter(([, , , action]) => action).map(([key, , , action]) => [key, action]));
 
 const isOn = () => localStorage.keys !== "off";
 
-/// Whether an element uses the key itself: for text input, or arrow keys.
-function isTaken(target, key) {
-    if (target.closest("input:not([type=checkbox], [type=radio], [type=range], [type=color]), textarea, select, [contenteditable]")) return true;
-    return key.startsWith("Arrow") && Boolean(target.closest("input, [role=tablist], .masks, .grip, video, pre"));
-}
+let isInCall = false;
+/// Sets whether a call is watching, when hot keys may be locked.
+export function setCall(isWatching) { isInCall = isWatching; }
+
+/// Keys that change nothing that others see, or hide it.
+const harmless = new Set([".", "/", "?", "b", "l", "m", "w", "c", "Escape"]);
+const isLocked = () => isInCall && localStorage.keysInCall === "locked";
+
+/// Whether an element uses keys itself, for text.
+const isTaken = (target) => Boolean(target.closest("input:not([type=checkbox], [type=radio], [type=range], [type=color]), textarea, select, [contenteditable]"));
 
 addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
-    if (document.querySelector("dialog[open]") || isTaken(event.target, event.key)) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (!isOn() && key !== "?") return;
-    if (event.repeat && key !== "b" && !key.startsWith("Arrow")) return;
-    if (/^[1-9]$/.test(key) && !$("panel-masks").hidden) visible()[Number(key) - 1]?.click();
-    else if (actions.get(key)) actions.get(key)();
+    if (document.querySelector("dialog[open]") || isTaken(event.target)) return;
+    const key = event.key === "N" ? "N" : event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    // Panic always works.
+    if (!isOn() && key !== "?" && key !== ".") return;
+    if (isLocked() && !harmless.has(key)) return;
+    if (event.repeat && key !== "b") return;
+    if (/^[1-9]$/.test(key)) {
+        const entry = shelf()[Number(key) - 1];
+        if (!entry) return;
+        use(entry);
+    } else if (actions.get(key)) actions.get(key)();
     else return;
     event.preventDefault();
 });
+// In text fields too.
+addEventListener("keydown", (event) => {
+    if (!event.ctrlKey || event.key !== "." || event.repeat) return;
+    event.preventDefault();
+    panic();
+}, { capture: true });
 addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") hold(false); });
 
 $("help-keys").append(...keys.map(([, written, does]) => make("div", {}, make("dt", {}, make("kbd", {}, written)), make("dd", {}, does))));
@@ -58,3 +76,5 @@ $("help-close").onclick = () => $("help").close();
 $("help").onclick = (event) => { if (event.target === $("help")) $("help").close(); };
 $("keys-on").checked = isOn();
 $("keys-on").onchange = () => { localStorage.keys = $("keys-on").checked ? "on" : "off"; };
+$("keys-lock").checked = localStorage.keysInCall === "locked";
+$("keys-lock").onchange = () => { localStorage.keysInCall = $("keys-lock").checked ? "locked" : "free"; };

@@ -13,7 +13,14 @@ const listeners = new Set();
 /// Calls `listener` when the masks, or the active masks, change.
 export function onChange(listener) { listeners.add(listener); }
 
+/// The masks that the last change put on.
+let fresh = null;
+export const isNew = (name) => Boolean(fresh?.has(name));
+
 function adopt(masks) {
+    const now = masks.map(({ name }) => name).filter((name) => !isWorn(name));
+    // What is worn when the page opens is not new.
+    if (now.length || !fresh) fresh = new Set(fresh ? now : []);
     worn = masks;
     redraw();
 }
@@ -21,6 +28,10 @@ export function redraw() { for (const listener of listeners) listener(); }
 
 export const isWorn = (name) => worn.some((mask) => mask.name === name);
 export const title = (name) => all.get(name)?.title || name;
+
+/// The user's looks, {name, masks}, and the names of the favourite masks, in the user's order.
+export let looks = [];
+export let favourites = [];
 
 /// The face on the thumbnails: the sample's or the user's own, and the version of the latter.
 export const face = { own: false, version: 1 };
@@ -31,9 +42,14 @@ const together = 3;
 const waiting = new Map();
 const fetching = new Set();
 
-/// Queues the thumbnail of a mask for an image.
-export function showThumbnail(image, name) {
-    const address = `/thumbnail?mask=${encodeURIComponent(name)}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
+/// A mask as a thumbnail's address has it: its name, if it looks as its author made it.
+const short = ({ name, opacity = 1, choices = {} }) => opacity === 1 && Object.keys(choices).length === 0 ? name : { name, opacity, choices };
+
+/// Queues the thumbnail of a mask for an image, or of several masks with their options.
+export function showThumbnail(image, masks) {
+    const list = [masks].flat().map((mask) => typeof mask === "string" ? mask : short(mask));
+    const wanted = list.length === 1 && typeof list[0] === "string" ? `mask=${encodeURIComponent(list[0])}` : `masks=${encodeURIComponent(JSON.stringify(list))}`;
+    const address = `/thumbnail?${wanted}&face=${face.own ? "mine" : "sample"}&v=${face.version}`;
     if (image.dataset.wanted === address) return;
     image.dataset.wanted = address;
     waiting.set(image, address);
@@ -69,32 +85,54 @@ function fetchNext() {
 export async function change(request, keys) {
     const answer = await attempt(ask(request, keys));
     if (answer?.masks) adopt(answer.masks);
-    for (const name of answer?.kept ?? []) {
+    if (!answer) return answer;
+    for (const listener of answerListeners) listener(answer);
+    for (const name of answer.kept ?? []) {
         const takeOff = toastButton("Take it off", () => change("hide", { mask: name }));
         toast(`${title(name)} hides faces and stays on.`, { actions: [takeOff] });
     }
     return answer;
 }
 
-export const toggle = (name) => change("toggle", { mask: name });
-export const only = (name) => change("only", { mask: name });
-export const order = (names) => change("wear", { masks: names });
+const answerListeners = new Set();
+/// Calls `listener` with Guise's answer to each change that this page makes.
+export function onAnswer(listener) { answerListeners.add(listener); }
 
-/// Restores masks with their settings.
-export async function wearAgain(masks) {
-    if (!await order(masks.map((mask) => mask.name))) return;
-    for (const { name, opacity, choices } of masks) {
-        if (opacity !== 1) await change("set", { mask: name, key: "opacity", value: opacity });
-        for (const [key, value] of Object.entries(choices ?? {})) await change("set", { mask: name, key, value });
-    }
+/// Puts a mask on in place of those of its kind, or on top of them, or takes it off.
+export const wear = (name) => change("wear", { masks: [name] });
+export const add = (name) => change("add", { masks: [name] });
+export const toggle = (name) => isWorn(name) ? change("hide", { mask: name }) : wear(name);
+export const order = (names) => change("order", { masks: names });
+
+// MARK: looks and favourites
+
+function adoptLooks(answer) {
+    ({ looks, favourites } = answer);
+    redraw();
 }
+on("looks", adoptLooks);
+
+/// Sends a request that changes the looks or the favourites.
+/// @returns whether it succeeded.
+export async function changeLooks(request, keys) {
+    const answer = await attempt(ask(request, keys));
+    if (answer) adoptLooks(answer);
+    return Boolean(answer);
+}
+
+export const wearLook = (name) => change("look", { name });
+export const isFavourite = (name) => favourites.includes(name);
+export const star = (name) => changeLooks("favourite", { mask: name, on: !isFavourite(name) });
 
 on("masks", (event) => adopt(event.masks));
 
-/// Fetches the masks and the status again.
+/// Fetches the masks, the looks and the status again.
+/// @returns the status.
 export async function refresh() {
-    const [answer, status] = await Promise.all([ask("masks"), ask("status")]);
+    const [answer, status, saved] = await Promise.all([ask("masks"), ask("status"), ask("looks").catch(() => null)]);
     all.clear();
     for (const mask of answer.masks) all.set(mask.name, mask);
+    if (saved) ({ looks, favourites } = saved);
     adopt(status.masks);
+    return status;
 }

@@ -1,14 +1,18 @@
 // The page's entry point: connects its parts, and shows whether a call is watching.
 
 import { ask, connect, on } from "./connection.js";
-import { $, attempt, toast } from "./elements.js";
+import { refresh as refreshAlbum } from "./album.js";
+import { $, attempt, dropErrors, toast } from "./elements.js";
 import "./gallery.js";
 import { check } from "./health.js";
-import "./keys.js";
+import { showHistory } from "./history.js";
+import { setCall } from "./keys.js";
+import { refresh as refreshLibrary } from "./library.js";
+import "./looks.js";
 import "./photo.js";
 import { refresh as refreshSettings } from "./settings.js";
-import { showStatus } from "./stage.js";
-import { refresh as refreshLibrary } from "./library.js";
+import { openSmall } from "./small.js";
+import { isMirrored, showStatus } from "./stage.js";
 import "./worn.js";
 
 // MARK: tabs
@@ -61,6 +65,7 @@ function showPresence(now) {
     const closed = watch.camera === "closed" ? "camera closed" : watch.camera === "opening" ? "camera opening" : watch.camera === "lost" ? "camera lost" : "";
     // `call`: whether a program reads the virtual camera; null if there is none, and only this page can watch.
     const who = watch.call ? "A call is watching" : watch.call === false ? "No call is watching" : "No virtual camera";
+    setCall(Boolean(watch.call));
     const [kind, words] = watch.paused ? ["rest", "Paused: calls see a placeholder"]
         : [watch.camera === "lost" ? "trouble" : watch.call ? "on" : "rest", [who, closed].filter(Boolean).join(": ")];
     $("presence").className = `presence ${kind}`;
@@ -68,7 +73,11 @@ function showPresence(now) {
 }
 
 on("viewers", showPresence);
-on("camera", showPresence);
+on("camera", (event) => {
+    showPresence(event);
+    // What was wrong with the camera is mended.
+    if (event.camera === "open") dropErrors();
+});
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
 on("metrics", (event) => {
     showPresence(event);
@@ -92,11 +101,16 @@ on("connection", async ({ state }) => {
         showPresence(status);
         showStatus(status);
     }
-    await attempt(Promise.all([refreshLibrary(), refreshSettings()]));
+    const [now] = await attempt(Promise.all([refreshLibrary(), refreshSettings()])) ?? [];
+    if (now) showHistory(now.history);
+    dropErrors();
+    refreshAlbum().catch(() => {});
     check();
     if (wasLost) toast("Guise is back.");
     wasLost = false;
 });
+
+$("small").onclick = () => attempt(openSmall(isMirrored()));
 
 // Masks may have been edited while the page was hidden, and settings changed while another window had the focus.
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshLibrary().catch(() => {}); });

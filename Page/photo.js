@@ -2,7 +2,7 @@
 
 import { $, attempt, calm, copyPicture, toast } from "./elements.js";
 import { request } from "./session.js";
-import { showPhoto } from "./stage.js";
+import { maxFaces, showPhoto } from "./stage.js";
 import * as library from "./library.js";
 
 let file = null;
@@ -20,7 +20,8 @@ async function putMasksOn() {
     showPhoto(urls);
     const faces = Number(answer.headers.get("X-Guise-Faces"));
     const covered = Number(answer.headers.get("X-Guise-Covered"));
-    const found = faces === 1 ? "1 face" : faces ? `${faces} faces` : "No face was found";
+    const most = faces >= maxFaces && faces > 1 ? ", which is the most at once: others wear nothing" : "";
+    const found = faces === 1 ? "1 face" : faces ? `${faces} faces${most}` : "No face was found";
     $("photo-says").textContent = covered ? `${found}, ${covered} possible covered` : found;
     $("photo-download").href = urls.after;
     $("photo-download").download = `${file.name?.replace(/\.[^.]*$/, "") || "photo"} in guise.jpg`;

@@ -2,6 +2,8 @@
 
 import { ask, on } from "./connection.js";
 import { $, attempt, make, newest, place, press, toast } from "./elements.js";
+import * as library from "./library.js";
+import { setMaxFaces, showMirror } from "./stage.js";
 
 let values = {};
 let cameras = [];
@@ -20,8 +22,8 @@ async function set(key, value) {
     const answer = await ask("set", { key, value });
     write(key, value);
     show();
-    $("config-says").textContent = "Not saved yet: changes apply until Guise ends.";
-    if (answer.notes?.length) toast(answer.notes.join("; "));
+    // That the start masks matter at the next start goes without saying.
+    if (answer.notes?.length && key !== "start") toast(answer.notes.join("; "));
 }
 
 const controls = [...document.querySelectorAll("[data-key]")];
@@ -61,14 +63,15 @@ function show() {
         else if (control !== document.activeElement || control.type !== "range") control.value = value;
         if (control.type === "range") showNumber(control);
     }
-    press($("mirror"), read("view.mirror"));
+    showMirror(Boolean(read("view.mirror")));
+    setMaxFaces(read("faces.max"));
+    showStart();
     press($("zoom"), read("view.zoom") === "face");
     $("config-text").textContent = JSON.stringify(values, null, 4);
     showModes();
 }
 
-// The two most used settings are also below the picture.
-$("mirror").onclick = () => attempt(set("view.mirror", !read("view.mirror")));
+// The most used setting is also below the picture.
 $("zoom").onclick = () => attempt(set("view.zoom", read("view.zoom") === "face" ? "off" : "face"));
 
 // MARK: the camera
@@ -134,15 +137,22 @@ on("camera", (event) => {
     if (cameras.length) { showCameras(); showModes(); }
 });
 
+// MARK: what is worn at the start
+
+function showStart() {
+    const own = (values.masks ?? []).map((mask) => library.title(mask.name ?? mask)).join(", ");
+    const looks = library.looks.map(({ name }) => [`look:${name}`, `The look ${name}`]);
+    const options = [["last", "What I wore last"], ["none", "Nothing"], ...looks, ["masks", own ? `As saved: ${own}` : "As saved: nothing"]];
+    // A look that was deleted is still shown as what is set.
+    if (values.start && !options.some(([value]) => value === values.start)) options.push([values.start, `${values.start.replace("look:", "The look ")}, which is missing`]);
+    fill($("start"), options, ([value, words]) => make("option", { value }, words));
+    $("start").value = values.start ?? "masks";
+}
+library.onChange(showStart);
+$("start").onchange = () => attempt(set("start", $("start").value).then(() => toast("Saved for the next start.")));
+
 // MARK: the file
 
-$("config-save").onclick = async () => {
-    const saved = await attempt(ask("save"));
-    if (!saved) return;
-    $("config-file").textContent = place(saved.path);
-    $("config-says").textContent = "Saved, with the masks you wear.";
-    toast(`Saved as ${place(saved.path)}.`);
-};
 $("config-reload").onclick = async () => {
     const answer = await attempt(ask("reload"));
     if (!answer) return;
@@ -150,8 +160,21 @@ $("config-reload").onclick = async () => {
     toast(answer.notes?.length ? answer.notes.join("; ") : "Reloaded.");
 };
 
-$("note").checked = localStorage.note === "on";
-$("note").onchange = () => { localStorage.note = $("note").checked ? "on" : "off"; };
+/// Options of this browser, which Guise doesn't know.
+for (const [id, key, on, off] of [["note", "note", "on", "off"], ["sound", "sound", "on", "off"], ["random-work", "random", "work", "all"]]) {
+    $(id).checked = (localStorage[key] ?? (id === "random-work" ? on : off)) === on;
+    $(id).onchange = () => { localStorage[key] = $(id).checked ? on : off; };
+}
+$("countdown").value = localStorage.countdown ?? "0";
+$("countdown").onchange = () => { localStorage.countdown = $("countdown").value; };
+
+// Another client, or undo, may have changed a setting.
+on("history", async () => {
+    const configuration = await ask("configuration").catch(() => null);
+    if (!configuration) return;
+    values = configuration.values;
+    show();
+});
 
 /// Fetches the current settings, which other programs can change too.
 export async function refresh() {

@@ -1,20 +1,26 @@
-// The picture: live view, comparison, tracking overlay, photos, recordings, pause and freeze.
+// The picture: live view, comparison, tracking overlay, photos, recordings, panic, pause and freeze.
 
+import { keep } from "./album.js";
 import { ask, on, state } from "./connection.js";
-import { $, announce, attempt, calm, clock, copyPicture, icon, make, place, press, size, toast } from "./elements.js";
-import { requestURL } from "./session.js";
+import { $, announce, attempt, calm, clock, press, size, toast } from "./elements.js";
+import { pixels } from "./pixels.js";
 import { showStream } from "./stream.js";
 
+/// What Guise said last of its state: {paused, frozen, camera}.
+let status = {};
 let showsOverlay = false;
 /// The addresses of the photo that is shown instead of the live picture.
 let photo = null;
 
 // MARK: the live picture
 
-/// The options of the stream. A large picture costs Guise three times the work, so it is requested only in full screen.
-const viewer = () => `width=${document.fullscreenElement ? 1280 : 640}&rate=15`;
+/// Width by height of the picture.
+let shape = 16 / 9;
 
-const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&${viewer()}`;
+/// The options of the stream. It has as many pixels as are shown; Guise sends large pictures less often.
+const viewer = () => `width=${pixels($("screen"), shape)}&rate=15`;
+
+const streamPath = (picture) => `/stream?picture=${picture}&overlay=${showsOverlay ? 1 : 0}&mirrored=${isMirrored() ? 1 : 0}&${viewer()}`;
 /// The current stream: its path, and the controller that ends it.
 let live = null;
 
@@ -31,16 +37,19 @@ function look() {
     });
 }
 
+/// Starts the stream again if its options have changed.
+const renew = () => { if (live && live.path !== streamPath("after")) look(); };
+
 $("live").onload = () => {
     const { naturalWidth, naturalHeight } = $("live");
     $("screen").classList.add("lit");
+    shape = naturalWidth / naturalHeight;
     document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
 };
 document.addEventListener("visibilitychange", look);
-// Full screen needs a larger picture.
-addEventListener("resize", calm(300, () => {
-    if (live && !live.path.endsWith(viewer())) look();
-}));
+new ResizeObserver(calm(300, renew)).observe($("screen"));
+// A window that is moved to another screen keeps its size, but may have other pixels, which no event reports in time.
+setInterval(renew, 1000);
 on("connection", look);
 
 $("overlay").onclick = () => {
@@ -48,6 +57,34 @@ $("overlay").onclick = () => {
     press($("overlay"), showsOverlay);
     look();
 };
+
+// MARK: the mirror, which only this page shows
+
+let mirrorsPreview = localStorage.mirror !== "off";
+/// Whether the picture that others see is mirrored already.
+let mirrorsForOthers = false;
+
+/// Whether the page mirrors the picture. People know themselves from mirrors; others see them as they are. A placeholder
+/// has words on it.
+export const isMirrored = () => mirrorsPreview && !mirrorsForOthers;
+const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].includes(status.camera);
+
+export function showMirror(forOthers = mirrorsForOthers) {
+    mirrorsForOthers = forOthers;
+    $("screen").classList.toggle("is-mirrored", isMirrored() && !isPlaceholder());
+    press($("mirror"), mirrorsPreview);
+    $("mirror-mine").checked = mirrorsPreview;
+    if (showsOverlay) renew();
+}
+
+function setMirror(isOn) {
+    mirrorsPreview = isOn;
+    localStorage.mirror = isOn ? "on" : "off";
+    showMirror();
+    announce(isOn ? "Your preview is mirrored, for you only" : "Your preview is as others see you");
+}
+$("mirror").onclick = () => setMirror(!mirrorsPreview);
+$("mirror-mine").onchange = () => setMirror($("mirror-mine").checked);
 
 // MARK: comparison
 
@@ -94,14 +131,44 @@ export function showPhoto(urls) {
 
 // MARK: saving photos and recordings
 
-$("snapshot").onclick = async () => {
-    if (photo) return $("photo-download").click();
+async function takePicture() {
     const flash = $("flash");
     flash.classList.remove("now");
     flash.getBoundingClientRect(); // restarts the animation
     flash.classList.add("now");
     const taken = await attempt(ask("snapshot", localStorage.note === "on" ? { note: true } : {}));
-    if (taken) attempt(keep(taken, "picture"));
+    if (taken) attempt(keep(taken, { saved: true }));
+}
+
+/// Ends the countdown; null if there is none.
+let endCountdown = null;
+
+/// Takes a picture after some seconds, which are counted down on the picture. A second press takes none.
+function countDown(seconds) {
+    let left = seconds;
+    const show = () => {
+        $("count").textContent = String(left);
+        announce(String(left));
+    };
+    const timer = setInterval(() => {
+        left -= 1;
+        if (left > 0) return show();
+        endCountdown();
+        takePicture();
+    }, 1000);
+    endCountdown = () => {
+        clearInterval(timer);
+        endCountdown = null;
+        $("count").hidden = true;
+    };
+    $("count").hidden = false;
+    show();
+}
+
+$("snapshot").onclick = () => {
+    if (photo) return $("photo-download").click();
+    const seconds = Number(localStorage.countdown ?? 0);
+    if (endCountdown) endCountdown(); else if (seconds > 0) countDown(seconds); else takePicture();
 };
 
 let recording = null;
@@ -113,10 +180,10 @@ $("record").onclick = async () => {
     if (recording) {
         const taken = await attempt(ask("record", { action: "stop" }));
         showRecording(null);
-        if (taken) attempt(keep(taken, "recording"));
+        if (taken) attempt(keep(taken, { saved: true }));
         if (taken?.problem) toast(taken.problem, { error: true });
     } else {
-        const begun = await attempt(ask("record", { action: "start" }));
+        const begun = await attempt(ask("record", { action: "start", ...(localStorage.sound === "on" ? { sound: true } : {}) }));
         if (begun) showRecording(begun);
         if (begun) announce("Recording");
     }
@@ -141,40 +208,19 @@ function tick() {
 }
 setInterval(tick, 500);
 
-/// The size in bytes of the largest recording that is shown here. A larger one must be opened from its folder.
-const largestShown = 256e6;
+// MARK: panic, pause, freeze, and labels over the picture
 
-/// Lists a saved photo or recording with buttons for it.
-async function keep(taken, kind) {
-    const slash = taken.path.lastIndexOf("/");
-    toast(`Saved in ${place(taken.path.slice(0, slash))}: ${taken.path.slice(slash + 1)}`);
-    // It is played and downloaded from the browser's memory.
-    if (taken.bytes > largestShown) return;
-    const url = await requestURL(`/album/${encodeURIComponent(taken.album)}`);
-    const isPicture = kind === "picture";
-    const view = isPicture
-        ? make("img", { src: url, alt: `Picture ${taken.album}`, decoding: "async" })
-        : make("video", { src: `${url}#t=0.1`, controls: true, preload: "metadata", "aria-label": `Recording ${taken.album}` });
-    const save = make("a", { className: "button quiet", href: url, download: taken.album, "aria-label": "Download", title: "Download" }, icon("download"));
-    const copy = make("button", { type: "button", className: "quiet", "aria-label": "Copy to the clipboard", title: "Copy to the clipboard" }, icon("copy"));
-    copy.onclick = () => attempt(copyPicture(url));
-    const close = make("button", { type: "button", className: "quiet", "aria-label": "Remove from this list; the file stays", title: "Remove from this list; the file stays" }, icon("close"));
-    const facts = isPicture ? "Picture" : [clock(taken.seconds ?? 0), size(taken.bytes)].filter(Boolean).join(" · ");
-    const item = make(
-        "li", {}, isPicture ? make("a", { href: url, target: "_blank", rel: "noopener", title: taken.path }, view) : view,
-        make("div", {}, make("span", { title: taken.path }, facts), save, isPicture ? copy : null, close));
-    close.onclick = () => {
-        item.remove();
-        URL.revokeObjectURL(url);
-        $("snapshot").focus({ preventScroll: true });
-    };
-    $("taken").firstElementChild.prepend(item);
+/// Shows the placeholder at once. Only the button that says "Resume" ends it, never the same key again.
+export async function panic() {
+    endCountdown?.();
+    const now = await attempt(ask("panic"));
+    if (!now) return;
+    showSettings(now);
+    announce("Others see a placeholder now");
 }
 
-// MARK: pause, freeze, and labels over the picture
-
-let status = {};
-
+$("panic").onclick = panic;
+$("panic-end").onclick = () => attempt(ask("resume").then(showSettings));
 $("pause").onclick = () => attempt(ask(status.paused ? "resume" : "pause").then(showSettings));
 $("freeze").onclick = () => attempt(ask(status.frozen ? "resume" : "freeze").then(showSettings));
 
@@ -182,6 +228,9 @@ function showSettings(now) {
     status = { ...status, ...now };
     press($("pause"), status.paused);
     press($("freeze"), status.frozen);
+    $("panic").hidden = Boolean(status.paused);
+    $("panic-end").hidden = !status.paused;
+    showMirror();
     $("pause").querySelector("use").setAttribute("href", status.paused ? "#i-play" : "#i-pause");
     $("pause").querySelector("span").textContent = status.paused ? "Resume" : "Pause";
     const words = status.paused ? "Paused" : status.frozen ? "Frozen" : "";
@@ -196,10 +245,18 @@ export function showStatus(now) {
     if ("faces" in now) showFaces(now.faces);
 }
 
+/// The most faces that Guise follows at once, as it is set.
+export let maxFaces = 8;
+export function setMaxFaces(count) { maxFaces = count; }
+
 function showFaces(count) {
     $("chip-faces").hidden = Boolean(status.paused);
-    $("chip-faces").textContent = count === 1 ? "1 face" : count ? `${count} faces` : "No face";
+    const none = $("zoom").ariaPressed === "true" ? "No face to zoom to" : "No face";
+    const words = count === 1 ? "1 face" : count ? `${count} faces` : none;
+    $("chip-faces").textContent = count >= maxFaces && count > 0 ? `${words}: the most at once` : words;
+    $("chip-faces").title = count >= maxFaces ? `No more than ${maxFaces} people wear masks at once. Settings, Faces and privacy.` : "";
 }
+on("camera", ({ camera }) => showSettings({ camera }));
 on("faces", (event) => showFaces(event.faces));
 
 $("wide").onclick = () => {

@@ -21,7 +21,7 @@ library.onChange(() => {
     if (!drag && names().join() !== wanted.join()) arrange(wanted);
     for (const mask of library.worn) rows.get(mask.name).update(mask);
     $("worn-empty").hidden = wanted.length > 0;
-    $("clear").hidden = wanted.length === 0;
+    $("clear").hidden = $("look-save").hidden = wanted.length === 0;
 });
 
 /// Sorts the rows. Moving an element removes its focus, so the focus is restored.
@@ -48,7 +48,9 @@ function makeRow(name) {
             more, off),
         choices);
     const fields = new Map();
+    // While a slider is used, the values that come back are old ones.
     let isSliding = false;
+    let timer = 0;
 
     const send = newest((value) => ask("set", { mask: name, key: "opacity", value }));
     const fill = (value) => {
@@ -57,10 +59,11 @@ function makeRow(name) {
     };
     slider.oninput = () => {
         isSliding = true;
+        clearTimeout(timer);
+        timer = setTimeout(() => { isSliding = false; }, 800);
         fill(slider.valueAsNumber);
         send(slider.valueAsNumber / 100);
     };
-    slider.onchange = () => { isSliding = false; };
     more.onclick = () => {
         choices.hidden = !choices.hidden;
         more.setAttribute("aria-expanded", String(!choices.hidden));
@@ -81,7 +84,8 @@ function makeRow(name) {
             const title = library.title(name);
             // A surprise assigns masks to persons, by the numbers that the tracking overlay shows.
             label.textContent = mask.person ? `${title}, person ${mask.person}` : title;
-            library.showThumbnail(picture, name);
+            // In its colours, but not in its opacity, which a slider changes often.
+            library.showThumbnail(picture, { name, choices: mask.choices });
             grip.setAttribute("aria-label", `Move ${title}`);
             grip.title = "Drag, or press ↑ ↓";
             slider.setAttribute("aria-label", `Opacity of ${title}`);
@@ -110,6 +114,18 @@ function makeRow(name) {
     };
 }
 
+// MARK: what was replaced
+
+/// The masks that the last change took off for others of their kind.
+let replaced = [];
+
+library.onAnswer((answer) => {
+    replaced = answer.replaced ?? [];
+    $("worn-replaced").hidden = replaced.length === 0;
+    $("worn-replaced").firstElementChild.textContent = `In place of ${replaced.map(library.title).join(", ")}`;
+});
+$("worn-both").onclick = () => library.change("add", { masks: replaced });
+
 // MARK: the choices of a mask
 
 function makeField(mask, key, choice) {
@@ -128,14 +144,17 @@ function makeField(mask, key, choice) {
     }
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
+    // A sign without a name is not shown, so the name is asked for.
+    if (!isColor) input.placeholder = choice.default || "Type your name or a text";
     const again = make("button", { type: "button", className: "quiet", "aria-label": `Reset ${name} to the mask's default`, title: "Reset to the mask's default" }, icon("again"));
     const later = isColor ? send : calm(250, send);
+    if (!isColor && !choice.default) setTimeout(() => { if (input.isConnected && !input.value && library.isNew(mask)) input.focus({ preventScroll: true }); });
     input.oninput = () => later(input.value);
     again.onclick = () => {
         input.value = choice.default;
         later(choice.default);
     };
-    again.hidden = choice.default == null;
+    again.hidden = !choice.default;
     return {
         element: make("div", { className: "choice" }, make("label", {}, make("span", {}, name), input), again),
         update(value) {

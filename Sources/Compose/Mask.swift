@@ -112,6 +112,9 @@ public struct MaskLibrary: Sendable {
         let author = try fields.string("author", default: "")
         let licence = try fields.string("licence", default: "")
         let tags = try fields.strings("tags", default: [])
+        // The summary has these two; here they are only checked.
+        if fields.has("kind") { _ = try fields.choice("kind", default: MaskKind.effect) }
+        _ = try fields.bool("fitForWork", default: false)
         var onLostFace: LostFacePolicy = try fields.choice("onLostFace", default: .show)
         var layers: [MaskLayer] = []
         for included in try fields.strings("include", default: []) {

@@ -11,10 +11,19 @@ public struct MaskSummary: Equatable, Sendable {
     public let author: String
     /// Search terms.
     public let tags: [String]
+    /// What the mask is; nil if it doesn't say so.
+    public let kind: MaskKind?
+    /// The kinds of the mask and of those that it includes.
+    public let kinds: Set<MaskKind>
+    /// Whether `random` and `surprise` may choose it during work.
+    public let isFitForWork: Bool
     /// The options by name.
     public let choices: [String: MaskOption]
     /// Default values of the options, by the same names.
     public let defaults: [String: String]
+    /// Options for a picture of the mask. A mask that writes nothing before the user has written something would look
+    /// like none.
+    public var example: [String: String] { defaults["text"] == "" ? ["text": title] : [:] }
     /// Whether single people can wear it: it draws nothing on the whole picture, and doesn't hide faces.
     public let isPersonal: Bool
     /// Whether the mask is meant to hide the face.
@@ -34,7 +43,9 @@ extension MaskLibrary {
         }
         return MaskSummary(
             name: name, title: json["title"]?.string ?? name, author: json["author"]?.string ?? "",
-            tags: json["tags"]?.elements.compactMap(\.string) ?? [], choices: found.choices, defaults: found.defaults,
+            tags: json["tags"]?.elements.compactMap(\.string) ?? [],
+            kind: json["kind"]?.string.flatMap(MaskKind.init), kinds: found.kinds,
+            isFitForWork: json["fitForWork"]?.bool ?? false, choices: found.choices, defaults: found.defaults,
             isPersonal: found.isPersonal, isHiding: found.isHiding)
     }
 
@@ -42,10 +53,12 @@ extension MaskLibrary {
     private struct OptionCollector {
         var choices: [String: MaskOption] = [:]
         var defaults: [String: String] = [:]
+        var kinds: Set<MaskKind> = []
         var isPersonal = true
         var isHiding = false
 
         mutating func collect(from description: JSON) {
+            if let kind = description["kind"]?.string.flatMap(MaskKind.init) { kinds.insert(kind) }
             if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
                 (isPersonal, isHiding) = (false, true)
             }

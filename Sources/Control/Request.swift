@@ -5,6 +5,10 @@ import JSON
 public enum Command: Equatable, Sendable {
     /// Change or list the masks.
     case mask(MaskRequest)
+    /// Wear, save or list looks and favourites.
+    case look(LookRequest)
+    /// Take back changes.
+    case history(HistoryRequest)
     /// Change or save the picture.
     case picture(PictureRequest)
     /// List or switch cameras.
@@ -18,6 +22,8 @@ public enum Command: Equatable, Sendable {
     public var json: JSON {
         switch self {
         case .mask(let request): request.json
+        case .look(let request): request.json
+        case .history(let request): request.json
         case .picture(let request): request.json
         case .device(let request): request.json
         case .configuration(let request): request.json
@@ -44,6 +50,7 @@ public struct Request: Equatable, Sendable {
     /// All groups of requests.
     private static let groups = [
         RequestParser { Content.command(.service($0)) }, RequestParser { Content.command(.mask($0)) },
+        RequestParser { Content.command(.look($0)) }, RequestParser { Content.command(.history($0)) },
         RequestParser { Content.command(.picture($0)) }, RequestParser { Content.command(.device($0)) },
         RequestParser { Content.command(.configuration($0)) }, RequestParser(Content.subscription),
     ]

@@ -128,6 +128,8 @@ package struct FrameLoop: ~Copyable {
         (published, arrived, lastSecond) = (0, started, started)
         while !dependencies.mailbox.isEnding {
             if let events = dependencies.mailbox.update(since: &seen) {
+                // Whoever pauses wants to be out of sight now, not in a tenth of a second.
+                if events.isPaused, !settings.isPaused { published = 0 }
                 settings = events
                 pipeline.tracker.apply(settings.faces)
                 pipeline.onLostFace = settings.onLostFace
@@ -447,7 +449,7 @@ package struct FrameLoop: ~Copyable {
         settings.recorder?.enqueue(frame)
         if dependencies.monitor.hasViewers {
             let now = dependencies.clock.now()
-            dependencies.monitor.update(frame, faces: faces, isReplacement: false, at: now)
+            dependencies.monitor.update(frame, faces: faces, isReplacement: isPlaceholder, at: now)
             // The pipeline shows the unmasked picture, if there is one.
             if isPlaceholder { dependencies.monitor.updateUnmasked(placeholder: frame, at: now) }
         }

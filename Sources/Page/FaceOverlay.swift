@@ -22,9 +22,11 @@ enum FaceOverlay {
     private static let far: Float = 1e5
 
     /// Draws the bounding box with the face's number at its top left corner, and the landmarks.
-    /// - Parameter scale: the factor from the pixels of the face's positions to the frame's.
+    /// - Parameters:
+    ///   - scale: the factor from the pixels of the face's positions to the frame's.
+    ///   - isMirrored: whether the frame is shown mirrored. The number is then at the top right, mirrored.
     /// - Precondition: the frame is I420.
-    static func draw(_ face: borrowing Face, on frame: inout Frame, scale: Float) {
+    static func draw(_ face: borrowing Face, on frame: inout Frame, scale: Float, isMirrored: Bool) {
         let color = face.state == .predicted ? LineColor.guessed : LineColor.seen
         let box = face.box
         // One pixel of line width for every 320 pixels of the picture's width.
@@ -37,16 +39,17 @@ enum FaceOverlay {
             Self.fill(&frame, corner.x, end.y - thick, width, thick, color)
             Self.fill(&frame, corner.x, corner.y, thick, height, color)
             Self.fill(&frame, end.x - thick, corner.y, thick, height, color)
-            var x = corner.x
+            var x = isMirrored ? end.x - thick : corner.x
+            let way = isMirrored ? -thick : thick
             for digit in String(max(0, face.id)).utf8 {
                 let rows = Self.digits[Int(digit) - Int(UInt8(ascii: "0"))]
                 for y in 0..<5 {
                     for column in 0..<3 where rows[y] & (4 >> column) != 0 {
                         Self.fill(
-                            &frame, x + column * thick, corner.y - (7 - y) * thick, thick, thick, color)
+                            &frame, x + column * way, corner.y - (7 - y) * thick, thick, thick, color)
                     }
                 }
-                x += 4 * thick
+                x += 4 * way
             }
         }
         for i in 0..<68 {

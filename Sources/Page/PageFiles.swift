@@ -7,7 +7,7 @@ struct PageFiles: Sendable {
     /// The file name extensions and Content-Types of the page's files. Other files are not served.
     private static let kinds = [
         "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-        "svg": "image/svg+xml", "png": "image/png",
+        "svg": "image/svg+xml", "png": "image/png", "webmanifest": "application/manifest+json",
     ]
     /// The largest file in bytes, far more than any file of the page.
     private static let largest = 4 << 20

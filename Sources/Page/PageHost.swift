@@ -1,11 +1,13 @@
 import Control
+import JSON
 import Privacy
 import SystemKit
 
 /// The pictures and files that the page gets from the daemon, besides the control protocol. Called from many tasks.
 public protocol PageHost: Sendable {
-    /// Renders a mask on a face, as a small JPEG.
-    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8]
+    /// Renders masks on a face, as a small JPEG.
+    /// - Parameter masks: a list of masks as the configuration has it: names, or objects with options.
+    func thumbnail(of masks: JSON, on face: PageFace) async throws -> [UInt8]
     /// Stores the current unmasked picture as the user's own face.
     /// - Returns: the number of faces in it.
     func storeFace() async throws -> Int
@@ -81,7 +83,7 @@ public struct PageError: Error, Equatable, Sendable {
             let status =
                 switch requestError.code {
                 case .notNow: 409
-                case .unknownMask, .unknownDevice, .unknownRequest: 404
+                case .unknownMask, .unknownLook, .unknownDevice, .unknownRequest: 404
                 case .badLine, .badValue: 400
                 case .failed, .tooManyClients, .tooSlow: 503
                 }

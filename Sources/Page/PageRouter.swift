@@ -100,7 +100,8 @@ final class PageRouter: Sendable {
             // In some browsers, 'self' does not include web sockets.
             "Content-Security-Policy":
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; "
-                + "connect-src 'self' blob: ws://127.0.0.1:\(port) ws://localhost:\(port); base-uri 'none'; "
+                + "connect-src 'self' blob: ws://127.0.0.1:\(port) ws://localhost:\(port); manifest-src 'self'; "
+                + "base-uri 'none'; "
                 + "form-action 'none'; frame-ancestors 'none'",
             "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
             "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -143,7 +144,15 @@ final class PageRouter: Sendable {
         guard let face = PageFace(rawValue: request.value("face") ?? "sample") else {
             throw PageError(400, "bad-value", "'face' allows: sample, mine")
         }
-        let jpeg = try await host.thumbnail(of: request.value("mask") ?? "", on: face)
+        let masks: JSON
+        if let list = request.value("masks") {
+            do { masks = try JSON(Array(list.utf8), file: "masks") } catch {
+                throw PageError(400, "bad-value", "'masks' allows: a list of masks, as config.json has it")
+            }
+        } else {
+            masks = JSON([JSON(request.value("mask") ?? "")])
+        }
+        let jpeg = try await host.thumbnail(of: masks, on: face)
         var headers = headers("image/jpeg")
         // The address changes its `v` with the face. The short lifetime shows changed masks soon.
         if request.value("v") != nil { headers.replaceOrAdd(name: "Cache-Control", value: "private, max-age=60") }

@@ -25,6 +25,7 @@ struct PictureStream: Sendable {
                 }
                 options.picture = picture
             case "overlay": options.hasOverlay = item.value == "1"
+            case "mirrored": options.isMirrored = item.value == "1"
             case "width":
                 guard let width = Int(item.value), (64...4096).contains(width) else {
                     throw wrong("width", "64 to 4096")
@@ -47,9 +48,11 @@ struct PictureStream: Sendable {
         let viewer = Preview.Viewer(preview, options)
         var number = 0
         var lead = "--\(Self.boundary)\r\n"
+        var due = ContinuousClock.now
         while true {
-            let jpeg = try await viewer.next(after: &number)
-            let sent = ContinuousClock.now
+            let jpeg = try await viewer.next(after: &number, due: due)
+            // The factor leaves room for jitter of the frame loop.
+            due = .now + .seconds(0.9 / viewer.options.rate)
             var part = ByteBuffer()
             part.reserveCapacity(jpeg.count + 128)
             part.writeString("\(lead)Content-Type: image/jpeg\r\nContent-Length: \(jpeg.count)\r\n\r\n")
@@ -58,9 +61,6 @@ struct PictureStream: Sendable {
             part.writeString("\r\n--\(Self.boundary)\r\n")
             try await writer.send(.body(part))
             lead = ""
-            // The factor leaves room for jitter of the frame loop.
-            let due = sent + .seconds(0.9 / options.rate)
-            if due > .now { try await Task.sleep(until: due, clock: .continuous) }
         }
     }
 }

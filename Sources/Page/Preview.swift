@@ -25,12 +25,20 @@ public final class Preview: Sendable {
         public var hasOverlay = false
         /// The maximum width in pixels.
         public var width = 640
-        /// The maximum rate in pictures per second.
+        /// The maximum rate in pictures per second. Large pictures come less often, see `Preview.pixelsPerSecond`.
         public var rate = 15.0
+        /// Whether the page shows the picture mirrored, so that the numbers on it must be mirrored too.
+        public var isMirrored = false
 
         /// Creates the default options: the published picture, 640 pixels wide, 15 times a second.
         public init() {}
     }
+
+    /// The pixels that a viewer gets per second at most: 15 pictures of 928x522. They cost about 5 % of a processor's
+    /// core. A larger picture keeps its sharpness and comes less often.
+    static let pixelsPerSecond = 15.0 * 928 * 522
+    /// The least pictures per second, however large they are: with fewer, nobody takes it for a live picture.
+    static let leastRate = 5.0
 
     /// The layout of the frames.
     public let layout: FrameLayout
@@ -79,6 +87,7 @@ public final class Preview: Sendable {
         guard isReplacement || needsFrame(.after, at: now) else { return }
         // Portraits are taken from the unmasked picture only, so only there must a placeholder be marked.
         update(.after, frame.view, faces: faces, isPlaceholder: false, at: now)
+        if isReplacement { after.replaced.store(after.number.load(ordering: .relaxed), ordering: .releasing) }
     }
 
     /// Copies the unmasked picture, in the same way as `update`. Only the user sees it, on the page, for comparison.
@@ -123,7 +132,11 @@ public final class Preview: Sendable {
         let preview: Preview
         let options: StreamOptions
 
-        init(_ preview: Preview, _ options: StreamOptions) {
+        init(_ preview: Preview, _ wanted: StreamOptions) {
+            var options = wanted
+            let width = Double(min(options.width, preview.layout.width))
+            let pixels = width * width * Double(preview.layout.height) / Double(preview.layout.width)
+            options.rate = min(options.rate, max(Preview.pixelsPerSecond / pixels, Preview.leastRate))
             (self.preview, self.options) = (preview, options)
             preview.slot(options.picture).addViewer(options, preview.layout)
             preview.onViewer()
@@ -132,10 +145,15 @@ public final class Preview: Sendable {
         deinit { preview.slot(options.picture).removeViewer(options) }
 
         /// Waits for the next picture.
-        /// - Parameter number: the number of the last picture, replaced by that of the returned one.
+        /// - Parameters:
+        ///   - number: the number of the last picture, replaced by that of the returned one.
+        ///   - due: the earliest time, unless the last picture was replaced, as after a change of the masks.
         /// - Returns: the picture as a JPEG.
-        func next(after number: inout Int) async throws -> [UInt8] {
+        func next(after number: inout Int, due: ContinuousClock.Instant = .now) async throws -> [UInt8] {
             let slot = preview.slot(options.picture)
+            while slot.replaced.load(ordering: .acquiring) <= number, due > .now {
+                try await Task.sleep(for: min(Self.timeout, due - .now))
+            }
             while true {
                 while slot.number.load(ordering: .acquiring) == number { try await Task.sleep(for: Self.timeout) }
                 if let jpeg = try preview.jpeg(options, &number) { return jpeg }
@@ -202,7 +220,8 @@ public final class Preview: Sendable {
             let cache = try shown.cache(options, layout)
             let isNew = cache.number != shown.number
             if isNew {
-                cache.jpeg = cache.encoder.encode(shown.frame.view, faces: options.hasOverlay ? shown.faces : [])
+                cache.jpeg = cache.encoder.encode(
+                    shown.frame.view, faces: options.hasOverlay ? shown.faces : [], isMirrored: options.isMirrored)
                 cache.number = shown.number
             }
             return (cache.jpeg, shown.number, isNew)
@@ -258,6 +277,8 @@ private final class FrameSlot: Sendable {
     let viewers = Atomic<Int>(0)
     /// The number of the newest frame; 0 if there was none.
     let number = Atomic<Int>(0)
+    /// The number of the newest frame that replaced the one before it.
+    let replaced = Atomic<Int>(0)
     /// The minimum interval between two copies, in nanoseconds.
     let gap = Atomic<UInt64>(0)
     /// The time of the newest copy, in nanoseconds of the monotonic clock.
@@ -282,7 +303,7 @@ private final class FrameSlot: Sendable {
             if let index = viewerOptions.firstIndex(of: options) { viewerOptions.remove(at: index) }
             updateRate(viewerOptions)
             let isLast = viewerOptions.isEmpty
-            if !viewerOptions.contains(where: { ($0.width, $0.hasOverlay) == (options.width, options.hasOverlay) }) {
+            if !viewerOptions.contains(where: { $0.hasSameCache(as: options) }) {
                 shown.withLock { shown in
                     shown.close(options)
                     if isLast { shown.clear() }
@@ -313,7 +334,14 @@ private final class JPEGCache {
         encoder = try JPEGEncoder(layout: layout, maxWidth: options.width)
     }
 
-    func matches(_ other: Preview.StreamOptions) -> Bool {
-        (options.width, options.hasOverlay) == (other.width, other.hasOverlay)
+    func matches(_ other: Preview.StreamOptions) -> Bool { options.hasSameCache(as: other) }
+}
+
+extension Preview.StreamOptions {
+    /// Whether the pictures are the same, apart from their rate.
+    fileprivate func hasSameCache(as other: Preview.StreamOptions) -> Bool {
+        (width, hasOverlay, hasOverlay && isMirrored) == (
+            other.width, other.hasOverlay, other.hasOverlay && other.isMirrored
+        )
     }
 }

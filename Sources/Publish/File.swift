@@ -29,6 +29,8 @@ public struct FileSink: FrameSink, ~Copyable {
     private var encoder: ChildProcess
     private var frames = 0
     private var isFinished = false
+    /// The sound that is added at the end; nil: none, or that of another file.
+    var sound: SoundTrack.Mix?
 
     /// Starts an encoder for `path`.
     /// - Parameters:
@@ -88,6 +90,9 @@ public struct FileSink: FrameSink, ~Copyable {
         Self.growing.withLock { _ = $0.remove(path) }
     }
 
+    /// Whether the format can contain sound.
+    var canHaveSound: Bool { kind.soundCodec != nil }
+
     /// True: every frame has its place in the file.
     public var keepsFrames: Bool { true }
 
@@ -121,7 +126,12 @@ public struct FileSink: FrameSink, ~Copyable {
         }
         if let problem = moveIntoPlace() { throw problem }
         // The fragmented file plays too, so the recording is safe whatever interrupts this step.
-        if isRecording, kind.comesInPieces { remux(path) }
+        guard isRecording, kind.comesInPieces || sound != nil else { return }
+        guard remux(path) || sound == nil else {
+            throw Problem(
+                .system, "the sound could not be added to \(path), which is kept without it",
+                fix: "check the free space with df")
+        }
     }
 
     /// Keeps what was written of a recording whose encoder ended early.
@@ -163,7 +173,7 @@ public struct FileSink: FrameSink, ~Copyable {
         guard (try? Self.make(whole, for: path, mode)) != nil else { return false }
         let arguments =
             ["ffmpeg", "-v", "error", "-nostdin", "-y", "-abort_on", "empty_output", "-i", "file:\(file)"]
-            + ["-map", "0:v", "-c", "copy"]
+            + (sound.map(kind.mixing) ?? ["-map", "0:v", "-c", "copy"])
             + (kind.comesInPieces ? ["-movflags", "+faststart"] : []) + ["file:\(whole)"]
         guard Self.runSucceeds(arguments), unsafe rename(whole, file) == 0 else {
             _ = unsafe unlink(whole)
@@ -297,6 +307,26 @@ private enum Kind: String, CaseIterable {
     func sound(from path: String?) -> [String] {
         guard let path, self != .gif, self != .y4m, self != .yuv else { return [] }
         return plainMedia + ["-i", "file:\(path)", "-map", "0:v", "-map", "1:a?", "-c:a", "copy"]
+    }
+
+    /// The encoder for sound that fits the format; nil if it has no sound.
+    var soundCodec: String? {
+        switch self {
+        case .mp4, .mov, .mkv: "aac"
+        case .webm: "libopus"
+        case .png, .jpg, .jpeg, .webp, .bmp, .avi, .gif, .y4m, .yuv: nil
+        }
+    }
+
+    /// ffmpeg's arguments that add recorded sound to the picture of the first input, which is copied. The sound begins
+    /// with the picture: what was heard before is left out, what is missing is silent.
+    func mixing(_ sound: SoundTrack.Mix) -> [String] {
+        let skipped = sound.delay < 0 ? ["-ss", decimal(-sound.delay, places: 4)] : []
+        let silence = decimal(max(0, sound.delay * 1000), places: 0)
+        return ["-f", "s16le", "-ar", "\(sound.rate)", "-ac", "1"] + skipped + ["-i", "file:\(sound.path)"]
+            + ["-map", "0:v", "-map", "1:a", "-c:v", "copy", "-c:a", soundCodec ?? "copy", "-b:a", "128k"]
+            // Silence follows a sound that ended early, and a sound that is longer ends with the picture.
+            + ["-af", "adelay=\(silence):all=1,apad", "-ar", "48000", "-shortest"]
     }
 
     /// ffmpeg's arguments for the encoder.

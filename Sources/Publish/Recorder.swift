@@ -40,24 +40,32 @@ public final class Recorder: Sendable {
     private let began = Atomic<UInt64>(0)
     private let due = Atomic<Int>(0)
     private let sink: Mutex<FileSink?>
+    private let sound: SoundTrack?
     private let failed: @Sendable (Problem) -> Void
     /// Returns the monotonic time, nanoseconds.
     private let now: @Sendable () -> UInt64
 
     /// Starts the encoder.
     /// - Parameters:
+    ///   - sound: where the sound comes from; nil: no sound. Waits until there is some.
     ///   - failed: called on the recorder's thread with the problem if the recording ends by itself.
     ///   - now: the monotonic clock, nanoseconds.
-    /// - Throws: what `FileSink` throws.
+    /// - Throws: what `FileSink` throws, or `Problem` of kind `unusable` if there is no sound.
     public init(
-        path: String, layout: FrameLayout, rate: Double, failed: @escaping @Sendable (Problem) -> Void = { _ in },
+        path: String, layout: FrameLayout, rate: Double, sound: SoundInput? = nil,
+        failed: @escaping @Sendable (Problem) -> Void = { _ in },
         now: @escaping @Sendable () -> UInt64 = monotonicTime
     ) throws {
         self.path = path
         self.rate = rate
         self.failed = failed
         self.now = now
-        sink = Mutex(try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true))
+        let file = try FileSink(path: path, layout: layout, rate: rate, isRecording: true, isPrivate: true)
+        guard sound == nil || file.canHaveSound else {
+            throw Problem(.invalid, "\(path) cannot contain sound", fix: "use .mp4, .mkv or .webm, or no sound")
+        }
+        self.sound = try sound.map { try SoundTrack($0, path: "\(path).\(randomFileName()).sound", now: now) }
+        sink = Mutex(consume file)
         queue = Mutex(Queue(frames: InlineArray { _ in PublishableCopy(layout) }))
         startThread(named: "recorder") { [self] in
             run(layout)
@@ -107,7 +115,11 @@ public final class Recorder: Sendable {
     private func run(_ layout: FrameLayout) {
         guard var file = sink.withLock({ $0.take() }) else { return }
         var spare = PublishableCopy(layout)
-        if let problem = write(&file, &spare) {
+        defer { sound?.remove() }
+        let failure = write(&file, &spare)
+        let silence = sound?.stop()
+        file.sound = sound?.mix(since: began.load(ordering: .relaxed))
+        if let problem = failure {
             // Reported before the file is repaired, which may take long.
             end(with: problem)
             let outcome = file.recover(problem)
@@ -118,6 +130,12 @@ public final class Recorder: Sendable {
         do { try file.finish(placeholder: spare.frame) } catch {
             let problem = error as? Problem ?? Problem(.system, "\(error)")
             end(with: problem)
+            failed(problem)
+            return
+        }
+        if let silence {
+            let problem = Problem(silence.kind, "the sound ended before the picture: \(silence.message)")
+            state.withLock { $0.problem = problem }
             failed(problem)
         }
     }

@@ -1,6 +1,8 @@
 import Control
 import Engine
 import FoundationEssentials
+import Glibc
+import JSON
 import Privacy
 import Publish
 import Synchronization
@@ -34,6 +36,61 @@ final class CaptureStore: Sendable {
         }
         return name
     }
+
+    /// The saved files that still exist, newest first.
+    var all: [(name: String, path: String)] { made.withLock { $0.reversed() }.filter { FileVersion($0.path) != nil } }
+
+    /// Gives a file another name in its folder; the extension stays.
+    /// - Returns: its new name and path.
+    /// - Throws: `RequestError` if this daemon did not save a file of that name, or the new name is not valid or taken.
+    func rename(_ name: String, to new: String) throws -> AlbumReply.Entry {
+        let path = try existingPath(of: name)
+        let (folder, file) = Self.split(path)
+        let ending = file.lastIndex(of: ".").map { String(file[$0...]) } ?? ""
+        let title = new.hasSuffix(ending) ? String(new.dropLast(ending.count)) : new
+        guard !title.allSatisfy(\.isWhitespace), !title.hasPrefix("."), !title.contains("/"), !title.contains("\0"),
+            title.utf8.count + ending.utf8.count <= Self.maxName
+        else {
+            throw RequestError(
+                .badValue, "'\(brief(new))' is no name for a file; allowed: 1 to \(Self.maxName) bytes without a slash")
+        }
+        let renamed = "\(folder)/\(title)\(ending)"
+        guard renamed != path else { return AlbumReply.Entry(name: name, path: path) }
+        guard renameToNew(path, renamed) else {
+            let code = errno
+            throw RequestError(
+                code == EEXIST ? .badValue : .failed,
+                "could not rename \(file) to \(title)\(ending): \(errorMessage(of: code))")
+        }
+        made.withLock { $0.removeAll { $0.name == name } }
+        return AlbumReply.Entry(name: add(renamed), path: renamed)
+    }
+
+    /// Moves a file to the user's trash, from where file managers restore it.
+    /// - Returns: the file's name and its last path.
+    /// - Throws: `RequestError` if this daemon did not save a file of that name, or it cannot be moved.
+    func delete(_ name: String) throws -> AlbumReply.Entry {
+        let path = try existingPath(of: name)
+        try Trash().add(path)
+        made.withLock { $0.removeAll { $0.name == name } }
+        return AlbumReply.Entry(name: name, path: path)
+    }
+
+    private func existingPath(of name: String) throws -> String {
+        guard let path = path(of: name), FileVersion(path) != nil else {
+            throw RequestError(.badValue, "no picture or recording '\(brief(name))' was saved since Guise started")
+        }
+        return path
+    }
+
+    /// The folder and the name of a file.
+    private static func split(_ path: String) -> (folder: String, file: String) {
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
+    }
+
+    /// The longest file name in bytes that Linux's file systems take (NAME_MAX).
+    private static let maxName = 255
 
     // MARK: - photos
 

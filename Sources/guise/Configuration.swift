@@ -12,6 +12,42 @@ private enum LostFaceSetting: String, CaseIterable {
     var value: LostFacePolicy? { LostFacePolicy(rawValue: rawValue) }
 }
 
+/// What is worn at the start.
+enum StartMasks: Equatable {
+    /// The key `masks`.
+    case masks
+    /// What was worn when Guise ended last.
+    case last
+    /// Nothing.
+    case none
+    /// A look, by its name.
+    case look(String)
+
+    private static let lookPrefix = "look:"
+
+    /// The value of the key `start`.
+    var setting: String {
+        switch self {
+        case .masks: "masks"
+        case .last: "last"
+        case .none: "none"
+        case .look(let name): Self.lookPrefix + name
+        }
+    }
+
+    /// Reads a value of the key `start`; nil if it is not valid.
+    init?(_ setting: String) {
+        switch setting {
+        case "masks": self = .masks
+        case "last": self = .last
+        case "none": self = .none
+        default:
+            guard setting.hasPrefix(Self.lookPrefix), setting != Self.lookPrefix else { return nil }
+            self = .look(String(setting.dropFirst(Self.lookPrefix.count)))
+        }
+    }
+}
+
 /// `config.json`: the settings of `guise run` that its options do not override. Every key has a default. A test checks
 /// that the file at the top level of the repository contains all keys with these defaults.
 struct Configuration: Equatable {
@@ -21,6 +57,8 @@ struct Configuration: Equatable {
     var sinks = ["auto"]
     /// The active masks, the bottom one first.
     var masks = [MaskSelection("santa")]
+    /// What is worn at the start.
+    var start = StartMasks.masks
     /// The requested camera mode.
     var camera = VideoFormat()
     /// The condition for opening the camera.
@@ -55,6 +93,11 @@ struct Configuration: Equatable {
             throw fields.wrong("sinks", "an empty list", allowed: "at least one sink, or \"auto\"")
         }
         if fields.has("masks") { masks = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) } }
+        let start = try fields.string("start", default: standard.start.setting)
+        guard let start = StartMasks(start) else {
+            throw fields.wrong("start", "'\(brief(start))'", allowed: "masks, last, none, or look:NAME")
+        }
+        self.start = start
         var camera = try fields.object("camera")
         self.camera = try Self.picture(&camera, step: 1)
         when = try camera.choice("when", default: standard.when)
@@ -119,6 +162,7 @@ struct Configuration: Equatable {
     var json: JSON {
         JSON([
             "source": JSON(source), "sinks": JSON(sinks), "masks": JSON(masks.map(\.setting)),
+            "start": JSON(start.setting),
             "camera": JSON([
                 "when": JSON(when.rawValue), "width": JSON(camera.width), "height": JSON(camera.height),
                 "rate": JSON(camera.rate),

@@ -1,7 +1,6 @@
 import Compose
 import Control
 import Engine
-import FoundationEssentials
 import JSON
 import Synchronization
 import SystemKit
@@ -12,6 +11,8 @@ final class ConfigurationStore: Sendable {
     private let mailbox: Mailbox
     private let masks: MaskCatalog
     private let latest: Mutex<ConfigurationText>
+    /// The keys that were set and are not in the file yet.
+    private let unsaved = Mutex<Set<String>>([])
     /// Wakes the watching thread.
     private let reloadEvent: WakeEvent
 
@@ -23,6 +24,9 @@ final class ConfigurationStore: Sendable {
 
     /// The configuration, without changes of the masks.
     var value: Configuration { latest.withLock { $0.value } }
+
+    /// The configuration with its text, to `restore` it later.
+    var text: ConfigurationText { latest.withLock { $0 } }
 
     /// The configuration with the current masks, which may differ from the file.
     var current: ConfigurationReply {
@@ -38,7 +42,11 @@ final class ConfigurationStore: Sendable {
 
     /// Starts a thread that reloads the configuration whenever its file changes. An invalid file is reported, and the
     /// last valid configuration stays active.
-    func watch(report: @escaping @Sendable (String) -> Void) {
+    /// - Parameter change: makes the change that it is given, so that it can be taken back.
+    func watch(
+        change: @escaping @Sendable (() throws -> [String]) throws -> [String] = { try $0() },
+        report: @escaping @Sendable (String) -> Void
+    ) {
         startThread(named: "configuration") { [self] in
             var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
             var version = latest.withLock { $0.file }.flatMap { FileVersion($0) }
@@ -53,7 +61,7 @@ final class ConfigurationStore: Sendable {
                 version = now
                 do {
                     let before = latest.withLock { $0.value }
-                    let notes = try reload()
+                    let notes = try change { try reload() }
                     // The configuration that `save` wrote is active already.
                     let isNew = latest.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
@@ -74,62 +82,112 @@ final class ConfigurationStore: Sendable {
         return try apply { _ in fresh }
     }
 
-    /// Writes the current configuration to its file. If that is the installed file, or there is none, writes the user's
-    /// own file.
+    /// Writes the current configuration to its file, with the current masks as those of the next start.
     /// - Returns: the file's path.
     /// - Throws: `RequestError` if there is no folder for it, `Problem` if it cannot be written.
     func save() throws -> String {
         let selections = JSON(masks.loader.selections.map(\.setting))
         let (text, path) = try latest.withLock { text -> (String, String) in
-            let own = paths.user.map { "\($0)/config.json" }
-            guard let path = text.file.flatMap({ paths.isShared($0) ? nil : $0 }) ?? own else {
-                throw RequestError(
-                    .notNow, "there is no folder for config.json: neither HOME nor XDG_CONFIG_HOME is set")
-            }
+            let path = try ownFile(text)
             // The configuration is updated before the file, so that the watching thread finds no change.
             text = try text.setting("masks", selections).moved(to: path)
+            if text.value.start != .masks { text = try text.setting("start", JSON(StartMasks.masks.setting)) }
             return (text.text, path)
         }
-        let file = URL(fileURLWithPath: path)
-        do {
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: file, options: .atomic)
-        } catch {
-            let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
-            throw Problem(
-                .system, "could not write \(path): \(code.map { errorMessage(of: $0) } ?? "\(error)")",
-                fix: "check the owner of its folder, and the free space")
-        }
+        unsaved.withLock { $0 = [] }
+        try writeAtomically(text, to: path)
         // There may be a file to watch for the first time.
         reloadEvent.signal()
         return path
     }
 
+    /// Writes the keys that were set since the last call to the file, and nothing else: what the user edited in the file
+    /// meanwhile stays, and so do the masks of the next start.
+    /// - Throws: as `save`. The keys are written by the next call.
+    func saveChanges() throws {
+        let keys = unsaved.withLock { $0 }
+        guard !keys.isEmpty else { return }
+        let (text, path) = try latest.withLock { text -> (String, String) in
+            let path = try ownFile(text)
+            let isNew = path != text.file || !mayExist(path)
+            var written = isNew ? text : try ConfigurationText(text: try contents(of: path), file: path)
+            for key in keys.sorted() {
+                if let value = text.value.json[path: key] { written = try written.setting(key, value) }
+            }
+            text = text.moved(to: path)
+            return (written.text, path)
+        }
+        try writeAtomically(text, to: path)
+        unsaved.withLock { $0.subtract(keys) }
+        reloadEvent.signal()
+    }
+
+    /// The file to write to: the one that was read, unless it was installed with Guise.
+    private func ownFile(_ text: ConfigurationText) throws -> String {
+        let own = paths.user.map { "\($0)/config.json" }
+        guard let path = text.file.flatMap({ paths.isShared($0) ? nil : $0 }) ?? own else {
+            throw RequestError(
+                .notNow, "there is no folder for config.json: neither HOME nor XDG_CONFIG_HOME is set")
+        }
+        return path
+    }
+
     // MARK: - changes
 
-    /// Sets a key. Writes no file.
+    /// Sets a key, which `saveChanges` writes to the file.
     /// - Returns: notes for the user.
     /// - Throws: `RequestError` that names the allowed values; in this case nothing has changed.
-    func set(_ key: String, to value: JSON) throws -> [String] { try apply { try $0.setting(key, value) } }
+    func set(_ key: String, to value: JSON) throws -> [String] {
+        let old = self.value
+        let notes = try apply { try $0.setting(key, value) }
+        noteChanges(since: old)
+        return notes
+    }
 
-    /// Sets the source that `save` writes, after a change of the camera.
+    /// Sets the source in the configuration, after a change of the camera.
     func setSource(_ source: String) throws {
+        let old = value
         try latest.withLock { $0 = try $0.setting("source", JSON(source)) }
+        noteChanges(since: old)
+    }
+
+    /// Goes back to an earlier configuration, which `saveChanges` writes to the file. The active masks stay, and so does
+    /// what is done with lost faces, if the earlier configuration showed more of them.
+    /// - Returns: notes for the user.
+    /// - Throws: `RequestError` if the earlier one is not valid any more; in this case nothing has changed.
+    func restore(_ text: ConfigurationText) throws -> [String] {
+        let old = value
+        let notes = try apply(selectsMasks: false) { now in
+            let key = "privacy.onLostFace"
+            let showsMore = text.value.onLostFace.strictness < now.value.onLostFace.strictness
+            let earlier = showsMore ? try text.setting(key, now.value.json[path: key] ?? "mask") : text
+            return now.file.map { earlier.moved(to: $0) } ?? earlier
+        }
+        noteChanges(since: old)
+        return notes
+    }
+
+    /// Notes the keys that differ from an earlier configuration, for `saveChanges`.
+    private func noteChanges(since old: Configuration) {
+        let changed = old.json.differences(from: value.json)
+        unsaved.withLock { $0.formUnion(changed) }
     }
 
     /// Applies a configuration, as far as that is possible while frames flow.
+    /// - Parameter selectsMasks: whether its masks are put on, if they differ from those of the current one.
     /// - Returns: notes for the user.
     /// - Throws: the errors of `change`, and of `check` for its masks. In this case nothing has changed.
-    private func apply(_ change: (ConfigurationText) throws -> ConfigurationText) throws -> [String] {
+    private func apply(
+        selectsMasks: Bool = true, _ change: (ConfigurationText) throws -> ConfigurationText
+    ) throws -> [String] {
         let (old, new) = try latest.withLock { text in
             let (old, fresh) = (text.value, try change(text))
-            if fresh.value.masks != old.masks { try masks.check(fresh.value.masks) }
+            if selectsMasks, fresh.value.masks != old.masks { try masks.check(fresh.value.masks) }
             text = fresh
             return (old, fresh.value)
         }
         guard new != old else { return [] }
-        if new.masks != old.masks { masks.loader.select(new.masks) }
+        if selectsMasks, new.masks != old.masks { masks.loader.select(new.masks) }
         mailbox.change { settings in
             settings.apply(new)
             if new.source != old.source, settings.isSourceSwitchable {
@@ -142,6 +200,34 @@ final class ConfigurationStore: Sendable {
         if new.sinks != old.sinks { later.append("sinks") }
         if new.port != old.port { later.append("page.port") }
         if new.cats != old.cats { later.append("faces.cats") }
+        if new.start != old.start { later.append("start") }
         return later.map { "'\($0)' takes effect at the next start" }
+    }
+}
+
+extension LostFacePolicy? {
+    /// The order of what is shown of lost faces: everything, what the masks say, nothing.
+    fileprivate var strictness: Int { self == .show ? 0 : self == nil ? 1 : 2 }
+}
+
+extension JSON {
+    /// The value at the end of a path of keys: "faces.max".
+    fileprivate subscript(path path: String) -> JSON? {
+        path.split(separator: ".").reduce(self) { json, key in json?[String(key)] }
+    }
+
+    /// The paths of the values, not objects, that another object has otherwise.
+    fileprivate func differences(from other: JSON) -> Set<String> {
+        guard case .object(let members) = value, case .object = other.value else { return [] }
+        var found: Set<String> = []
+        for member in members {
+            let (own, theirs) = (member.value, other[member.key])
+            if case .object = own.value, let theirs {
+                found.formUnion(own.differences(from: theirs).map { "\(member.key).\($0)" })
+            } else if own.text != theirs?.text {
+                found.insert(member.key)
+            }
+        }
+        return found
     }
 }

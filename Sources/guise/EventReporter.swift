@@ -8,6 +8,8 @@ import SystemKit
 /// An event for subscribers.
 enum Event: Encodable {
     case masks([WornMask])
+    case looks(LooksReply)
+    case history(HistoryNames)
     case faces(Int, predicted: Int)
     /// Somebody started or stopped watching. `call` is nil without a virtual camera.
     case viewers(watched: Bool, call: Bool?)
@@ -18,6 +20,8 @@ enum Event: Encodable {
     var topic: Topic {
         switch self {
         case .masks: .masks
+        case .looks: .looks
+        case .history: .history
         case .faces: .faces
         case .viewers: .viewers
         case .camera: .camera
@@ -37,6 +41,8 @@ enum Event: Encodable {
         }
         switch self {
         case .masks(let masks): try object.encode(masks, forKey: .masks)
+        case .looks(let looks): try looks.encode(to: encoder)
+        case .history(let names): try names.encode(to: encoder)
         case .faces(let faces, let predicted):
             try object.encode(faces, forKey: .faces)
             try object.encode(predicted, forKey: .predicted)
@@ -57,6 +63,8 @@ final class EventReporter: Sendable {
     private let mailbox: Mailbox
     private let loader: MaskLoader
     private let status: StatusReporter
+    private let history: ChangeHistory
+    private let looks: LookStore
     /// The state that was last reported to subscribers.
     private let reported: Mutex<ReportedState>
     /// Warnings for subscribers, the newest `maxWarnings`, with their time on the monotonic clock.
@@ -66,13 +74,19 @@ final class EventReporter: Sendable {
     /// The reported state, used to report only changes.
     private struct ReportedState {
         var selections: [MaskSelection]
+        var history = 0
+        var looks = 0
         var loopStatus = LoopStatus()
         var metrics: UInt64 = 0
     }
 
-    init(_ mailbox: Mailbox, _ loader: MaskLoader, _ status: StatusReporter) {
+    init(
+        _ mailbox: Mailbox, _ loader: MaskLoader, _ status: StatusReporter, _ history: ChangeHistory,
+        _ looks: LookStore
+    ) {
         (self.mailbox, self.loader, self.status) = (mailbox, loader, status)
-        reported = Mutex(ReportedState(selections: loader.selections))
+        (self.history, self.looks) = (history, looks)
+        reported = Mutex(ReportedState(selections: loader.selections, looks: looks.news.edition))
     }
 
     /// Logs a warning and reports it to subscribers.
@@ -88,6 +102,7 @@ final class EventReporter: Sendable {
     func pendingEvents() -> [Event] {
         var events: [Event] = []
         let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
+        let (names, looks) = (history.names, looks.news)
         let pending = warnings.withLock { warnings in
             defer { warnings = [] }
             return warnings
@@ -99,10 +114,13 @@ final class EventReporter: Sendable {
         let before = reported.withLock { reported in
             let before = reported
             (reported.selections, reported.loopStatus) = (selections, loopStatus)
+            (reported.history, reported.looks) = (names.edition, looks.edition)
             if now - reported.metrics >= 1_000_000_000 { reported.metrics = now }
             return before
         }
         if selections != before.selections { events.append(.masks(selections.map(WornMask.init))) }
+        if looks.edition != before.looks { events.append(.looks(LooksReply(looks.content))) }
+        if names.edition != before.history { events.append(.history(names)) }
         if (loopStatus.hasViewers, loopStatus.hasReaders) != (
             before.loopStatus.hasViewers, before.loopStatus.hasReaders
         ) {

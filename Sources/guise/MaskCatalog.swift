@@ -8,6 +8,8 @@ import SystemKit
 final class MaskCatalog: Sendable {
     let loader: MaskLoader
     private let searchPaths: [String]
+    /// The colours and texts of masks that were worn, by name.
+    private let options = Mutex<[String: [String: String]]>([:])
     private let known = Mutex<(fileVersions: [FileVersion?], summaries: [MaskSummary])>(([], []))
 
     /// - Parameter searchPaths: folders that contain mask folders.
@@ -52,6 +54,33 @@ final class MaskCatalog: Sendable {
     /// - Throws: the error of `check`; in this case nothing has changed.
     func select(_ selections: [MaskSelection]) throws {
         try check(selections)
+        options.withLock { options in
+            for worn in loader.selections where !worn.choices.isEmpty { options[worn.mask] = worn.choices }
+        }
         loader.select(selections)
+    }
+
+    /// A mask with the colours and texts that it had when it was last worn.
+    func remembered(_ name: String) -> MaskSelection {
+        var selection = MaskSelection(name)
+        selection.choices = options.withLock { $0[name] } ?? [:]
+        return selection
+    }
+
+    /// Masks that replace the active ones, below them the active masks that hide faces and are not among them: no face
+    /// is shown unless a request names the mask that hides it.
+    /// - Returns: the masks, and the names of those that stayed.
+    func keepingHidden(_ selections: [MaskSelection]) -> (selections: [MaskSelection], kept: [String]) {
+        let hiding = Set(summaries.filter(\.isHiding).map(\.name))
+        let worn = loader.selections.filter { hiding.contains($0.mask) }
+        let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }
+        let others = selections.map { selection in
+            guard let shown = worn.first(where: { $0.mask == selection.mask }) else { return selection }
+            // It neither fades nor leaves anybody.
+            var selection = selection
+            (selection.opacity, selection.personSlot) = (max(selection.opacity, shown.opacity), nil)
+            return selection
+        }
+        return (kept + others, kept.map(\.mask))
     }
 }

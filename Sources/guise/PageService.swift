@@ -2,6 +2,7 @@ import Capture
 import Compose
 import Control
 import Engine
+import JSON
 import Page
 import Synchronization
 import SystemKit
@@ -60,8 +61,8 @@ final class PageService: PageHost {
 
     // MARK: - for the page
 
-    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
-        try await thumbnails.picture(of: mask, on: face)
+    func thumbnail(of masks: JSON, on face: PageFace) async throws -> [UInt8] {
+        try await thumbnails.picture(of: Thumbnails.selections(masks), on: face)
     }
 
     func storeFace() async throws -> Int {

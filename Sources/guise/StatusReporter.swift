@@ -9,14 +9,15 @@ import SystemKit
 final class StatusReporter: Sendable {
     private let mailbox: Mailbox
     private let loader: MaskLoader
+    private let history: ChangeHistory
     private let outputs: [String]
     private let began = Date()
     private let description = Mutex("")
     private let lastOpened = Mutex("")
 
     /// - Parameter outputs: descriptions of the outputs.
-    init(_ mailbox: Mailbox, _ loader: MaskLoader, outputs: [String]) {
-        (self.mailbox, self.loader, self.outputs) = (mailbox, loader, outputs)
+    init(_ mailbox: Mailbox, _ loader: MaskLoader, _ history: ChangeHistory, outputs: [String]) {
+        (self.mailbox, self.loader, self.history, self.outputs) = (mailbox, loader, history, outputs)
     }
 
     // MARK: - the camera
@@ -47,7 +48,7 @@ final class StatusReporter: Sendable {
         let summary = StatusReply.Summary(
             state: state, version: guiseVersion, pid: Int(getpid()),
             seconds: rounded(Date().timeIntervalSince(began), 10), masks: loader.selections.map(WornMask.init),
-            source: camera, outputs: outputs)
+            history: history.names, source: camera, outputs: outputs)
         return StatusReply(summary, metrics)
     }
 

@@ -8,11 +8,12 @@ import Synchronization
 import SystemKit
 import Track
 
-/// Small JPEGs of every mask on a face, for the page's gallery. They are drawn on demand, one after the other, beside
+/// Small JPEGs of masks on a face, for the page's gallery. They are drawn on demand, one after the other, beside
 /// the frame loop. An edited mask is drawn again.
 final class Thumbnails: Sendable {
     private struct Key: Hashable {
-        var mask: String
+        /// The masks with their options, as JSON.
+        var masks: String
         /// The number of the stored face; 0 for the sample.
         var face: Int
     }
@@ -44,16 +45,32 @@ final class Thumbnails: Sendable {
 
     /// The side of a thumbnail in pixels. It is drawn at twice the size and scaled down, as a screen does with a video.
     private static let side = 192
-    /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks than this.
+    /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks and looks than this.
     private static let maxPictures = 512
 
     init(_ context: AppContext) { self.context = context }
 
+    /// The most masks on one thumbnail: more than anybody wears at once, and few enough to be drawn in time.
+    private static let maxMasks = 12
+
+    /// Reads a list of masks, as the configuration has it.
+    /// - Throws: `RequestError` that names what is allowed.
+    static func selections(_ masks: JSON) throws -> [MaskSelection] {
+        do {
+            var fields = try Fields(JSON(["masks": masks]), file: "request")
+            let selections = try fields.objects("masks", orTheir: "name").map { try MaskSelection($0) }
+            guard (1...maxMasks).contains(selections.count) else {
+                throw RequestError(.badValue, "'masks' has \(selections.count) masks; allowed: 1 to \(maxMasks)")
+            }
+            return selections
+        } catch let problem as Problem { throw RequestError(.badValue, problem.message) }
+    }
+
     /// Returns a thumbnail as a JPEG.
     /// - Throws: `RequestError` for a mask that does not exist or a face that was not stored, `Problem` for a broken
     ///   mask.
-    func picture(of mask: String, on face: PageFace) async throws -> [UInt8] {
-        let jpeg = try await worker.run { [self] in try draw(mask, face) }
+    func picture(of masks: [MaskSelection], on face: PageFace) async throws -> [UInt8] {
+        let jpeg = try await worker.run { [self] in try draw(masks, face) }
         guard let jpeg else { throw RequestError(.notNow, "too many thumbnails at once; try again") }
         return jpeg
     }
@@ -76,28 +93,44 @@ final class Thumbnails: Sendable {
 
     // MARK: - on the worker's thread
 
-    private func draw(_ name: String, _ face: PageFace) throws -> [UInt8] {
+    private func draw(_ selections: [MaskSelection], _ face: PageFace) throws -> [UInt8] {
         let library = context.library
-        guard library.names.contains(name) else {
-            let hint = nearest(to: name, among: library.names).map { "; did you mean '\($0)'?" } ?? ""
-            throw RequestError(.unknownMask, "no mask '\(brief(name))'\(hint)")
+        for selection in selections where !library.names.contains(selection.mask) {
+            let hint = nearest(to: selection.mask, among: library.names).map { "; did you mean '\($0)'?" } ?? ""
+            throw RequestError(.unknownMask, "no mask '\(brief(selection.mask))'\(hint)")
         }
-        let key = Key(mask: name, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
-        let fileVersions = library.fileVersions(of: name)
+        let masks = JSON(selections.map(\.setting)).text
+        let key = Key(masks: masks, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
+        let fileVersions = selections.flatMap { library.fileVersions(of: $0.mask) }
         // Before the cache, because there may be no face of the user's own.
         let subject = try subject(face)
         if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
         let layout = subject.pose.picture.layout
-        let mask = try library.load(name, for: context.artTarget(layout))
+        let loaded = try selections.map { try load($0, layout) }
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
-        subject.pose.withMasks([mask]) { drawn = encoder.encode($0.view) }
-        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of '\(name)'") }
+        subject.pose.withMasks(loaded) { drawn = encoder.encode($0.view) }
+        guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of \(masks)") }
         pictures.withLock { pictures in
             if pictures.count >= Self.maxPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)
         }
         return jpeg
+    }
+
+    private func load(_ selection: MaskSelection, _ layout: FrameLayout) throws -> Mask {
+        let library = context.library
+        var target = context.artTarget(layout)
+        target.choices = selection.choices
+        if let summary = library.summary(of: selection.mask) {
+            for (key, value) in selection.choices where summary.choices[key]?.allows(value) == false {
+                throw RequestError(.badValue, "'\(brief(key))' of '\(selection.mask)' is not valid")
+            }
+            target.choices.merge(summary.example) { own, example in own.isEmpty ? example : own }
+        }
+        var mask = try library.load(selection.mask, for: target)
+        mask.opacity = selection.opacity
+        return mask
     }
 
     private func subject(_ face: PageFace) throws -> Subject {

@@ -21,7 +21,9 @@ struct EffectLayerTests {
         let layout = Self.layout
         var worn: [(String, Mask)] = []
         let library = MaskLibrary(searchPaths: [masksFolder])
-        for name in Self.masks { worn.append((name, try library.load(name, for: ArtTarget(layout)))) }
+        var target = ArtTarget(layout)
+        target.choices["text"] = "Ada"
+        for name in Self.masks { worn.append((name, try library.load(name, for: target))) }
         for json in Self.others { worn.append((json, try layer(json, layout, folder: masksFolder + "/polaroid"))) }
         let before = Samples(noise: layout)
         for (name, mask) in worn {
@@ -198,7 +200,8 @@ struct EffectLayerTests {
         #expect(message(#"{"kind": "anonymize", "mode": "pixelate", "size": 0.1}"#).contains("0.33"))
         #expect(message(#"{"kind": "effect", "mode": "tint", "color": "red"}"#).contains("#ffcc00"))
         #expect(message(#"{"kind": "frame", "art": "../cat/ears.svg"}"#).contains("outside the mask's folder"))
-        #expect(message(#"{"kind": "text", "text": ""}"#).contains("1 to 200"))
+        let long = String(repeating: "x", count: 201)
+        #expect(message(#"{"kind": "text", "text": "\#(long)"}"#).contains("at most 200"))
         #expect(message(#"{"kind": "particles", "art": []}"#).contains("1 to 16"))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Frames
 import Testing
 
 @testable import Compose
@@ -27,5 +28,34 @@ struct MaskSummaryTests {
             #expect(isPersonal(name) == false, "\(name)")
         }
         #expect(library.summaries.count(where: \.isPersonal) > 10)
+    }
+
+    @Test func `every mask that comes with Guise has a kind, and includes count`() throws {
+        let summaries = library.summaries
+        #expect(summaries.count == library.names.count)
+        for summary in summaries { #expect(summary.kind != nil, "\(summary.name) has no kind") }
+        #expect(Set(summaries.compactMap(\.kind)) == Set(MaskKind.allCases), "each kind has a mask")
+        #expect(library.summary(of: "santa")?.kinds == [.costume, .hat, .beard])
+        for summary in summaries {
+            #expect((summary.kind == .hiding) == summary.isHiding, "\(summary.name)")
+        }
+    }
+
+    @Test func `masks for work hide nobody, write nothing, and are enough to choose from`() throws {
+        let masks = library.summaries.filter(\.isFitForWork)
+        #expect(masks.count > 8 && masks.allSatisfy { $0.isPersonal && $0.choices["text"] == nil })
+        #expect(masks.allSatisfy { ![.face, .background, .hiding].contains($0.kind) })
+    }
+
+    @Test func `a sign without a name is not drawn, but an example is`() throws {
+        let summary = try #require(library.summary(of: "name-tag"))
+        #expect(summary.defaults["text"] == "" && summary.example == ["text": "Name tag"])
+        let picture = Samples(noise: FrameLayout(width: 320, height: 180, format: .i420))
+        for (text, isDrawn) in [(nil, false), ("", false), ("  ", false), ("Ada", true)] {
+            var target = ArtTarget(picture.layout)
+            target.choices["text"] = text
+            let drawn = worn(try library.load("name-tag", for: target), on: picture, [])
+            #expect((drawn.bytes != picture.bytes) == isDrawn, "\(text ?? "nothing")")
+        }
     }
 }

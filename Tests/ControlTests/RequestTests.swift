@@ -26,8 +26,20 @@ struct RequestTests {
         (#"{"request":"clear"}"#, MaskRequest.clear),
         (#"{"request":"wear","masks":["a","b"]}"#, MaskRequest.wear(["a", "b"])),
         (#"{"request":"wear","masks":[]}"#, MaskRequest.wear([])),
-        (#"{"request":"random"}"#, MaskRequest.random),
-        (#"{"request":"surprise"}"#, MaskRequest.surprise),
+        (#"{"request":"add","masks":["a","b"]}"#, MaskRequest.add(["a", "b"])),
+        (#"{"request":"order","masks":["a","b"]}"#, MaskRequest.order(["a", "b"])),
+        (#"{"request":"random"}"#, MaskRequest.random(all: false)),
+        (#"{"request":"random","all":true}"#, MaskRequest.random(all: true)),
+        (#"{"request":"surprise"}"#, MaskRequest.surprise(all: false)),
+        (#"{"request":"surprise","all":true}"#, MaskRequest.surprise(all: true)),
+        (#"{"request":"looks"}"#, LookRequest.looks),
+        (#"{"request":"look","name":"a b"}"#, LookRequest.look("a b", .wear)),
+        (#"{"request":"look","name":"a","action":"save"}"#, LookRequest.look("a", .save)),
+        (#"{"request":"look","name":"a","action":"delete"}"#, LookRequest.look("a", .delete)),
+        (#"{"request":"favourite","mask":"santa"}"#, LookRequest.favourite("santa", isOn: true)),
+        (#"{"request":"favourite","mask":"santa","on":false}"#, LookRequest.favourite("santa", isOn: false)),
+        (#"{"request":"undo"}"#, HistoryRequest.undo),
+        (#"{"request":"redo"}"#, HistoryRequest.redo),
         (
             #"{"request":"set","mask":"santa","key":"opacity","value":0.5}"#,
             ConfigurationRequest.set(mask: "santa", key: "opacity", value: 0.5)
@@ -37,14 +49,25 @@ struct RequestTests {
             ConfigurationRequest.set(mask: nil, key: "camera.when", value: "always")
         ),
         (#"{"request":"pause"}"#, PictureRequest.pause),
+        (#"{"request":"panic"}"#, PictureRequest.panic),
         (#"{"request":"resume"}"#, PictureRequest.resume),
         (#"{"request":"freeze"}"#, PictureRequest.freeze),
         (#"{"request":"snapshot"}"#, PictureRequest.snapshot(nil, note: false)),
         (#"{"request":"snapshot","path":"/tmp/a.png"}"#, PictureRequest.snapshot("/tmp/a.png", note: false)),
         (#"{"request":"snapshot","note":true}"#, PictureRequest.snapshot(nil, note: true)),
-        (#"{"request":"record","action":"start"}"#, PictureRequest.startRecording(nil)),
-        (#"{"request":"record","action":"start","path":"/a.mp4"}"#, PictureRequest.startRecording("/a.mp4")),
+        (#"{"request":"record","action":"start"}"#, PictureRequest.startRecording(nil, sound: false)),
+        (
+            #"{"request":"record","action":"start","path":"/a.mp4"}"#,
+            PictureRequest.startRecording("/a.mp4", sound: false)
+        ),
+        (
+            #"{"request":"record","action":"start","sound":true}"#,
+            PictureRequest.startRecording(nil, sound: true)
+        ),
         (#"{"request":"record","action":"stop"}"#, PictureRequest.stopRecording),
+        (#"{"request":"album"}"#, PictureRequest.album),
+        (#"{"request":"album","action":"rename","name":"a.png","to":"b"}"#, PictureRequest.rename("a.png", to: "b")),
+        (#"{"request":"album","action":"delete","name":"a.png"}"#, PictureRequest.delete("a.png")),
         (#"{"request":"reload"}"#, ConfigurationRequest.reload),
         (#"{"request":"configuration"}"#, ConfigurationRequest.configuration),
         (#"{"request":"save"}"#, ConfigurationRequest.save),
@@ -58,6 +81,8 @@ struct RequestTests {
     private func group(_ content: Request.Content) -> any RequestGroup {
         switch content {
         case .command(.mask(let request)): request
+        case .command(.look(let request)): request
+        case .command(.history(let request)): request
         case .command(.picture(let request)): request
         case .command(.device(let request)): request
         case .command(.configuration(let request)): request
@@ -77,7 +102,8 @@ struct RequestTests {
     }
 
     @Test func `keys that may be left out have a default`() throws {
-        #expect(try request(#"{"request": "record"}"#).content == .command(.picture(.startRecording(nil))))
+        #expect(
+            try request(#"{"request": "record"}"#).content == .command(.picture(.startRecording(nil, sound: false))))
         let subscription = try request(#"{"request": "subscribe"}"#).content
         #expect(subscription == .subscription(.subscribe(Topic.allCases)))
     }
@@ -95,6 +121,8 @@ struct RequestTests {
         (#"{"request": "toggle", "mask": "a", "msk": 1}"#, .badValue, "unknown key 'msk'; did you mean 'mask'?"),
         (#"{"request": "set", "key": "a"}"#, .badValue, "'value' is missing"),
         (#"{"request": "wear"}"#, .badValue, "'masks' is missing"),
+        (#"{"request": "add"}"#, .badValue, "'masks' is missing"),
+        (#"{"request": "look", "name": "a", "action": "sav"}"#, .badValue, "did you mean 'save'?"),
         (#"{"request": "snapshot", "note": "yes"}"#, .badValue, "true or false"),
         (#"{"request": "snapshot", "path": "a.png"}"#, .badValue, "an absolute path"),
         (#"{"request": "subscribe", "events": ["face"]}"#, .badValue, "did you mean 'faces'?"),

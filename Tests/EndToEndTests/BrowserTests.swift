@@ -374,13 +374,13 @@ extension EndToEnd {
             #expect(try old.browser.text("document.querySelector('#notice').innerText").contains("isn't running"))
         }
 
-        @Test func `no width from 360 pixels needs sideways scrolling`() throws {
-            let stage = try Stage(width: 360)
+        @Test func `no width from 320 pixels needs sideways scrolling`() throws {
+            let stage = try Stage(width: 320)
             for mask in ["name-tag", "makeup-evening"] {
                 try stage.browser.run("document.querySelector('.mask[data-mask=\(mask)]').click()")
             }
             #expect(stage.browser.waits(for: "document.querySelectorAll('#worn li').length == 2"))
-            for width in [360, 620, 900, 1099, 1100, 1440, 2560] {
+            for width in [320, 390, 620, 900, 1099, 1100, 1440, 2560] {
                 try stage.browser.resize(width: width, height: 800)
                 for tab in ["masks", "settings", "health"] {
                     try stage.browser.run("document.querySelector('#tab-\(tab)').click()")
@@ -389,7 +389,7 @@ extension EndToEnd {
                     #expect(Int(wide) <= width, "\(tab) at \(width): \(wide)")
                     let beyond = try stage.browser.text(
                         "[...document.querySelectorAll('button, input, select, h2, code')].filter((one) => one.checkVisibility() "
-                            + "&& !one.closest('.tags, .taken, pre, .unseen') && one.getBoundingClientRect().right > innerWidth + 1)"
+                            + "&& !one.closest('.tags, .taken, .shelf, pre, .unseen') && one.getBoundingClientRect().right > innerWidth + 1)"
                             + ".map((one) => one.id || one.className || one.textContent).join()")
                     #expect(beyond == "", "\(tab) at \(width): \(beyond)")
                 }
@@ -413,7 +413,8 @@ extension EndToEnd {
                     == "solid")
             try browser.stroke(Key.enter)
             #expect(stage.comes { try stage.worn == ["crown"] })
-            try browser.stroke(Key.right, " ")
+            // Enter would replace the hat; plus adds another one.
+            try browser.stroke(Key.right, "+")
             #expect(stage.comes { try stage.worn == ["crown", "flower-crown"] })
             // The list shows the top mask first.
             try browser.run("document.querySelector('#worn .grip').focus()")
@@ -426,8 +427,15 @@ extension EndToEnd {
             try browser.stroke("0")
             #expect(stage.comes { try stage.worn == [] })
             try browser.run("document.activeElement.blur()")
+            // Arrows only move.
             try browser.stroke(Key.right)
+            try browser.stroke("n")
             #expect(stage.comes { try stage.worn.count == 1 })
+            let first = try stage.worn
+            try browser.stroke("n")
+            #expect(stage.comes { try stage.worn.count == 1 && stage.worn != first })
+            try browser.chord(Key.shift, key: "N")
+            #expect(stage.comes { try stage.worn == first })
             try browser.press("b")
             #expect(browser.waits(for: "document.querySelector('#before').naturalWidth > 0"))
             try browser.release("b")
@@ -464,6 +472,268 @@ extension EndToEnd {
                 dispatchEvent(new DragEvent("drop", {dataTransfer: files, cancelable: true}));
                 """)
             #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
+        }
+
+        @Test func `a click replaces the same kind, Shift adds, and undo and redo follow`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func isUndoable(_ id: String) -> Bool {
+                browser.waits(for: "document.querySelector('#\(id)').ariaDisabled != 'true'")
+            }
+            try browser.click(".mask[data-mask=crown]")
+            #expect(stage.comes { try stage.worn == ["crown"] })
+            try browser.click(".mask[data-mask=stubble]")
+            #expect(stage.comes { try stage.worn == ["crown", "stubble"] })
+            try browser.click(".mask[data-mask=top]")
+            #expect(stage.comes { try stage.worn == ["top", "stubble"] })
+            #expect(browser.waits(for: "document.querySelector('#worn-replaced').innerText.includes('Crown')"))
+            try browser.click("#worn-both")
+            #expect(stage.comes { try stage.worn == ["top", "stubble", "crown"] })
+            try #require(isUndoable("undo"))
+            try browser.click("#undo")
+            #expect(stage.comes { try stage.worn == ["top", "stubble"] })
+            try browser.chord(Key.control, key: "z")
+            #expect(stage.comes { try stage.worn == ["crown", "stubble"] })
+            try #require(isUndoable("redo"))
+            try browser.chord(Key.control, Key.shift, key: "z")
+            #expect(stage.comes { try stage.worn == ["top", "stubble"] })
+            // Shift adds.
+            try browser.press(Key.shift)
+            try browser.click(".mask[data-mask=beanie]")
+            try browser.release(Key.shift)
+            #expect(stage.comes { try stage.worn == ["top", "stubble", "beanie"] })
+            // A setting is undone like a mask, and the page follows.
+            try browser.run("document.querySelector('#zoom').click()")
+            #expect(browser.waits(for: "document.querySelector('#zoom').ariaPressed == 'true'"))
+            try #require(browser.waits(for: "document.querySelector('#undo').title.includes('view.zoom')"))
+            try browser.click("#undo")
+            #expect(browser.waits(for: "document.querySelector('#zoom').ariaPressed == 'false'"))
+            #expect(try stage.guise.ask("configuration")["values"]?["view"]?["zoom"]?.string == "off")
+            // The command line takes back the same changes.
+            let undone = try stage.guise.guise("undo")
+            #expect(undone.out == "undone: add beanie; worn: top, stubble\n", "\(undone)")
+        }
+
+        @Test func `Panic shows the placeholder, and only Resume ends it`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func isPaused() throws -> Bool? { try stage.guise.status()["paused"]?.bool }
+            try browser.run("document.activeElement.blur(); localStorage.keys = 'off'")
+            try browser.stroke(".")
+            #expect(stage.comes { try isPaused() == true })
+            try browser.stroke(".")
+            try browser.chord(Key.control, key: "z")
+            #expect(try isPaused() == true)
+            #expect(browser.waits(for: "document.querySelector('#panic').hidden"))
+            try browser.click("#panic-end")
+            #expect(stage.comes { try isPaused() == false })
+            try browser.run("localStorage.removeItem('keys')")
+            // In a text, with Control, and by the button.
+            try browser.run("document.querySelector('#search').focus()")
+            try browser.stroke(".")
+            #expect(try isPaused() == false)
+            try browser.chord(Key.control, key: ".")
+            #expect(stage.comes { try isPaused() == true })
+            #expect(try browser.text("document.querySelector('#search').value") == ".")
+            try stage.guise.ask("resume")
+            #expect(browser.waits(for: "!document.querySelector('#panic').hidden"))
+            try browser.click("#panic")
+            #expect(stage.comes { try isPaused() == true })
+            #expect(try stage.guise.guise("panic").code == 0)
+            #expect(try isPaused() == true)
+            try stage.guise.ask("resume")
+        }
+
+        @Test func `locked hot keys change nothing during a call, and Panic still works`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            // In one script, because the page soon notices that no call is watching.
+            try browser.run(
+                """
+                document.activeElement.blur();
+                localStorage.keysInCall = "locked";
+                return import('/keys.js').then((keys) => {
+                    keys.setCall(true);
+                    for (const key of ["r", "n", "u", "f", "0", "1", "."]) {
+                        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+                    }
+                });
+                """)
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
+            #expect(try stage.worn.isEmpty && stage.guise.status()["frozen"]?.bool == false)
+            try browser.run("localStorage.removeItem('keysInCall')")
+            try stage.guise.ask("resume")
+        }
+
+        @Test func `the own preview is mirrored, for its owner only`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            let shown = "getComputedStyle(document.querySelector('#live')).transform"
+            #expect(try browser.text(shown) == "matrix(-1, 0, 0, 1, 0, 0)")
+            #expect(try stage.guise.ask("configuration")["values"]?["view"]?["mirror"]?.bool == false)
+            try browser.run("document.activeElement.blur()")
+            try browser.stroke("m")
+            #expect(try browser.text(shown) == "none")
+            try browser.stroke("m")
+            #expect(try browser.text(shown) == "matrix(-1, 0, 0, 1, 0, 0)")
+            // What is mirrored for others is not mirrored back.
+            try stage.guise.ask("set", ["key": "view.mirror", "value": true])
+            #expect(browser.waits(for: "\(shown) == 'none'"))
+            try stage.guise.ask("set", ["key": "view.mirror", "value": false])
+            #expect(browser.waits(for: "\(shown) != 'none'"))
+        }
+
+        @Test func `the picture has as many pixels as are shown`() throws {
+            let stage = try Stage()
+            for (width, scale, pixels) in [(390, 1.0, 416), (390, 1.5, 608), (1280, 1.0, 640)] {
+                try stage.browser.resize(width: width, height: 800, scale: scale)
+                let isSharp = stage.browser.waits(for: "document.querySelector('#live').naturalWidth == \(pixels)")
+                #expect(isSharp, "\(width) at \(scale)")
+            }
+            try stage.browser.resize(width: 1280, height: 800)
+        }
+
+        @Test func `looks and favourites are saved, worn by key, and deleted`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            try stage.guise.ask("wear", ["masks": ["crown", "stubble"]])
+            #expect(browser.waits(for: "!document.querySelector('#look-save').hidden"))
+            try browser.click("#look-save")
+            try browser.run(
+                "document.querySelector('#look-name').value = ''; document.querySelector('#look-name').focus()")
+            for letter in "King" { try browser.stroke(String(letter)) }
+            try browser.stroke(Key.enter)
+            #expect(browser.waits(for: "document.querySelector('#shelf-list .name')?.textContent == 'King'"))
+            try browser.run("document.querySelector('.masks li:has([data-mask=top]) .star').click()")
+            #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == 2"))
+            try browser.run("document.activeElement.blur()")
+            try browser.stroke("2")
+            #expect(stage.comes { try stage.worn == ["top", "stubble"] })
+            try browser.stroke("1")
+            #expect(stage.comes { try stage.worn == ["crown", "stubble"] })
+            #expect(browser.waits(for: "document.querySelector('#shelf-list .shelved').ariaPressed == 'true'"))
+            #expect(browser.waits(for: "document.querySelector('#shelf-list img').naturalWidth == 192"))
+            #expect(try stage.guise.guise("looks").out == "1  King: crown, stubble\nfavourites: top\n")
+            try stage.guise.ask("clear")
+            #expect(try stage.guise.guise("look", "King").out == "worn: crown, stubble\n")
+            // A favourite that hides faces is not taken off by its key.
+            try stage.guise.ask("favourite", ["mask": "pixelate"])
+            #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == 3"))
+            try browser.stroke("3")
+            #expect(stage.comes { try stage.worn.contains("pixelate") })
+            try browser.stroke("3")
+            try browser.stroke("1")
+            #expect(stage.comes { try stage.worn == ["pixelate", "crown", "stubble"] })
+            try stage.guise.ask("hide", ["mask": "pixelate"])
+            for left in [2, 1, 0] {
+                try browser.run("document.querySelector('#shelf-list .remove').click()")
+                #expect(browser.waits(for: "document.querySelectorAll('#shelf-list li').length == \(left)"))
+            }
+            #expect(try stage.guise.ask("looks")["looks"]?.elements.isEmpty == true)
+        }
+
+        @Test func `masks are found by kind, by other words, and in spite of typing errors`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            func found(_ words: String) throws -> String {
+                try browser.run(
+                    "const field = document.querySelector('#search'); field.value = '\(words)'; field.oninput()")
+                return try browser.text(
+                    "[...document.querySelectorAll('.masks li')].filter((one) => !one.hidden).map((one) => one.firstChild.dataset.mask).join()"
+                )
+            }
+            for (words, mask) in [
+                ("mustache", "chevron"), ("xmas", "santa"), ("sungalsses", "sunglasses"), ("privacy", "blur"),
+                ("spectacles", "round-glasses"), ("crwon", "crown"),
+            ] {
+                #expect(try found(words).split(separator: ",").contains(Substring(mask)), "\(words)")
+            }
+            #expect(try !found("mustache").contains("crown"))
+            #expect(try found("zzzzzzz") == "")
+            _ = try found("")
+            try browser.run("document.querySelector('#kinds [data-kind=glasses]').click()")
+            #expect(try found("") == "heart-glasses,round-glasses,sunglasses")
+            #expect(try browser.number("document.querySelectorAll('#kinds button').length") <= 12)
+            try browser.run("document.querySelector('#kinds [data-kind=\"\"]').click()")
+        }
+
+        @Test func `settings save themselves, without what is worn`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            try browser.click(".mask[data-mask=hud]")
+            #expect(stage.comes { try stage.worn == ["hud"] })
+            try browser.run("document.querySelector('#tab-settings').click()")
+            try browser.run("document.querySelector('[data-key=\"view.mirror\"]').click()")
+            func saved() throws -> JSON {
+                try JSON([UInt8](stage.guise.scratch.read("config/guise/config.json")), file: "config.json")
+            }
+            #expect(stage.comes { try saved()["view"]?["mirror"]?.bool == true })
+            #expect(try saved()["masks"]?.elements.isEmpty == true)
+            // What is worn at the start is chosen apart from that.
+            try browser.run(
+                "const start = document.querySelector('#start'); start.value = 'last'; start.onchange()")
+            #expect(stage.comes { try saved()["start"]?.string == "last" })
+            #expect(try stage.guise.end().code == 0)
+            let again = try RunningGuise(
+                ["--source", "sample", "--sink", "page"],
+                config: String(decoding: stage.guise.scratch.read("config/guise/config.json"), as: UTF8.self),
+                in: stage.guise.scratch, isPublishing: false)
+            #expect(try again.worn == ["hud"])
+            #expect(try again.end().code == 0)
+        }
+
+        @Test func `a picture is enlarged, renamed and deleted, after a countdown`() throws {
+            let stage = try Stage(Stage.start(["--source", "sample"]))
+            let browser = stage.browser
+            try browser.run("localStorage.countdown = '3'")
+            try browser.click("#snapshot")
+            #expect(browser.waits(for: "document.querySelector('#count').textContent == '2'"))
+            try #require(browser.waits(for: "document.querySelector('#taken img')?.naturalWidth == 640"))
+            try browser.run("localStorage.removeItem('countdown')")
+            try browser.click("#taken a")
+            #expect(browser.waits(for: "document.querySelector('#viewer').open"))
+            #expect(browser.waits(for: "document.querySelector('#viewer-picture img').clientWidth > 600"))
+            try browser.run(
+                "const name = document.querySelector('#viewer-name'); name.value = 'Me'; name.form.requestSubmit()")
+            #expect(
+                stage.comes { stage.files("Pictures/Guise").map { $0.split(separator: "/").last ?? "" } == ["Me.png"] })
+            // Pictures are listed again on a page that is opened later.
+            try browser.open("about:blank")
+            try browser.open(stage.place)
+            try #require(browser.waits(for: "document.querySelector('#taken img')?.alt == 'Picture Me.png'"))
+            try browser.click("#taken a")
+            #expect(browser.waits(for: "document.querySelector('#viewer').open"))
+            try browser.click("#viewer-delete")
+            #expect(stage.comes { stage.files("Pictures/Guise").isEmpty })
+            #expect(
+                browser.waits(for: "!document.querySelector('#viewer').open && !document.querySelector('#taken li')"))
+            let trash = try stage.guise.scratch.shell(
+                "find . -path '*Trash/files/Me.png'; cat $(find . -name Me.png.trashinfo)")
+            #expect(trash.contains("Trash/files/Me.png") && trash.contains("Path=") && trash.contains("DeletionDate="))
+            #expect(try stage.guise.end().code == 0)
+        }
+
+        @Test func `the small view shows the picture, six masks and Panic`() throws {
+            let stage = try Stage()
+            let browser = stage.browser
+            // The window of browsers without one that stays on top.
+            try browser.open(stage.place + "small.html")
+            try #require(browser.waits(for: "document.querySelector('.small-picture')?.naturalWidth > 0"))
+            try #require(browser.waits(for: "document.querySelectorAll('.small-list button').length == 6"))
+            #expect(browser.waits(for: "document.querySelector('.small-list img').naturalWidth == 192"))
+            try browser.run("document.querySelector('.small-list button').click()")
+            #expect(stage.comes { try stage.worn.count == 1 })
+            try browser.click(".small-panic .panic")
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == true })
+            try browser.click(".small-panic .main")
+            #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
+            // The page can be installed.
+            let manifest = try stage.ask("manifest.webmanifest")
+            let json = try JSON(Array(manifest.body.utf8), file: "manifest")
+            #expect(manifest.headers["content-type"] == "application/manifest+json")
+            for icon in json["icons"]?.elements ?? [] {
+                #expect(try stage.ask(String((icon["src"]?.string ?? "").dropFirst())).code == 200)
+            }
         }
     }
 }

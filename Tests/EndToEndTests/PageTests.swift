@@ -286,6 +286,7 @@ extension EndToEnd {
             #expect(json["masks"]?.elements.compactMap(\.string) == ["crown", "stubble"])
             #expect(json["faces"]?["max"]?.number == 3 && json["page"]?["port"]?.number == 0)
             // With the masks' settings.
+            #expect(try stage.scratch.guise("clear").code == 0)
             #expect(try stage.scratch.guise("wear", "heart-glasses", "crown").code == 0)
             #expect(try stage.scratch.guise("set", "crown", "opacity", "0.5").code == 0)
             #expect(try stage.scratch.guise("set", "heart-glasses", "frame", "#2040c0").code == 0)

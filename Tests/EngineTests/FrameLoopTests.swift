@@ -154,6 +154,7 @@ import Testing
         #expect(closed.load(ordering: .relaxed) == 1, "it is closed while it is paused")
         let paused = log.shots(from: 0.511, to: 1.51)
         #expect((8...11).contains(paused.count) && paused.allSatisfy { $0.sum == placeholder })
+        #expect(log.shots(from: 0.5095, to: 0.511).last?.sum == placeholder, "it comes at once")
         #expect(Set(log.shots(from: 0, to: 0.51).compactMap(\.gray)) == [100])
         #expect(Set(log.shots(from: 1.51).compactMap(\.gray)) == [150])
         #expect(first.seen.opened == 1 && second.seen.opened == 1 && stage.cameras.failures.isEmpty)

@@ -12,7 +12,7 @@ struct CommandTests {
     /// Arguments for the commands that need some.
     private static let arguments = [
         "show": ["a"], "hide": ["a"], "toggle": ["a"], "only": ["a"], "wear": ["a", "b"], "set": ["faces.max", "2"],
-        "record": ["stop"], "use": ["auto"],
+        "record": ["stop"], "use": ["auto"], "add": ["a", "b"], "order": ["b", "a"], "look": ["a"], "favourite": ["a"],
     ]
 
     @Test func `a command sends the request of its name`() throws {
@@ -24,6 +24,7 @@ struct CommandTests {
                 switch command {
                 case let command as any ControlCommand: command.request
                 case let command as SetCommand: command.request
+                case let command as LookCommand: command.request
                 default: nil
                 }
             if let sent { #expect(sent.json["request"]?.string == name) }
@@ -48,7 +49,21 @@ struct CommandTests {
             "masks": [JSON(["name": "blur", "opacity": 1, "choices": JSON([:])])], "kept": ["blur"],
         ]).decoded()
         #expect(reply.line == "worn: blur (to show faces again: guise hide blur)")
+        let swapped: WornReply = try JSON([
+            "masks": [JSON(["name": "crown", "opacity": 1, "choices": JSON([:])])], "replaced": ["top"],
+        ]).decoded()
+        #expect(swapped.line == "worn: crown (replaced: top)")
         let none: WornReply = try JSON(["masks": []]).decoded()
         #expect(none.line == "no mask is worn")
+    }
+
+    @Test(arguments: [
+        ("aply", "`guise apply`"), ("mask", "`guise masks`"), ("off", "`guise clear`"), ("undoo", "`guise undo`"),
+        ("qqqqqqqqqqqq", "`guise --help`"),
+    ])
+    func `a word that is no command names the one that may be meant`(word: String, fix: String) throws {
+        let problem = try #require(Guise.unknownCommand(word))
+        #expect(problem.message == "no command '\(word)'" && problem.fix.contains(fix), "\(problem)")
+        for known in ["apply", "undo", "help", "--version", "-h"] { #expect(Guise.unknownCommand(known) == nil) }
     }
 }

@@ -16,7 +16,7 @@ import Testing
 /// Requests to the daemon and their errors, without a socket, a camera or a frame.
 @Suite(.ownThread) struct DaemonTests {
     /// A daemon with a temporary home.
-    private final class House {
+    final class House {
         static let standard = """
             {"source": "camera", "masks": [], "faces": {"max": 4}, "output": {"width": 64, "height": 64}}
             """
@@ -25,6 +25,7 @@ import Testing
         let mailbox: Mailbox
         let loader: MaskLoader
         let daemon: Daemon
+        let looks: LookStore
         private let pageService: PageService
 
         /// - Parameters:
@@ -55,8 +56,10 @@ import Testing
             mailbox = try Mailbox(settings)
             loader = try context.maskLoader([], for: canvas)
             pageService = PageService(context, mailbox, loader, Preview(layout: canvas) {}, CaptureStore())
+            looks = LookStore(folder: context.paths.user)
             daemon = try Daemon(
-                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.configurationText)
+                context, mailbox, loader, pageService, outputs: ["nowhere"], canvas: canvas, context.configurationText,
+                looks)
         }
 
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
@@ -89,8 +92,10 @@ import Testing
         /// The current configuration.
         var values: JSON { get throws { try #require(try ask(.configuration(.configuration))["values"]) } }
 
-        /// The pending events, without metrics, which depend on the clock.
-        var news: [JSON] { daemon.pendingEvents().filter { $0.topic != .metrics }.map(\.event) }
+        /// The pending events, without metrics, which depend on the clock, and without the history's.
+        var news: [JSON] {
+            daemon.pendingEvents().filter { ![.metrics, .history].contains($0.topic) }.map(\.event)
+        }
     }
 
     private final class Answer: Sendable {
@@ -145,11 +150,15 @@ import Testing
         let keys: [String: [String: JSON]] = [
             "show": ["mask": "ab-grey"], "hide": ["mask": "ab-grey"], "toggle": ["mask": "ab-grey"],
             "only": ["mask": "ab-grey"], "wear": ["masks": ["ab-grey"]], "set": ["key": "faces.max", "value": 2],
+            "add": ["masks": ["aa-choices"]], "order": ["masks": ["aa-choices", "ab-grey"]],
+            "look": ["name": "both", "action": "save"], "favourite": ["mask": "ab-grey"],
             "use": ["device": "sample"], "snapshot": ["path": JSON(house.scratch.path("a.png"))],
             "record": ["path": JSON(house.scratch.path("a.mp4"))],
         ]
         for name in Request.names {
             let json = (keys[name] ?? [:]).reduce(JSON(["request": JSON(name)])) { $0.with($1.key, $1.value) }
+            // What a surprise gives to single people can't be saved.
+            if name == "look" { _ = try house.ask(.mask(.only("ab-grey"))) }
             // The server answers subscriptions.
             guard case .command(let command) = try Request(id: nil, json).content else { continue }
             let answer = Answer()
@@ -168,7 +177,7 @@ import Testing
         _ = try house.ask(.mask(.show("aa-choices")))
         _ = try house.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.9)))
         let path = house.scratch.path("a.mp4")
-        _ = try house.ask(.picture(.startRecording(path)))
+        _ = try house.ask(.picture(.startRecording(path, sound: false)))
         let sent = try house.ask(.service(.status))
         #expect(sent["masks"]?.text == #"[{"name":"aa-choices","opacity":0.9,"choices":{}}]"#)
         let status: StatusReply = try sent.decoded()
@@ -189,14 +198,16 @@ import Testing
         #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"])
         #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"], "it is not worn")
         #expect(try house.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
-        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["ab-grey", "aa-choices"])
+        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["aa-choices", "ab-grey"])
+        #expect(try house.worn(.mask(.order(["ab-grey"]))) == ["ab-grey", "aa-choices"])
         #expect(house.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
         #expect(try house.worn(.mask(.clear)) == [] && house.loader.selections.isEmpty)
         #expect(try house.worn(.mask(.wear([]))) == [])
     }
 
     @Test(arguments: [
-        MaskRequest.only("ab-grey"), .wear(["ab-grey"]), .next, .previous, .random, .surprise, .clear, .wear([]),
+        MaskRequest.only("ab-grey"), .next, .previous, .random(all: false), .random(all: true), .surprise(all: false),
+        .surprise(all: true), .clear,
     ])
     func `a mask that hides faces stays on until a request names it`(request: MaskRequest) throws {
         let house = try House()
@@ -240,7 +251,7 @@ import Testing
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
         for _ in house.context.library.names {
             #expect(try hiding.isDisjoint(with: house.worn(.mask(.next))))
-            #expect(try hiding.isDisjoint(with: house.worn(.mask(.random))))
+            #expect(try hiding.isDisjoint(with: house.worn(.mask(.random(all: true)))))
         }
     }
 
@@ -287,14 +298,14 @@ import Testing
         let house = try House()
         let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         _ = try house.ask(.mask(.wear(Array(names.dropFirst()))))
-        #expect(try house.worn(.mask(.random)) == [names[0]])
+        #expect(try house.worn(.mask(.random(all: true))) == [names[0]])
         for _ in 0..<20 {
             let before = house.loader.selections.map(\.mask)
-            let now = try house.worn(.mask(.random))
+            let now = try house.worn(.mask(.random(all: true)))
             #expect(now.count == 1 && now != before && names.contains(now[0]))
         }
         _ = try house.ask(.mask(.wear(names)))
-        #expect(house.requestError(.mask(.random))?.code == .notNow)
+        #expect(house.requestError(.mask(.random(all: true)))?.code == .notNow)
         #expect(house.loader.selections.count == names.count)
     }
 
@@ -304,7 +315,7 @@ import Testing
         try #require(personal.count > 8)
         var before: Set<String> = []
         for _ in 0..<5 {
-            let masks = try #require(try house.ask(.mask(.surprise))["masks"]?.elements)
+            let masks = try #require(try house.ask(.mask(.surprise(all: true)))["masks"]?.elements)
             let names = Set(masks.compactMap { $0["name"]?.string })
             #expect(masks.compactMap { $0["person"]?.number } == [1, 2, 3, 4])
             #expect(names.count == 4 && names.isSubset(of: personal) && names.isDisjoint(with: before))
@@ -327,8 +338,8 @@ import Testing
         var selection = MaskSelection("aa-choices")
         (selection.opacity, selection.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
         #expect(house.loader.selections == [selection])
-        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices"]))) == ["ab-grey", "aa-choices"])
-        #expect(house.loader.selections.last == selection)
+        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices"]))) == ["aa-choices", "ab-grey"])
+        #expect(house.loader.selections.first == selection)
         let masks = try #require(try house.ask(.mask(.masks))["masks"]?.elements)
         let own = try #require(masks.first { $0["name"]?.string == "aa-choices" })
         #expect(own["title"]?.string == "Choices" && own["worn"]?.bool == true)
@@ -340,8 +351,9 @@ import Testing
 
     static let wrongChoices: [(String, JSON, String)] = [
         ("opacity", 1.5, "allowed: a number from 0 to 1"), ("opacity", -0.1, "allowed: a number from 0 to 1"),
-        ("opacity", "1", "allowed: a number from 0 to 1"), ("cloth", "red", "allowed: a colour such as #d02030"),
-        ("cloth", 7, "allowed: a colour"), ("palette", "noon", "allowed: day, night"), ("text", "", "allowed: 1 to"),
+        ("opacity", "1", "allowed: a number from 0 to 1"), ("cloth", "rad", "allowed: a colour such as #d02030"),
+        ("cloth", 7, "allowed: a colour"), ("palette", "noon", "allowed: day, night"),
+        ("text", JSON(String(repeating: "x", count: 201)), "allowed: at most 200"),
         ("clth", "#102030", "did you mean 'cloth'?"), ("opacty", 1, "did you mean 'opacity'?"),
         ("qqqqqqqq", 1, "it has the options: opacity, cloth, palette, text"),
     ]
@@ -371,7 +383,8 @@ import Testing
         let house = try House()
         let steps: [(PictureRequest, Bool, Bool)] = [
             (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
-            (.resume, false, false),
+            (.resume, false, false), (.panic, true, false), (.panic, true, false), (.resume, false, false),
+            (.freeze, false, true), (.panic, true, true), (.resume, false, false),
         ]
         for (request, isPaused, isFrozen) in steps {
             let answer = try house.ask(.picture(request)).text
@@ -403,9 +416,9 @@ import Testing
         let house = try House()
         let path = house.scratch.path("a.mp4")
         #expect(house.requestError(.picture(.stopRecording))?.code == .notNow)
-        let begun = try house.ask(.picture(.startRecording(path)))
+        let begun = try house.ask(.picture(.startRecording(path, sound: false)))
         #expect(begun["path"]?.string == path && begun["frames"]?.number == 0)
-        let requestError = house.requestError(.picture(.startRecording(house.scratch.path("b.mp4"))))
+        let requestError = house.requestError(.picture(.startRecording(house.scratch.path("b.mp4"), sound: false)))
         #expect(requestError?.code == .notNow && requestError?.message.contains("already running") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
         house.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
@@ -417,7 +430,9 @@ import Testing
         #expect(measured == "64x48 1")
         #expect(house.mailbox.now.recorder == nil && house.requestError(.picture(.stopRecording))?.code == .notNow)
         // An unwritable path starts no recording.
-        #expect(house.requestError(.picture(.startRecording(house.scratch.path("none/a.mp4"))))?.code == .failed)
+        #expect(
+            house.requestError(.picture(.startRecording(house.scratch.path("none/a.mp4"), sound: false)))?.code
+                == .failed)
         #expect(house.mailbox.now.recorder == nil)
     }
 
@@ -425,7 +440,7 @@ import Testing
         // Wider than x264 supports.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let house = try House(canvas: canvas)
-        _ = try house.ask(.picture(.startRecording(house.scratch.path("a.mp4"))))
+        _ = try house.ask(.picture(.startRecording(house.scratch.path("a.mp4"), sound: false)))
         let recorder = try #require(house.mailbox.now.recorder)
         let frame = Frame(canvas)
         waits {
@@ -440,7 +455,7 @@ import Testing
         #expect(told.first?["event"]?.string == "error")
         #expect(told.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
         #expect(try house.ask(.service(.status))["recording"]?["problem"]?.string != nil)
-        _ = try house.ask(.picture(.startRecording(house.scratch.path("b.mp4"))))
+        _ = try house.ask(.picture(.startRecording(house.scratch.path("b.mp4"), sound: false)))
         let fresh = try #require(house.mailbox.now.recorder)
         #expect(fresh !== recorder)
         try fresh.finish()
@@ -448,7 +463,7 @@ import Testing
 
     // MARK: - The configuration
 
-    @Test func `a configuration key is set for the loop, and not saved`() throws {
+    @Test func `a configuration key is set for the loop, and saved alone`() throws {
         let house = try House()
         let file = try house.scratch.read("config/guise/config.json")
         let answer = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2))).text
@@ -465,7 +480,18 @@ import Testing
         #expect(values["faces"]?["max"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
         #expect(values["masks"]?.text == #"["ab-grey"]"#)
         let fileNow = try house.scratch.read("config/guise/config.json")
-        #expect(fileNow == file)
+        #expect(fileNow == file, "it is saved a moment later")
+        // What the user edits meanwhile stays, and a mask that is only worn is not saved.
+        _ = try house.ask(.mask(.show("aa-choices")))
+        try house.write(configuration: #"{"faces": {"minSize": 0.2}, "masks": ["crown"]}"#)
+        try house.daemon.saveChanges()
+        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        #expect(saved["faces"]?.text == #"{"minSize":0.2,"max":2}"#)
+        #expect(saved["view"]?.text == #"{"mirror":true}"# && saved["camera"]?.text == #"{"when":"always"}"#)
+        #expect(saved["masks"]?.text == #"["ab-grey"]"#, "they were set as a key")
+        let version = try house.scratch.read("config/guise/config.json")
+        try house.daemon.saveChanges()
+        #expect(try house.scratch.read("config/guise/config.json") == version, "there is nothing more to save")
     }
 
     @Test func `what takes effect at the next start is reported`() throws {

@@ -33,8 +33,10 @@ final class Host: PageHost {
 
     deinit { control.close() }
 
-    func thumbnail(of mask: String, on face: PageFace) async throws -> [UInt8] {
-        guard mask == "santa" else { throw RequestError(.unknownMask, "no mask '\(mask)'") }
+    func thumbnail(of masks: JSON, on face: PageFace) async throws -> [UInt8] {
+        guard masks.elements.allSatisfy({ $0.string == "santa" }) else {
+            throw RequestError(.unknownMask, "no mask \(masks.text)")
+        }
         return [0xFF, 0xD8, 0xFF] + Array(face.rawValue.utf8)
     }
 

@@ -237,4 +237,62 @@ import Testing
         // The last fragment may be truncated; at least two were written completely.
         #expect(words.first == "320x240" && count >= 2)
     }
+
+    // MARK: - Sound
+
+    @Test func `the sound begins with the picture, however late its pieces come and whatever its clock`() {
+        for (rate, expected) in [(48_000.0, 48_000), (47_995.2, 47_995), (48_004.8, 48_005)] {
+            var random = SystemRandomNumberGenerator()
+            var clock = SoundClock()
+            // Ten minutes in pieces of 20 ms, of which some come up to 80 ms late.
+            for piece in 1...30_000 {
+                let heard = 5e9 + Double(piece * 960) / rate * 1e9
+                let isLate = UInt8.random(in: 0..<3, using: &random) > 0
+                clock.add(960, at: heard + (isLate ? Double.random(in: 0...80e6, using: &random) : 0))
+            }
+            #expect(clock.samples == 28_800_000)
+            #expect(abs((clock.start ?? 0) - 5e9) < 5e6, "\(rate)")
+            #expect(abs(clock.rate - expected) <= 1, "\(rate): \(clock.rate)")
+        }
+        #expect(SoundClock().start == nil && SoundClock().rate == 48_000)
+    }
+
+    @Test func `a recording with sound has both from its first moment, and nothing else stays`() throws {
+        let path = scratch.path("a.mp4")
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        let sine = SoundInput(arguments: ["-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"])
+        let recorder = try Recorder(path: path, layout: layout, rate: 25, sound: sine)
+        let frame = red()
+        waits {
+            recorder.enqueue(PublishableFrame(frame.view))
+            return recorder.progress.frames > 25
+        }
+        try recorder.finish()
+        let streams = try scratch.shell(
+            "ffprobe -v error -show_entries stream=codec_type,start_time,duration -of csv=p=0 '\(path)'")
+        let lines = streams.split(separator: "\n").map { $0.split(separator: ",") }
+        #expect(lines.map { $0.first ?? "" } == ["video", "audio"], "\(streams)")
+        let seconds = lines.map { Double($0.last ?? "") ?? 0 }
+        #expect(seconds.count == 2 && abs(seconds[0] - seconds[1]) < 0.1, "\(streams)")
+        // It is heard all the time.
+        let silence = try scratch.shell(
+            "ffmpeg -v info -nostdin -i '\(path)' -af silencedetect=noise=-40dB:d=0.1 -f null - 2>&1 | grep -c silence_start || true"
+        )
+        #expect(silence == "0\n")
+        #expect(scratch.names() == ["a.mp4"])
+    }
+
+    @Test func `without sound no recording starts, and no file stays`() {
+        let layout = FrameLayout(width: 64, height: 48, format: .i420)
+        let none = SoundInput(arguments: ["-f", "pulse", "-server", "/nowhere", "-i", "default"])
+        let absent = problem {
+            _ = try Recorder(path: scratch.path("a.mp4"), layout: layout, rate: 25, sound: none)
+        }
+        #expect(absent?.kind == .unusable && absent?.fix.contains("without sound") == true)
+        let silent = SoundInput.microphone
+        #expect(
+            problem { _ = try Recorder(path: scratch.path("a.gif"), layout: layout, rate: 25, sound: silent) }?.kind
+                == .invalid)
+        #expect(scratch.names().isEmpty)
+    }
 }

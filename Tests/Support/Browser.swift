@@ -58,9 +58,11 @@ public final class Browser: @unchecked Sendable {
     /// ports.
     public var foreignPage: String { "\(place)/status" }
 
-    public func resize(width: Int, height: Int) throws {
+    /// - Parameter scale: the screen's pixels per pixel of the page.
+    public func resize(width: Int, height: Int, scale: Double = 1) throws {
         let metrics: JSON = JSON([
-            "width": JSON(width), "height": JSON(height), "deviceScaleFactor": JSON(1), "mobile": JSON(width < 500),
+            "width": JSON(width), "height": JSON(height), "deviceScaleFactor": JSON(scale),
+            "mobile": JSON(width < 500),
         ])
         _ = try command("goog/cdp/execute", ["cmd": JSON("Emulation.setDeviceMetricsOverride"), "params": metrics])
     }
@@ -107,6 +109,12 @@ public final class Browser: @unchecked Sendable {
 
     /// Presses keys, one after the other, wherever the focus is.
     public func stroke(_ keys: String...) throws { for key in keys { try act(down: key, up: key) } }
+    /// Presses a key while others, such as Control, are held.
+    public func chord(_ held: String..., key: String) throws {
+        for modifier in held { try press(modifier) }
+        try stroke(key)
+        for modifier in held.reversed() { try release(modifier) }
+    }
     public func press(_ key: String) throws { try act(down: key, up: nil) }
     public func release(_ key: String) throws { try act(down: nil, up: key) }
 
@@ -192,5 +200,6 @@ public final class Browser: @unchecked Sendable {
 public enum Key {
     public static let (tab, enter, escape) = ("\u{E004}", "\u{E007}", "\u{E00C}")
     public static let (left, up, right, down) = ("\u{E012}", "\u{E013}", "\u{E014}", "\u{E015}")
+    public static let (shift, control) = ("\u{E008}", "\u{E009}")
     public static let (home, pageDown) = ("\u{E011}", "\u{E00F}")
 }

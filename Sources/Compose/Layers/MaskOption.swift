@@ -4,7 +4,7 @@ public enum MaskOption: Equatable, Sendable {
     case color
     /// A palette, by one of these names.
     case palette([String])
-    /// Any text of 1 to `maxTextLength` characters.
+    /// Any text of at most `maxTextLength` characters. A layer with an empty one is not drawn.
     case text
 
     /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
@@ -15,7 +15,7 @@ public enum MaskOption: Equatable, Sendable {
         switch self {
         case .color: Color(value) != nil
         case .palette(let names): names.contains(value)
-        case .text: !value.isEmpty && value.count <= Self.maxTextLength
+        case .text: value.count <= Self.maxTextLength
         }
     }
 
@@ -31,9 +31,9 @@ public enum MaskOption: Equatable, Sendable {
     /// The allowed values in words, for messages.
     public var words: String {
         switch self {
-        case .color: "a colour such as #d02030"
+        case .color: "a colour such as #d02030, or its English name"
         case .palette(let names): names.joined(separator: ", ")
-        case .text: "1 to \(Self.maxTextLength) characters"
+        case .text: "at most \(Self.maxTextLength) characters"
         }
     }
 }

@@ -26,6 +26,8 @@ struct TextLayer: Layer, PictureLayer {
     private let perEye: Float
     /// Whether the text is mirrored horizontally.
     private let isMirrored: Bool
+    /// Whether there is nothing to write. Then the plate isn't drawn either: a sign without a name looks like a mistake.
+    private let isEmpty: Bool
 
     /// Reads the layer's description and renders the text.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
@@ -34,9 +36,11 @@ struct TextLayer: Layer, PictureLayer {
         // The user's own text, if there is one.
         let written = try fields.string("text")
         let text = target.choices["text"] ?? written
-        guard !text.isEmpty, text.count <= MaskOption.maxTextLength else {
-            throw fields.wrong("text", "\(text.count) characters long", allowed: "1 to \(MaskOption.maxTextLength)")
+        guard text.count <= MaskOption.maxTextLength else {
+            throw fields.wrong(
+                "text", "\(text.count) characters long", allowed: "at most \(MaskOption.maxTextLength)")
         }
+        isEmpty = text.allSatisfy(\.isWhitespace)
         var style = TextStyle()
         style.font = try fields.string("font", default: style.font)
         style.weight = try fields.integer("weight", in: 100...900, default: style.weight)
@@ -71,7 +75,9 @@ struct TextLayer: Layer, PictureLayer {
         let margin = Float(try fields.number("margin", in: 0...0.5, default: 0.05)) * Float(target.height)
 
         let raster: RGBAImage
-        if let plate {
+        if isEmpty {
+            raster = RGBAImage(width: 1, height: 1, bytes: [0, 0, 0, 0])
+        } else if let plate {
             raster = try plate.drawn(text, style, height: height, across: Float(target.width) - 2 * margin)
         } else {
             // Long text is made smaller and not cut off.
@@ -98,14 +104,14 @@ struct TextLayer: Layer, PictureLayer {
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
-        guard case .picture(let corner) = place else { return }
+        guard !isEmpty, case .picture(let corner) = place else { return }
         // Whole coordinates are pixel centres, so the first pixel's edge is half a pixel before the corner.
         let map = Affine(a: 1, b: 0, c: 0, d: 1, tx: corner.x - 0.5, ty: corner.y - 0.5)
         compositeLayer(map, scale: 1, onto: &canvas, appearance)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {
-        guard case .face(let anchor, let shift) = place else { return }
+        guard !isEmpty, case .face(let anchor, let shift) = place else { return }
         let scale = tracked.face.head.scale
         let turn = Affine(scale: scale, angle: radians(tracked.face.pose.roll), origin: .zero)
         let middle = anchor.position(on: tracked.face) + turn.linear(shift)

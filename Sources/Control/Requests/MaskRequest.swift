@@ -4,11 +4,11 @@ import JSON
 public enum MaskRequest: RequestGroup {
     /// List the masks.
     case masks
-    /// Put on the named mask.
+    /// Put on the named mask in place of those of its kind.
     case show(String)
     /// Take off the named mask.
     case hide(String)
-    /// Put on the named mask, or take it off.
+    /// Put on the named mask in place of those of its kind, or take it off.
     case toggle(String)
     /// Wear only the named mask.
     case only(String)
@@ -18,16 +18,20 @@ public enum MaskRequest: RequestGroup {
     case previous
     /// Take off all masks.
     case clear
-    /// Wear exactly these masks; the first is the bottom one.
+    /// Put on these masks in place of those of their kinds.
     case wear([String])
-    /// Replace the masks with one random other mask.
-    case random
-    /// Give each person a random other mask.
-    case surprise
+    /// Put on these masks on top of the others.
+    case add([String])
+    /// Draw the active masks in this order; the first is the bottom one.
+    case order([String])
+    /// Replace the masks with one random other mask: one that is fit for work, or any.
+    case random(all: Bool)
+    /// Give each person a random other mask: one that is fit for work, or any.
+    case surprise(all: Bool)
 
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable {
-        case masks, show, hide, toggle, only, next, previous, clear, wear, random, surprise
+        case masks, show, hide, toggle, only, next, previous, clear, wear, add, order, random, surprise
     }
 
     /// Reads the keys of the request of a name.
@@ -41,14 +45,19 @@ public enum MaskRequest: RequestGroup {
         case .next: self = .next
         case .previous: self = .previous
         case .clear: self = .clear
-        case .wear:
-            guard fields.has("masks") else {
-                throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks")
-            }
-            self = .wear(try fields.strings("masks", default: []))
-        case .random: self = .random
-        case .surprise: self = .surprise
+        case .wear: self = .wear(try Self.list(&fields))
+        case .add: self = .add(try Self.list(&fields))
+        case .order: self = .order(try Self.list(&fields))
+        case .random: self = .random(all: try fields.bool("all", default: false))
+        case .surprise: self = .surprise(all: try fields.bool("all", default: false))
         }
+    }
+
+    private static func list(_ fields: inout Fields) throws -> [String] {
+        guard fields.has("masks") else {
+            throw RequestError(.badValue, "'masks' is missing; wanted: a list of masks")
+        }
+        return try fields.strings("masks", default: [])
     }
 
     /// The request's name and keys.
@@ -63,8 +72,10 @@ public enum MaskRequest: RequestGroup {
         case .previous: (.previous, [:])
         case .clear: (.clear, [:])
         case .wear(let masks): (.wear, ["masks": JSON(masks)])
-        case .random: (.random, [:])
-        case .surprise: (.surprise, [:])
+        case .add(let masks): (.add, ["masks": JSON(masks)])
+        case .order(let masks): (.order, ["masks": JSON(masks)])
+        case .random(let all): (.random, ["all": all ? JSON(true) : nil])
+        case .surprise(let all): (.surprise, ["all": all ? JSON(true) : nil])
         }
     }
 }

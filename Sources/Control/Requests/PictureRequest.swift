@@ -4,6 +4,8 @@ import JSON
 public enum PictureRequest: RequestGroup {
     /// Show a placeholder and close the camera.
     case pause
+    /// Show a placeholder at once, whatever is shown now. Never ends a pause, unlike a key that toggles it.
+    case panic
     /// End a pause or a freeze.
     case resume
     /// Keep showing the last picture.
@@ -11,29 +13,44 @@ public enum PictureRequest: RequestGroup {
     /// Save a photo to this file, or to a new file in the user's pictures folder. A note records the active masks in a
     /// file beside it.
     case snapshot(String?, note: Bool)
-    /// Record video to this file, or to a new file in the user's videos folder.
-    case startRecording(String?)
+    /// Record video to this file, or to a new file in the user's videos folder; with the microphone's sound, or without.
+    case startRecording(String?, sound: Bool)
     /// End the recording.
     case stopRecording
+    /// List the photos and recordings that this daemon saved.
+    case album
+    /// Give a photo or recording another name in its folder.
+    case rename(String, to: String)
+    /// Move a photo or recording to the trash.
+    case delete(String)
 
     /// The requests' names.
     public enum Name: String, CaseIterable, Sendable {
-        case pause, resume, freeze, snapshot, record
+        case pause, panic, resume, freeze, snapshot, record, album
     }
 
     private enum RecordAction: String, CaseIterable { case start, stop }
+    private enum AlbumAction: String, CaseIterable { case list, rename, delete }
 
     /// Reads the keys of the request of a name.
     public init(_ name: Name, _ fields: inout Fields) throws {
         switch name {
         case .pause: self = .pause
+        case .panic: self = .panic
         case .resume: self = .resume
         case .freeze: self = .freeze
         case .snapshot: self = .snapshot(try Self.path(&fields), note: try fields.bool("note", default: false))
         case .record:
             switch try fields.choice("action", default: RecordAction.start) {
-            case .start: self = .startRecording(try Self.path(&fields))
+            case .start:
+                self = .startRecording(try Self.path(&fields), sound: try fields.bool("sound", default: false))
             case .stop: self = .stopRecording
+            }
+        case .album:
+            switch try fields.choice("action", default: AlbumAction.list) {
+            case .list: self = .album
+            case .rename: self = .rename(try fields.string("name"), to: try fields.string("to"))
+            case .delete: self = .delete(try fields.string("name"))
             }
         }
     }
@@ -52,13 +69,24 @@ public enum PictureRequest: RequestGroup {
     public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
         switch self {
         case .pause: (.pause, [:])
+        case .panic: (.panic, [:])
         case .resume: (.resume, [:])
         case .freeze: (.freeze, [:])
         case .snapshot(let path, let note):
             (.snapshot, ["path": path.map { JSON($0) }, "note": note ? JSON(true) : nil])
-        case .startRecording(let path):
-            (.record, ["action": JSON(RecordAction.start.rawValue), "path": path.map { JSON($0) }])
+        case .startRecording(let path, let sound):
+            (
+                .record,
+                [
+                    "action": JSON(RecordAction.start.rawValue), "path": path.map { JSON($0) },
+                    "sound": sound ? JSON(true) : nil,
+                ]
+            )
         case .stopRecording: (.record, ["action": JSON(RecordAction.stop.rawValue)])
+        case .album: (.album, [:])
+        case .rename(let name, let new):
+            (.album, ["action": JSON(AlbumAction.rename.rawValue), "name": JSON(name), "to": JSON(new)])
+        case .delete(let name): (.album, ["action": JSON(AlbumAction.delete.rawValue), "name": JSON(name)])
         }
     }
 }

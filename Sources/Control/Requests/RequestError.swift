@@ -13,6 +13,8 @@ public struct RequestError: Error, Equatable, Sendable {
         case badValue = "bad-value"
         /// No mask has this name.
         case unknownMask = "unknown-mask"
+        /// No look has this name.
+        case unknownLook = "unknown-look"
         /// No camera has this name or device node.
         case unknownDevice = "unknown-device"
         /// The request makes no sense in the current state: the state is already as requested, or something it needs is

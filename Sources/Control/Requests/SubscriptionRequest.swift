@@ -4,6 +4,10 @@ import JSON
 public enum Topic: String, CaseIterable, Sendable {
     /// The active masks changed.
     case masks
+    /// A look or a favourite was saved or deleted.
+    case looks
+    /// A change was made, or taken back.
+    case history
     /// A face appeared, left, or was lost.
     case faces
     /// A program started or stopped reading the virtual camera.

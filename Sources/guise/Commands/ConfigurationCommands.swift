@@ -4,7 +4,7 @@ import JSON
 import SystemKit
 
 extension SettingReply: PrintableReply {
-    var line: String? { notes.joined(separator: "; ") }
+    var line: String? { (["\(key): \(value.text)"] + notes).joined(separator: "; ") }
 }
 
 extension ReloadReply: PrintableReply {
@@ -19,8 +19,8 @@ struct SetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set", abstract: "Set an option of a mask you wear, or a configuration key.",
         discussion: """
-            guise set santa opacity 0.5
-            guise set full-beard hair '#8090a0'
+            guise set santa opacity 50%
+            guise set full-beard hair '#8090a0'      or a name: black, white, red, ...
             guise set camera.when always
             """)
     @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")
@@ -34,10 +34,13 @@ struct SetCommand: ParsableCommand {
 
     func run() throws {
         var client = try connectToDaemon()
-        let reply: any PrintableReply =
-            what.count == 3
-            ? try client.perform(request, as: WornReply.self) : try client.perform(request, as: SettingReply.self)
-        if let line = reply.line { print(terminalSafe(line)) }
+        guard what.count == 3 else {
+            let reply = try client.perform(request, as: SettingReply.self)
+            return print(terminalSafe(reply.line ?? ""))
+        }
+        let worn = try client.perform(request, as: WornReply.self).masks.first { $0.name == what[0] }
+        let now = what[1] == "opacity" ? worn.map { JSON(encoding: $0.opacity).text } : worn?.choices[what[1]]
+        print(terminalSafe("\(what[0]): \(what[1]) \(now ?? what[2])"))
     }
 
     var request: Command {
@@ -63,7 +66,8 @@ struct SaveCommand: ControlCommand {
     typealias Reply = SaveReply
 
     static let configuration = CommandConfiguration(
-        commandName: "save", abstract: "Save the current settings and masks to your config.json.")
+        commandName: "save", abstract: "Save the masks you wear to config.json, for the next start.",
+        discussion: "Settings are saved by themselves.")
 
     var request: Command { .configuration(.save) }
 }

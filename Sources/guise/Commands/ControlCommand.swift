@@ -11,6 +11,12 @@ struct NoDaemon: Error {
 protocol PrintableReply: Decodable {
     /// The line to print; nil for none.
     var line: String? { get }
+    /// The lines to print, where there may be several.
+    var lines: [String] { get }
+}
+
+extension PrintableReply {
+    var lines: [String] { line.map { [$0] } ?? [] }
 }
 
 /// A command that sends one request to the daemon and prints the reply. Its name is the request's.
@@ -28,7 +34,7 @@ extension ControlCommand {
     func send() throws -> Reply {
         var client = try connectToDaemon()
         let reply = try client.perform(request, as: Reply.self)
-        if let line = reply.line { print(terminalSafe(line)) }
+        for line in reply.lines { print(terminalSafe(line)) }
         return reply
     }
 }

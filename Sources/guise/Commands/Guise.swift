@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import JSON
 import SystemKit
 
 @main
@@ -11,6 +12,7 @@ struct Guise: ParsableCommand {
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
             BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
+            CompletionsCommand.self,
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
 
@@ -18,6 +20,10 @@ struct Guise: ParsableCommand {
     /// running, and 64 for invalid options.
     static func main() {
         do {
+            if let word = CommandLine.arguments.dropFirst().first, let problem = unknownCommand(word) {
+                logError(problem)
+                exit(withError: ExitCode.validationFailure)
+            }
             var command = try parseAsRoot()
             try command.run()
         } catch let requestError as RequestError {
@@ -35,10 +41,34 @@ struct Guise: ParsableCommand {
     }
 }
 
+extension Guise {
+    /// Words that people try, and the commands that they mean.
+    private static let meanings = [
+        "mask": "masks", "list": "masks", "start": "run", "off": "clear", "on": "wear", "remove": "hide",
+        "put": "wear", "camera": "use", "config": "set", "photo": "snapshot", "web": "page", "ui": "page",
+        "quit": "stop", "exit": "stop", "check": "doctor", "favorite": "favourite", "blank": "panic",
+    ]
+
+    /// The error for a word that is no command, with the command that may be meant; nil for a command or an option.
+    static func unknownCommand(_ word: String) -> Problem? {
+        // Closures, because the compiler crashes on key paths of these types.
+        let commands = configuration.ungroupedSubcommands + configuration.groupedSubcommands.flatMap { $0.subcommands }
+        let names = commands.compactMap { $0.configuration.commandName } + ["help"]
+        // A word with two hyphens before it is one of the parser's own, such as for completions.
+        guard !word.hasPrefix("-"), !names.contains(word), !word.isEmpty else { return nil }
+        let meant = meanings[word] ?? nearest(to: word, among: names)
+        return Problem(
+            .invalid, "no command '\(brief(word))'",
+            fix: meant.map { "did you mean `guise \($0)`?" } ?? "list them with `guise --help`")
+    }
+}
+
 /// The commands that send requests to the control socket.
 let controlCommands: [any ParsableCommand.Type] = [
     StatusCommand.self, WatchCommand.self, ShowCommand.self, HideCommand.self, ToggleCommand.self, OnlyCommand.self,
-    NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, RandomCommand.self,
-    SurpriseCommand.self, SetCommand.self, PauseCommand.self, ResumeCommand.self, FreezeCommand.self,
-    SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self, UseCommand.self, StopCommand.self,
+    NextCommand.self, PreviousCommand.self, ClearCommand.self, WearCommand.self, AddCommand.self, OrderCommand.self,
+    RandomCommand.self, SurpriseCommand.self, LooksCommand.self, LookCommand.self, FavouriteCommand.self,
+    UndoCommand.self, RedoCommand.self, SetCommand.self, PanicCommand.self, PauseCommand.self, ResumeCommand.self,
+    FreezeCommand.self, SnapshotCommand.self, RecordCommand.self, ReloadCommand.self, SaveCommand.self,
+    UseCommand.self, StopCommand.self,
 ]

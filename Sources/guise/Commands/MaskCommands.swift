@@ -3,7 +3,8 @@ import Control
 
 extension WornReply: PrintableReply {
     var line: String? {
-        let worn = masks.isEmpty ? "no mask is worn" : "worn: \(masks.map(\.name).joined(separator: ", "))"
+        var worn = masks.isEmpty ? "no mask is worn" : "worn: \(masks.map(\.name).joined(separator: ", "))"
+        if let replaced { worn += " (replaced: \(replaced.joined(separator: ", ")))" }
         guard let kept else { return worn }
         return worn + " (to show faces again: " + kept.map { "guise hide \($0)" }.joined(separator: ", ") + ")"
     }
@@ -24,7 +25,8 @@ struct MaskArgument: ParsableArguments {
 protocol MaskCommand: ControlCommand where Reply == WornReply {}
 
 struct ShowCommand: MaskCommand {
-    static let configuration = CommandConfiguration(commandName: "show", abstract: "Put a mask on.")
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Put a mask on in place of those of its kind.")
     @OptionGroup var mask: MaskArgument
 
     var request: Command { .mask(.show(mask.mask)) }
@@ -71,25 +73,56 @@ struct ClearCommand: MaskCommand {
     var request: Command { .mask(.clear) }
 }
 
-struct WearCommand: MaskCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "wear", abstract: "Wear exactly these masks, the first at the bottom.")
+/// The argument that names masks.
+struct MasksArgument: ParsableArguments {
     @Argument(help: "The masks; those you already wear keep their settings.", completion: .custom(maskNames))
     var masks: [String]
+}
 
-    var request: Command { .mask(.wear(masks)) }
+struct WearCommand: MaskCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wear", abstract: "Put masks on, each in place of those of its kind.",
+        discussion:
+            "A hat replaces a hat, and a beard a beard; masks of other kinds stay. `guise add` replaces nothing.")
+    @OptionGroup var masks: MasksArgument
+
+    var request: Command { .mask(.wear(masks.masks)) }
+}
+
+struct AddCommand: MaskCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Put masks on, on top of those you wear.")
+    @OptionGroup var masks: MasksArgument
+
+    var request: Command { .mask(.add(masks.masks)) }
+}
+
+struct OrderCommand: MaskCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "order", abstract: "Draw the masks you wear in this order, the first at the bottom.")
+    @OptionGroup var masks: MasksArgument
+
+    var request: Command { .mask(.order(masks.masks)) }
+}
+
+/// Which masks a random choice is made from.
+struct RandomOptions: ParsableArguments {
+    @Flag(help: "Choose from all masks, not only from those that are marked as fit for work.")
+    var all = false
 }
 
 struct RandomCommand: MaskCommand {
     static let configuration = CommandConfiguration(
-        commandName: "random", abstract: "Switch to a random mask.")
+        commandName: "random", abstract: "Switch to a random mask that is fit for work.")
+    @OptionGroup var options: RandomOptions
 
-    var request: Command { .mask(.random) }
+    var request: Command { .mask(.random(all: options.all)) }
 }
 
 struct SurpriseCommand: MaskCommand {
     static let configuration = CommandConfiguration(
-        commandName: "surprise", abstract: "Give each person a random mask.")
+        commandName: "surprise", abstract: "Give each person a random mask that is fit for work.")
+    @OptionGroup var options: RandomOptions
 
-    var request: Command { .mask(.surprise) }
+    var request: Command { .mask(.surprise(all: options.all)) }
 }

@@ -25,6 +25,9 @@ struct MasksCommand: ParsableCommand {
         guard (1...ContactSheet.maxPoses).contains(poses) else {
             throw ValidationError("--poses must be from 1 to \(ContactSheet.maxPoses)")
         }
+        guard sheet?.lowercased().hasSuffix(".png") != false else {
+            throw ValidationError("--sheet writes a PNG: give it a name that ends in .png")
+        }
     }
 
     func run() throws {
@@ -40,8 +43,10 @@ struct MasksCommand: ParsableCommand {
         var found: [MaskSummary] = []
         for name in wanted {
             do {
-                let mask = try library.load(name, for: contactSheet?.target ?? small)
                 guard let summary = library.summary(of: name) else { continue }
+                var target = contactSheet?.target ?? small
+                target.choices = summary.example
+                let mask = try library.load(name, for: target)
                 if !json { print(terminalSafe(summary.line)) }
                 try contactSheet?.add(mask)
                 found.append(summary)

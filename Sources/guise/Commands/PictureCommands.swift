@@ -24,6 +24,16 @@ struct PauseCommand: ControlCommand {
     var request: Command { .picture(.pause) }
 }
 
+struct PanicCommand: ControlCommand {
+    typealias Reply = StateReply
+
+    static let configuration = CommandConfiguration(
+        commandName: "panic", abstract: "Show a placeholder at once, until `guise resume`.",
+        discussion: "For a key that you can press without looking: pressed twice, it still shows the placeholder.")
+
+    var request: Command { .picture(.panic) }
+}
+
 struct ResumeCommand: ControlCommand {
     typealias Reply = StateReply
 
@@ -69,10 +79,12 @@ struct RecordCommand: ControlCommand {
     @Argument(
         help: "The file (default: a new one in ~/Videos/Guise).", completion: .file(extensions: ["mp4", "mkv", "webm"]))
     var path: String?
+    @Flag(help: "Record the microphone too.")
+    var sound = false
 
     var request: Command {
         switch action {
-        case .start: .picture(.startRecording(path.map(absolute)))
+        case .start: .picture(.startRecording(path.map(absolute), sound: sound))
         case .stop: .picture(.stopRecording)
         }
     }

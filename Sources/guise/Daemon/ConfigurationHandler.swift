@@ -26,8 +26,9 @@ struct ConfigurationHandler {
             throw RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`")
         }
         if key == "opacity" {
-            guard let number = value.number, (0...1).contains(number) else {
-                throw RequestError(.badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1")
+            guard let number = value.number ?? value.string.flatMap(Self.share), (0...1).contains(number) else {
+                throw RequestError(
+                    .badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1, or a percentage such as 50%")
             }
             selections[place].opacity = Float(number)
         } else {
@@ -35,6 +36,12 @@ struct ConfigurationHandler {
         }
         try masks.select(selections)
         return WornReply(selections)
+    }
+
+    /// A percentage, such as "50%" or "50 %", as a share of 1.
+    private static func share(_ text: String) -> Double? {
+        guard text.hasSuffix("%") else { return nil }
+        return Double(text.dropLast().trimmingPrefix(" ").split(separator: " ").joined()).map { $0 / 100 }
     }
 
     /// Checks a value for an option of a mask.
@@ -48,9 +55,19 @@ struct ConfigurationHandler {
                 "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
             )
         }
-        guard let text = value.string, choice.allows(text) else {
+        let named = choice == .color ? value.string.flatMap { colorNames[$0.lowercased()] } : nil
+        guard let text = named ?? value.string, choice.allows(text) else {
             throw RequestError(.badValue, "'\(key)' is \(brief(value.text)); allowed: \(choice.words)")
         }
         return text
     }
 }
+
+/// The names of colours that people type, as CSS defines them.
+private let colorNames = [
+    "black": "#000000", "white": "#ffffff", "gray": "#808080", "grey": "#808080", "silver": "#c0c0c0",
+    "red": "#ff0000", "maroon": "#800000", "orange": "#ffa500", "gold": "#ffd700", "yellow": "#ffff00",
+    "olive": "#808000", "lime": "#00ff00", "green": "#008000", "teal": "#008080", "cyan": "#00ffff",
+    "blue": "#0000ff", "navy": "#000080", "purple": "#800080", "violet": "#ee82ee", "magenta": "#ff00ff",
+    "pink": "#ffc0cb", "brown": "#a52a2a", "beige": "#f5f5dc",
+]

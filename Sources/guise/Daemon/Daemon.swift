@@ -12,45 +12,84 @@ final class Daemon: RequestResponder {
     let configuration: ConfigurationStore
     let status: StatusReporter
     let events: EventReporter
+    let history: ChangeHistory
     private let masks: MaskHandler
+    private let looks: LookHandler
     private let pictures: PictureHandler
     private let devices: DeviceHandler
     private let configurations: ConfigurationHandler
     private let service: ServiceHandler
+    private let loader: MaskLoader
+    private let lastMasks: LastMasks
+    /// Stores what has changed; nil before `startSaving`.
+    private let writer = WriterSlot()
+
+    private final class WriterSlot: Sendable { let writer = Mutex<DelayedWriter?>(nil) }
 
     /// - Parameters:
     ///   - outputs: descriptions of the outputs.
     ///   - canvas: the layout of the published frames.
     ///   - text: the configuration.
+    ///   - lookStore: the looks and favourites.
     init(
         _ context: AppContext, _ mailbox: Mailbox, _ loader: MaskLoader, _ pageService: PageService, outputs: [String],
-        canvas: FrameLayout, _ text: ConfigurationText
+        canvas: FrameLayout, _ text: ConfigurationText, _ lookStore: LookStore
     ) throws {
         let catalog = MaskCatalog(loader, searchPaths: context.paths.masks)
+        self.loader = loader
+        lastMasks = LastMasks(folder: context.paths.state)
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
-        status = StatusReporter(mailbox, loader, outputs: outputs)
-        events = EventReporter(mailbox, loader, status)
+        let writer = self.writer
+        history = ChangeHistory(configuration, catalog, onChange: { writer.writer.withLock { $0?.request() } })
+        status = StatusReporter(mailbox, loader, history, outputs: outputs)
+        events = EventReporter(mailbox, loader, status, history, lookStore)
         masks = MaskHandler(masks: catalog)
+        looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, canvas: canvas)
-        devices = DeviceHandler(mailbox: mailbox, configuration: configuration)
+        devices = DeviceHandler(mailbox: mailbox, configuration: configuration, history: history)
         configurations = ConfigurationHandler(store: configuration, masks: catalog)
         service = ServiceHandler(
             status: status, mailbox: mailbox, pageService: pageService, configuration: configuration,
             shared: context.paths.shared)
     }
 
-    /// Has the group's handler answer a command.
+    /// Has the group's handler answer a command. What changes masks or settings can be taken back.
     private func handling(of command: Command) throws -> Handling {
         switch command {
-        case .mask(let request): try masks.handle(request)
+        case .mask(let request): try history.record(command.summary) { try masks.handle(request) }
+        case .look(let request): try history.record(command.summary) { try looks.handle(request) }
+        case .history(let request): try HistoryHandler(history: history).handle(request)
         case .picture(let request): try pictures.handle(request)
         case .device(let request): devices.handle(request)
-        case .configuration(let request): try configurations.handle(request)
+        case .configuration(let request):
+            // A slider sends many values for one key.
+            try history.record(command.summary, key: command.summary) { try configurations.handle(request) }
         case .service(let request): service.handle(request)
         }
     }
+
+    // MARK: - files
+
+    /// Starts to store changed settings, and the masks that are worn, soon after each change.
+    func startSaving() {
+        let fresh = DelayedWriter { [weak self] in
+            do { try self?.saveChanges() } catch { self?.events.report("\(error)") }
+        }
+        writer.writer.withLock { $0 = fresh }
+    }
+
+    /// Stores what has changed since the last time, and ends that.
+    func stopSaving() { writer.writer.withLock { $0.take() }?.close() }
+
+    /// Stores changed settings, and the masks that are worn.
+    func saveChanges() throws {
+        try configuration.saveChanges()
+        try lastMasks.write(loader.selections)
+    }
+
+    // MARK: - requests
 
     func handle(_ command: Command, _ reply: @escaping @Sendable (Result<JSON, any Error>) -> Void) {
         log("request: \(command.json.text)", .debug)
@@ -85,5 +124,14 @@ final class Daemon: RequestResponder {
 
     func pendingEvents() -> [(topic: Topic, event: JSON)] {
         events.pendingEvents().map { ($0.topic, JSON(encoding: $0)) }
+    }
+}
+
+extension Command {
+    /// The request in a few words, as on the command line: "set santa opacity", without its value.
+    fileprivate var summary: String {
+        let json = json
+        let words = ["request", "mask", "name", "device", "key"].compactMap { json[$0]?.string }
+        return (words + (json["masks"]?.elements.compactMap(\.string) ?? [])).joined(separator: " ")
     }
 }

@@ -9,6 +9,7 @@ import V4L2
 struct DeviceHandler {
     let mailbox: Mailbox
     let configuration: ConfigurationStore
+    let history: ChangeHistory
 
     func handle(_ request: DeviceRequest) -> Handling {
         switch request {
@@ -33,9 +34,10 @@ struct DeviceHandler {
         // Another path must be a photo or clip.
         if found == nil, name.hasPrefix("/") { _ = try Clip(path: name) }
         let source = name == "auto" ? "camera" : found?.path ?? name
-        mailbox.change { $0.source = source }
-        // `save` writes the source too.
-        try configuration.setSource(name == "auto" ? name : source)
+        try history.record("use \(name)") {
+            mailbox.change { $0.source = source }
+            try configuration.setSource(name == "auto" ? name : source)
+        }
         return source
     }
 }

@@ -85,8 +85,9 @@ enum Launcher {
         }
         if let absence = listening.absence { log("guise: commands can't reach this process: \(absence)", .warning) }
         // Masks are loaded before the first frame, so that no face is shown unmasked.
+        let looks = LookStore(folder: context.paths.user)
         let loader = try context.maskLoader(
-            masks.isEmpty ? settings.masks : masks.map { MaskSelection($0) }, for: canvas)
+            masks.isEmpty ? context.startMasks(looks) : masks.map { MaskSelection($0) }, for: canvas)
         var pipeline = Pipeline(tracker: try context.tracker(), loader: loader, output: canvas)
 
         var first = LoopSettings()
@@ -108,7 +109,8 @@ enum Launcher {
             if opensBrowser { Browser.open(link) }
         }
         let daemon = try Daemon(
-            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.configurationText)
+            context, mailbox, loader, pageService, outputs: descriptions, canvas: canvas, context.configurationText,
+            looks)
         daemon.status.setCamera(isSourceManaged ? "" : title)
         let cameraSettings = CameraSettingsStore()
         let cameraController = try CameraController(wake: mailbox.wakeEvent) { wanted in
@@ -130,12 +132,19 @@ enum Launcher {
             server = fresh
         }
         loader.start(signaling: mailbox.wakeEvent)
-        daemon.configuration.watch { daemon.events.report($0) }
+        daemon.configuration.watch {
+            try daemon.history.record("edit of the configuration", $0)
+        } report: {
+            daemon.events.report($0)
+        }
+        daemon.startSaving()
         defer {
+            daemon.stopSaving()
             loader.close()
             cameraController.close()
         }
-        let isPaced = !isLiveSource && isRealtime
+        // Whoever watches a file wants to see it at its own rate.
+        let isPaced = !isLiveSource && (isRealtime || isViewable)
         let service = Service()
         let descriptor = signals.descriptor
         var loop = FrameLoop(

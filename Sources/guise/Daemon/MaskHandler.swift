@@ -1,5 +1,6 @@
 import Compose
 import Control
+import JSON
 
 /// Answers requests for the active masks.
 struct MaskHandler {
@@ -10,22 +11,18 @@ struct MaskHandler {
     func handle(_ request: MaskRequest) throws -> Handling {
         switch request {
         case .masks: .now(list)
-        case .show(let name):
-            .now(try update(name) { $0.contains { $0.mask == name } ? $0 : $0 + [MaskSelection(name)] })
-        case .hide(let name): .now(try update(name) { $0.filter { $0.mask != name } })
-        case .toggle(let name):
-            .now(
-                try update(name) { selections in
-                    let others = selections.filter { $0.mask != name }
-                    return others.count < selections.count ? others : selections + [MaskSelection(name)]
-                })
-        case .only(let name): .now(try replace(with: [name]))
+        case .show(let name): .now(try putOn([name]))
+        case .hide(let name): .now(try takeOff(name))
+        case .toggle(let name): .now(try worn.contains { $0.mask == name } ? takeOff(name) : putOn([name]))
+        case .only(let name): .now(try only(name))
         case .next: .now(try selectNeighbor(1))
         case .previous: .now(try selectNeighbor(-1))
-        case .clear: .now(try replace(with: [] as [MaskSelection]))
-        case .wear(let names): .now(try replace(with: names))
-        case .random: .now(try selectRandom())
-        case .surprise: .now(try assignRandom())
+        case .clear: .now(try replace(with: []))
+        case .wear(let names): .now(try putOn(names))
+        case .add(let names): .now(try putOn(names, replacesKind: false))
+        case .order(let names): .now(try order(names))
+        case .random(let all): .now(try selectRandom(all: all))
+        case .surprise(let all): .now(try assignRandom(all: all))
         }
     }
 
@@ -38,56 +35,95 @@ struct MaskHandler {
             })
     }
 
-    private func update(_ name: String, _ body: ([MaskSelection]) -> [MaskSelection]) throws -> WornReply {
-        guard worn.contains(where: { $0.mask == name }) || masks.contains(name) else {
-            throw masks.unknown(name)
-        }
-        let selections = body(worn)
+    private func takeOff(_ name: String) throws -> WornReply {
+        let worn = worn
+        guard worn.contains(where: { $0.mask == name }) || masks.contains(name) else { throw masks.unknown(name) }
+        let selections = worn.filter { $0.mask != name }
         try masks.select(selections)
         return WornReply(selections)
     }
 
-    /// Replaces the active masks. A mask that hides faces stays active until a request names it, so that no face is
-    /// shown by mistake.
-    /// - Returns: the active masks, and the masks that were `kept`, if any.
-    private func replace(with selections: [MaskSelection]) throws -> WornReply {
-        let hiding = Set(masks.summaries.filter(\.isHiding).map(\.name))
-        let kept = self.worn.filter { worn in
-            hiding.contains(worn.mask) && !selections.contains { $0.mask == worn.mask }
+    /// Puts masks on. Masks that are on already keep their options and their place.
+    /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide faces.
+    ///   The new mask takes the place of the first of them.
+    /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
+    private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
+        let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
+        var selections = worn
+        var (replaced, kept): ([String], [String]) = ([], [])
+        for name in names {
+            if let place = selections.firstIndex(where: { $0.mask == name }) {
+                // A mask that is put on by name is for everybody.
+                selections[place].personSlot = nil
+                continue
+            }
+            let kinds = replacesKind ? summaries[name]?.kinds ?? [] : []
+            let rivals = selections.map(\.mask).filter {
+                !names.contains($0) && !kinds.isDisjoint(with: summaries[$0]?.kinds ?? [])
+            }
+            let old = rivals.filter { summaries[$0]?.isHiding == false }
+            kept += rivals.filter { !old.contains($0) && !kept.contains($0) }
+            let place = selections.firstIndex { old.contains($0.mask) } ?? selections.endIndex
+            selections.insert(masks.remembered(name), at: place)
+            selections.removeAll { old.contains($0.mask) }
+            replaced += old
         }
-        try masks.select(kept + selections)
-        return WornReply(kept + selections, kept: kept.map(\.mask))
+        try masks.select(selections)
+        return WornReply(selections, kept: kept, replaced: replaced)
     }
 
-    private func replace(with names: [String]) throws -> WornReply {
-        let worn = self.worn
-        var selections: [MaskSelection] = []
-        for name in names where !selections.contains(where: { $0.mask == name }) {
-            // A mask selected by name applies to everybody.
-            var shared = worn.first { $0.mask == name } ?? MaskSelection(name)
-            shared.personSlot = nil
-            selections.append(shared)
-        }
-        return try replace(with: selections)
+    private func only(_ name: String) throws -> WornReply {
+        var selection = worn.first { $0.mask == name } ?? masks.remembered(name)
+        selection.personSlot = nil
+        return try replace(with: [selection])
     }
 
-    private func selectRandom() throws -> WornReply {
+    /// Changes the drawing order. Masks that are not named stay on top.
+    private func order(_ names: [String]) throws -> WornReply {
+        let worn = worn
+        for name in names where !worn.contains(where: { $0.mask == name }) {
+            guard masks.contains(name) else { throw masks.unknown(name) }
+            throw RequestError(.notNow, "'\(brief(name))' is not worn; put it on with `guise wear \(brief(name))`")
+        }
+        let first = names.compactMap { name in worn.first { $0.mask == name } }
+        let selections = first + worn.filter { !names.contains($0.mask) }
+        try masks.select(selections)
+        return WornReply(selections)
+    }
+
+    /// Replaces the active masks, except those that hide faces: they stay until a request names them.
+    func replace(with selections: [MaskSelection]) throws -> WornReply {
+        let (now, kept) = masks.keepingHidden(selections)
+        try masks.select(now)
+        return WornReply(now, kept: kept)
+    }
+
+    /// The masks that random requests choose from.
+    /// - Throws: `RequestError` if there is none.
+    private func candidates(all: Bool, _ isWanted: (MaskSummary) -> Bool) throws -> [String] {
+        let wanted = masks.summaries.filter(isWanted)
+        let found = all ? wanted : wanted.filter(\.isFitForWork)
+        guard found.isEmpty else { return found.map(\.name) }
+        throw RequestError(
+            .notNow,
+            wanted.isEmpty
+                ? "there is no other mask; see `guise masks`"
+                : "no other mask is marked as fit for work; to choose from all: `guise random --all`")
+    }
+
+    private func selectRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        guard let name = masks.summaries.filter({ !$0.isHiding && !worn.contains($0.name) }).randomElement()?.name
-        else {
-            throw RequestError(.notNow, "there is no other mask; see `guise masks`")
-        }
-        return try replace(with: [MaskSelection(name)])
+        let names = try candidates(all: all) { !$0.isHiding && !worn.contains($0.name) }
+        return try replace(with: names.randomElement().map { [MaskSelection($0)] } ?? [])
     }
 
     /// Gives successive people different masks; the sequence repeats after the last mask.
-    private func assignRandom() throws -> WornReply {
+    private func assignRandom(all: Bool) throws -> WornReply {
         let worn = Set(self.worn.map(\.mask))
-        let personal = masks.summaries.filter(\.isPersonal).map(\.name)
+        let personal = try candidates(all: all, \.isPersonal)
         // Active masks would be no surprise, so they are used only if there are too few others.
         let fresh = personal.filter { !worn.contains($0) }
         let names = (fresh.count >= Self.rounds ? fresh : personal).shuffled().prefix(Self.rounds)
-        guard !names.isEmpty else { throw RequestError(.notNow, "there is no mask that a single person can wear") }
         return try replace(
             with: names.enumerated().map { number, name in
                 var selection = MaskSelection(name)

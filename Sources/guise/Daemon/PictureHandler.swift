@@ -19,12 +19,18 @@ struct PictureHandler {
 
     func handle(_ request: PictureRequest) throws -> Handling {
         switch request {
-        case .pause: .now(change { $0.isPaused = true })
+        case .pause, .panic: .now(change { $0.isPaused = true })
         case .resume: .now(change { ($0.isPaused, $0.isFrozen) = (false, false) })
         case .freeze: .now(change { $0.isFrozen = true })
         case .snapshot(let path, let hasNote): try snapshot(path, hasNote: hasNote)
-        case .startRecording(let path): .now(try startRecording(path))
+        case .startRecording(let path, false): .now(try startRecording(path, sound: nil))
+        case .startRecording(let path, true):
+            // The sound server may take a while.
+            .background { [self] in try startRecording(path, sound: .microphone) }
         case .stopRecording: try stopRecording()
+        case .album: .now(AlbumReply(captures: captures.all))
+        case .rename(let name, let new): .now(try captures.rename(name, to: new))
+        case .delete(let name): .now(try captures.delete(name))
         }
     }
 
@@ -72,13 +78,15 @@ struct PictureHandler {
 
     // MARK: - recordings
 
-    private func startRecording(_ path: String?) throws -> RecordingReply {
+    private func startRecording(_ path: String?, sound: SoundInput?) throws -> RecordingReply {
         // A recording that has failed counts as ended.
         guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
             throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
         }
         let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
-        let recorder = try Recorder(path: path, layout: canvas, rate: configuration.value.output.rate) {
+        let recorder = try Recorder(
+            path: path, layout: canvas, rate: configuration.value.output.rate, sound: sound
+        ) {
             [weak events] problem in events?.report("the recording has ended: \(problem)")
         }
         mailbox.change { $0.recorder = recorder }

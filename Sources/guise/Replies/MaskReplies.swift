@@ -24,14 +24,17 @@ struct WornReply: Codable {
     let masks: [WornMask]
     /// The masks that stayed because they hide faces and the request did not name them; nil if there are none.
     let kept: [String]?
+    /// The masks that were taken off for others of their kind; nil if there are none.
+    let replaced: [String]?
 
-    init(masks: [WornMask], kept: [String] = []) {
+    init(masks: [WornMask], kept: [String] = [], replaced: [String] = []) {
         self.masks = masks
         self.kept = kept.isEmpty ? nil : kept
+        self.replaced = replaced.isEmpty ? nil : replaced
     }
 
-    init(_ selections: [MaskSelection], kept: [String] = []) {
-        self.init(masks: selections.map(WornMask.init), kept: kept)
+    init(_ selections: [MaskSelection], kept: [String] = [], replaced: [String] = []) {
+        self.init(masks: selections.map(WornMask.init), kept: kept, replaced: replaced)
     }
 }
 
@@ -56,6 +59,10 @@ struct MaskDescription: Encodable {
     let title: String
     let author: String
     let tags: [String]
+    /// What the mask is: a tab of the page's gallery; null if it doesn't say so.
+    @Nullable var kind: String?
+    /// Whether the mask hides faces: it is taken off by name only.
+    let hides: Bool
     /// Whether the mask is active; nil if no daemon was asked.
     let worn: Bool?
     /// The options by name.
@@ -66,6 +73,7 @@ struct MaskDescription: Encodable {
     ///   - worn: whether the mask is active; nil if no daemon was asked.
     init(_ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil) {
         (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
+        (kind, hides) = (summary.kind?.rawValue, summary.isHiding)
         var choices: [String: Choice] = [:]
         for (name, option) in summary.choices {
             var allowed: [String]?

@@ -42,3 +42,25 @@ struct RecordingReply: Codable {
         self.album = album
     }
 }
+
+/// Saved photos and recordings, newest first.
+struct AlbumReply: Codable {
+    struct Entry: Codable {
+        /// The name by which the page finds the file.
+        let name: String
+        let path: String
+        /// The size of the file; null if it was moved to the trash.
+        @Nullable var bytes: Int?
+
+        init(name: String, path: String) {
+            (self.name, self.path) = (name, path)
+            bytes = FileVersion(path)?.size
+        }
+    }
+
+    let captures: [Entry]
+
+    init(captures: [(name: String, path: String)]) {
+        self.captures = captures.map { Entry(name: $0.name, path: $0.path) }
+    }
+}

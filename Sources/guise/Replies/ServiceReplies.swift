@@ -12,6 +12,8 @@ struct StatusReply: Codable {
         /// The time since the start.
         let seconds: Double
         let masks: [WornMask]
+        /// The changes that can be taken back.
+        let history: HistoryNames
         /// The camera, or the reason that there is none.
         let source: String
         let outputs: [String]

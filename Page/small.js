@@ -1,0 +1,110 @@
+// The small view, for during a call: the picture, six masks or looks, and Panic. It is in a window that stays on top
+// where browsers have one (documentPictureInPicture), else in a small window (small.html).
+
+import { ask, on, state } from "./connection.js";
+import { announce, attempt, make, press } from "./elements.js";
+import * as library from "./library.js";
+import { pixels } from "./pixels.js";
+import { isOn, shelf, use } from "./shelf.js";
+import { showStream } from "./stream.js";
+
+/// The kinds of masks that fill the small view.
+const worn = new Set(["hat", "glasses", "beard", "animal"]);
+/// The number of masks and looks in the small view.
+const count = 6;
+
+/// Fills the body of a window with the small view, which lives as long as the window.
+export function mount(view, isMirrored) {
+    const picture = make("img", { className: "small-picture", alt: "What the call sees, live" });
+    const words = make("p", { className: "small-words", role: "status" });
+    const list = make("div", { className: "small-list", role: "group", "aria-label": "Favourites" });
+    const panic = make("button", { type: "button", className: "panic", "aria-keyshortcuts": ".", title: "Show a placeholder at once (.)" }, "Panic");
+    const resume = make("button", { type: "button", className: "main", hidden: true }, "Resume");
+    const body = view.document.body;
+    body.className = "small";
+    body.replaceChildren(make("div", { className: "small-screen" }, picture, words), make("div", { className: "small-bar" }, list, make("div", { className: "small-panic" }, panic, resume)));
+
+    const showState = (now) => {
+        if (!("paused" in now)) return;
+        panic.hidden = Boolean(now.paused);
+        resume.hidden = !now.paused;
+        // A placeholder has words on it.
+        picture.classList.toggle("mirrored", isMirrored && !now.paused && now.camera === "open");
+        words.textContent = now.paused ? "Others see a placeholder" : now.frozen ? "Frozen" : "";
+    };
+    /// Pictures that are on their way still show the state before.
+    const stop = () => attempt(ask("panic").then((now) => showState({ ...now, camera: "closed" })));
+    panic.onclick = stop;
+    resume.onclick = () => attempt(ask("resume").then((now) => showState({ ...now, camera: "opening" })));
+
+    /// What is shown: the shelf, filled up with the first masks of the gallery that faces wear.
+    const entries = () => {
+        const own = shelf();
+        const known = new Set(own.map(({ name }) => name));
+        const more = [...library.all.values()].filter(({ name, kind }) => worn.has(kind) && !known.has(name))
+            .map(({ name }) => ({ kind: "mask", name, title: library.title(name), masks: [name] }));
+        return [...own, ...more].slice(0, count);
+    };
+    const redraw = () => {
+        const shown = entries();
+        const names = shown.map(({ kind, name }) => `${kind} ${name}`).join("\n");
+        if (list.dataset.shown !== names) {
+            list.dataset.shown = names;
+            list.replaceChildren(...shown.map((entry, at) => make(
+                "button", { type: "button", title: `${entry.title} (${at + 1})`, "aria-label": entry.title },
+                make("span", { className: "face" }, make("img", { className: "missing", alt: "", width: 56, height: 56, draggable: false })))));
+        }
+        for (const [at, entry] of shown.entries()) {
+            const button = list.children[at];
+            button.onclick = () => use(entry);
+            press(button, isOn(entry));
+            library.showThumbnail(button.querySelector("img"), entry.masks);
+        }
+    };
+
+    let stream = null;
+    const look = () => {
+        stream?.abort();
+        stream = null;
+        if (state !== "open" || view.closed) return picture.removeAttribute("src");
+        const own = stream = new AbortController();
+        const path = `/stream?picture=after&rate=15&width=${pixels(picture, 16 / 9)}`;
+        showStream(picture, path, own.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) look(); }, 1000));
+    };
+    view.addEventListener("resize", () => { if (stream) look(); });
+    view.addEventListener("pagehide", () => { stream?.abort(); stream = null; });
+    view.addEventListener("keydown", (event) => {
+        if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+        if (event.key === ".") stop();
+        else if (/^[1-9]$/.test(event.key)) list.children[Number(event.key) - 1]?.click();
+        else return;
+        event.preventDefault();
+    });
+    library.onChange(redraw);
+    on("metrics", showState);
+    on("connection", ({ state }) => {
+        words.textContent = state === "open" ? "" : "Reconnecting …";
+        look();
+    });
+    redraw();
+    look();
+    ask("status").then(showState, () => {});
+}
+
+/// The width and height of the small view at first, in pixels.
+const size = { width: 320, height: 330 };
+
+/// Opens the small view, or closes it if it is open.
+export async function openSmall(isMirrored) {
+    if (globalThis.documentPictureInPicture) {
+        if (documentPictureInPicture.window) return documentPictureInPicture.window.close();
+        const view = await documentPictureInPicture.requestWindow(size);
+        view.document.title = "Guise";
+        view.document.documentElement.lang = document.documentElement.lang;
+        view.document.head.append(make("link", { rel: "stylesheet", href: "/style.css" }));
+        mount(view, isMirrored);
+    } else if (!open("/small.html", "guise-small", `popup,width=${size.width},height=${size.height}`)) {
+        throw new Error("The browser did not allow a new window; allow pop-up windows for this page.");
+    }
+    announce("The small view is open");
+}

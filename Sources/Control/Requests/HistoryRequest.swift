@@ -1,0 +1,28 @@
+import JSON
+
+/// Requests that take back changes of the masks and the settings.
+public enum HistoryRequest: RequestGroup {
+    /// Take back the last change.
+    case undo
+    /// Make the change again that was taken back last.
+    case redo
+
+    /// The requests' names.
+    public enum Name: String, CaseIterable, Sendable { case undo, redo }
+
+    /// Reads the keys of the request of a name.
+    public init(_ name: Name, _ fields: inout Fields) throws {
+        switch name {
+        case .undo: self = .undo
+        case .redo: self = .redo
+        }
+    }
+
+    /// The request's name and keys.
+    public var parts: (name: Name, keys: KeyValuePairs<String, JSON?>) {
+        switch self {
+        case .undo: (.undo, [:])
+        case .redo: (.redo, [:])
+        }
+    }
+}

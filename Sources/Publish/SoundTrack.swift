@@ -1,0 +1,187 @@
+import Glibc
+import Synchronization
+import SystemKit
+
+/// A source of sound: ffmpeg's arguments for one input.
+public struct SoundInput: Sendable {
+    let arguments: [String]
+
+    /// Any input of ffmpeg that comes as fast as it is heard.
+    public init(arguments: [String]) { self.arguments = arguments }
+
+    /// The default microphone of PulseAudio, or of PipeWire in its place, in pieces of 20 ms (1920 bytes).
+    public static let microphone = SoundInput(
+        arguments: [
+            "-f", "pulse", "-sample_rate", "48000", "-channels", "1", "-fragment_size", "1920", "-i", "default",
+        ])
+}
+
+/// The sound of a recording: ffmpeg writes it to a file beside the recording while a thread notes when it came. At the
+/// end, it is added to the recording, in step with the picture.
+final class SoundTrack: Sendable {
+    /// What is added to a recording.
+    struct Mix {
+        /// The file: 16-bit samples of one channel.
+        let path: String
+        /// Samples per second of the monotonic clock. A sound card's clock differs from it by up to 0.01 %.
+        let rate: Int
+        /// Seconds from the first frame to the first sample; negative if the sound began first.
+        let delay: Double
+    }
+
+    private struct State {
+        var clock = SoundClock()
+        /// Why there is no sound, or no more of it.
+        var problem: Problem?
+        var hasEnded = false
+    }
+
+    /// The milliseconds that a sound server may take to start.
+    private static let timeout = 5000
+
+    private let path: String
+    private let state = Mutex(State())
+    private let wantsEnd = Atomic<Bool>(false)
+    private let now: @Sendable () -> UInt64
+
+    /// Starts to record, and waits for the first sound.
+    /// - Parameters:
+    ///   - path: the file to write, which must not exist.
+    ///   - now: the monotonic clock, nanoseconds.
+    /// - Throws: `Problem` of kind `unusable` if there is no sound, `system` if the file cannot be written, or what
+    ///   `ChildProcess` throws.
+    init(_ input: SoundInput, path: String, now: @escaping @Sendable () -> UInt64) throws(Problem) {
+        (self.path, self.now) = (path, now)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            throw Problem(.system, "cannot write \(path): \(errorMessage(of: errno))", fix: "choose another folder")
+        }
+        let child: ChildProcess
+        do throws(Problem) {
+            child = try ChildProcess(
+                ["ffmpeg", "-v", "error", "-nostdin", "-fflags", "nobuffer"] + input.arguments + [
+                    "-ac", "1", "-ar", "\(SoundClock.nominalRate)", "-c:a", "pcm_s16le", "-f", "s16le",
+                    "-flush_packets",
+                    "1", "pipe:1",
+                ], .reading)
+        } catch {
+            close(descriptor)
+            remove()
+            throw error
+        }
+        var moving: ChildProcess? = consume child
+        let handOver = Mutex<ChildProcess?>(moving.take())
+        startThread(named: "sound") { [self] in
+            guard let child = handOver.withLock({ $0.take() }) else { return }
+            run(child, descriptor)
+        }
+        for _ in 0..<Self.timeout / 10 {
+            let (samples, hasEnded) = state.withLock { ($0.clock.samples, $0.hasEnded) }
+            if samples > 0 { return }
+            if hasEnded { break }
+            usleep(10_000)
+        }
+        let why = stop() ?? Problem(.unusable, "no sound came for \(Self.timeout / 1000) s")
+        remove()
+        throw Problem(
+            .unusable, "no sound can be recorded: \(why.message)",
+            fix: "check that PulseAudio or PipeWire runs (pactl info), or record without sound")
+    }
+
+    private func run(_ child: consuming ChildProcess, _ descriptor: CInt) {
+        var child = child
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        var problem: Problem?
+        reading: while !wantsEnd.load(ordering: .acquiring) {
+            var span = bytes.mutableSpan
+            do throws(Problem) {
+                switch try child.read(into: &span, from: 0) {
+                case .bytes(let count):
+                    let time = Double(now())
+                    guard unsafe write(descriptor, bytes, count) == count else {
+                        problem = Problem(.system, "the sound cannot be written: \(errorMessage(of: errno))")
+                        break reading
+                    }
+                    state.withLock { $0.clock.add(count / 2, at: time) }
+                case .nothing: waitUntilReady(child.pipe, milliseconds: 50)
+                case .end:
+                    _ = child.finish()
+                    problem = Problem(.gone, child.lastLine ?? "the sound ended")
+                    break reading
+                }
+                child.drainErrors()
+            } catch {
+                problem = error
+                break
+            }
+        }
+        child.kill()
+        close(descriptor)
+        state.withLock { ($0.problem, $0.hasEnded) = (problem, true) }
+    }
+
+    /// Ends the sound, and waits for it.
+    /// - Returns: why it ended before; nil if it did not.
+    @discardableResult
+    func stop() -> Problem? {
+        wantsEnd.store(true, ordering: .releasing)
+        while !state.withLock({ $0.hasEnded }) { usleep(1000) }
+        return state.withLock { $0.problem }
+    }
+
+    /// Deletes the file.
+    func remove() { _ = unsafe unlink(path) }
+
+    /// The sound, to be added to a recording; nil if there is none.
+    /// - Parameter began: the time of the first frame, nanoseconds of the monotonic clock.
+    func mix(since began: UInt64) -> Mix? {
+        state.withLock { state in
+            state.clock.start.map { start in
+                Mix(path: path, rate: state.clock.rate, delay: (start - Double(began)) / 1e9)
+            }
+        }
+    }
+}
+
+/// When recorded samples were heard, by the monotonic clock: pieces of sound come late by varying times, and a sound
+/// card's clock is not ours.
+struct SoundClock {
+    /// The nominal samples per second.
+    static let nominalRate = 48_000
+    /// The seconds after which the clocks are compared. Sooner, the differences of arrival would count for more.
+    private static let leastForDrift = 60
+    /// The seconds of sound at both ends of the recording that the clocks are compared over.
+    private static let driftSpan = 10
+
+    /// The number of samples so far.
+    private(set) var samples = 0
+    /// For each second of sound: its number, and the earliest time at which the first sample can have been heard,
+    /// nanoseconds.
+    private var starts: [(second: Int, time: Double)] = []
+
+    /// Adds samples that came at a time, nanoseconds. The last of them was heard just before. A late piece is overruled
+    /// by the pieces around it.
+    mutating func add(_ count: Int, at time: Double) {
+        samples += count
+        let start = time - Double(samples) / Double(Self.nominalRate) * 1e9
+        let second = samples / Self.nominalRate
+        if let last = starts.indices.last, starts[last].second == second {
+            starts[last].time = min(starts[last].time, start)
+        } else {
+            starts.append((second, start))
+        }
+    }
+
+    /// The time at which the first sample was heard, nanoseconds; nil without samples.
+    var start: Double? { starts.prefix(Self.driftSpan).map(\.time).min() }
+
+    /// Samples per second of the monotonic clock.
+    var rate: Int {
+        guard starts.count >= Self.leastForDrift, let first = start,
+            let last = starts.suffix(Self.driftSpan).map(\.time).min()
+        else { return Self.nominalRate }
+        // If the card is slower than the clock, the start seems to become later.
+        let drift = (last - first) / 1e9 / Double(starts.count - Self.driftSpan)
+        return Int((Double(Self.nominalRate) / (1 + drift)).rounded())
+    }
+}

@@ -1,0 +1,30 @@
+import Compose
+import Control
+
+/// Answers requests for looks and favourites.
+struct LookHandler {
+    let looks: LookStore
+    let catalog: MaskCatalog
+    let masks: MaskHandler
+
+    func handle(_ request: LookRequest) throws -> Handling {
+        switch request {
+        case .looks: return .now(try list)
+        case .look(let name, .wear): return .now(try masks.replace(with: looks.look(name).masks))
+        case .look(let name, .save):
+            // What a surprise gave to single people can't be given again by name.
+            let worn = catalog.loader.selections.filter { $0.personSlot == nil }
+            guard !worn.isEmpty else {
+                throw RequestError(.notNow, "no mask is worn that a look could have; put one on first")
+            }
+            try looks.save(LookStore.Look(name: name, masks: worn))
+        case .look(let name, .delete): try looks.delete(name)
+        case .favourite(let mask, let isOn):
+            guard !isOn || catalog.contains(mask) else { throw catalog.unknown(mask) }
+            try looks.setFavourite(mask, isOn)
+        }
+        return .now(try list)
+    }
+
+    private var list: LooksReply { get throws { LooksReply(try looks.content) } }
+}

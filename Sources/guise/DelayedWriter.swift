@@ -1,0 +1,47 @@
+import Dispatch
+import Synchronization
+import SystemKit
+
+/// Runs a job on a thread of its own when no further request has come for a while, so that a slider writes one file and
+/// not a hundred.
+final class DelayedWriter: Sendable {
+    private let requests = DispatchSemaphore(value: 0)
+    private let write: Mutex<(@Sendable () -> Void)?>
+    private let isPending = Atomic<Bool>(false)
+
+    /// The time without a request after which the job runs, in seconds.
+    private static let quiet = 0.5
+
+    /// - Parameter write: the job; called by one thread at a time.
+    init(_ write: @escaping @Sendable () -> Void) {
+        self.write = Mutex(write)
+        startThread(named: "writer") { [self] in
+            while true {
+                requests.wait()
+                while requests.wait(timeout: .now() + Self.quiet) == .success {}
+                guard run() else { return }
+            }
+        }
+    }
+
+    /// Has the job run soon.
+    func request() {
+        isPending.store(true, ordering: .releasing)
+        requests.signal()
+    }
+
+    /// Runs the job now if it is pending, and never again.
+    func close() {
+        _ = run()
+        write.withLock { $0 = nil }
+        requests.signal()
+    }
+
+    /// Runs the job if it is pending. False if this was closed.
+    private func run() -> Bool {
+        write.withLock { write in
+            if isPending.exchange(false, ordering: .acquiringAndReleasing) { write?() }
+            return write != nil
+        }
+    }
+}

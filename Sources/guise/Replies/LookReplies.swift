@@ -1,0 +1,17 @@
+/// The user's looks and favourites.
+struct LooksReply: Codable {
+    struct Look: Codable {
+        let name: String
+        /// Its masks with their options, the bottom one first.
+        let masks: [WornMask]
+    }
+
+    let looks: [Look]
+    /// The names of the favourite masks, in the order in which they became so.
+    let favourites: [String]
+
+    init(_ content: LookStore.Content) {
+        looks = content.looks.map { Look(name: $0.name, masks: $0.masks.map(WornMask.init)) }
+        favourites = content.favourites
+    }
+}
