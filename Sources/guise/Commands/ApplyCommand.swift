@@ -74,6 +74,6 @@ struct ApplyCommand: ParsableCommand {
                 "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
             )
         }
-        if faces == 0, !pipeline.hasBackground { log("guise: no face was found in \(input); \(output) is unchanged") }
+        if faces == 0, !pipeline.usesOutline { log("guise: no face was found in \(input); \(output) is unchanged") }
     }
 }

@@ -30,12 +30,13 @@ final class Daemon: RequestResponder {
         configuration = try ConfigurationStore(text, context.paths, mailbox, catalog)
         status = StatusReporter(mailbox, loader, outputs: outputs)
         events = EventReporter(mailbox, loader, status)
-        masks = MaskHandler(masks: catalog)
+        masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, canvas: canvas)
         devices = DeviceHandler(mailbox: mailbox, configuration: configuration)
-        configurations = ConfigurationHandler(store: configuration, masks: catalog)
+        configurations = ConfigurationHandler(
+            store: configuration, masks: catalog, pictures: pageService.pictures)
         service = ServiceHandler(
             status: status, mailbox: mailbox, pageService: pageService, configuration: configuration,
             shared: context.paths.shared)

@@ -4,6 +4,7 @@ import Control
 /// Answers requests for the active masks.
 struct MaskHandler {
     let masks: MaskCatalog
+    let pictures: PictureStore
 
     private var worn: [MaskSelection] { masks.loader.selections }
 
@@ -30,10 +31,10 @@ struct MaskHandler {
     }
 
     private var list: MaskListReply {
-        let worn = worn
+        let (worn, own) = (worn, pictures.names)
         return MaskListReply(
             masks: masks.summaries.map { summary in
-                MaskDescription(summary, worn.first { $0.mask == summary.name })
+                MaskDescription(summary, worn.first { $0.mask == summary.name }, ownPictures: own)
             })
     }
 

@@ -45,7 +45,7 @@ struct MaskDescription: Encodable {
     /// An option.
     struct Choice: Encodable {
         let kind: String
-        /// The allowed palettes.
+        /// The allowed palettes or pictures.
         let allowed: [String]?
         /// The current value; null if it is not set.
         @Nullable var now: String?
@@ -61,14 +61,20 @@ struct MaskDescription: Encodable {
     /// The options by name.
     let choices: [String: Choice]
 
-    /// - Parameter selection: the mask's selection, if it is active.
-    init(_ summary: MaskSummary, _ selection: MaskSelection?) {
+    /// - Parameters:
+    ///   - selection: the mask's selection, if it is active.
+    ///   - ownPictures: the names of the user's own pictures.
+    init(_ summary: MaskSummary, _ selection: MaskSelection?, ownPictures: [String]) {
         (name, title, author, tags) = (summary.name, summary.title, summary.author, summary.tags)
         worn = selection != nil
         var choices: [String: Choice] = [:]
         for (name, option) in summary.choices {
             var allowed: [String]?
-            if case .palette(let names) = option { allowed = names }
+            switch option {
+            case .palette(let names): allowed = names
+            case .picture(let names): allowed = names + ownPictures
+            case .color, .text: break
+            }
             choices[name] = Choice(
                 kind: option.kind, allowed: allowed, now: selection?.choices[name], default: summary.defaults[name])
         }
