@@ -1,8 +1,10 @@
-// Puts the active masks on a photo that is dropped, pasted or chosen, and again whenever they change.
+// Puts the active masks on a photo that is dropped, pasted or chosen, and again whenever they change. A picture that is
+// dropped on the other half of the page becomes the background.
 
 import { $, attempt, calm, copyPicture, toast } from "./elements.js";
 import { request } from "./session.js";
 import { maxFaces, showPhoto } from "./stage.js";
+import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
 
 let file = null;
@@ -69,16 +71,23 @@ addEventListener("dragstart", (event) => event.dataTransfer.setData(ours, "1"));
 const hasFile = ({ dataTransfer }) => dataTransfer?.types.includes("Files") && !dataTransfer.types.includes(ours);
 let depth = 0;
 const showDrop = (isShown) => { $("drop").hidden = !isShown; };
+/// The half of the page that a picture is over: "photo" or "background".
+const half = ({ target }) => target.closest?.("[data-drop]")?.dataset.drop ?? "photo";
 
 addEventListener("dragenter", (event) => { if (hasFile(event)) { depth += 1; showDrop(true); } });
 addEventListener("dragleave", (event) => { if (hasFile(event)) { depth = Math.max(0, depth - 1); showDrop(depth > 0); } });
-addEventListener("dragover", (event) => { if (hasFile(event)) event.preventDefault(); });
+addEventListener("dragover", (event) => {
+    if (!hasFile(event)) return;
+    event.preventDefault();
+    for (const zone of $("drop").children) zone.classList.toggle("over", zone.dataset.drop === half(event));
+});
 addEventListener("drop", (event) => {
     if (!hasFile(event)) return;
     event.preventDefault();
     depth = 0;
     showDrop(false);
-    if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
+    const [dropped] = event.dataTransfer.files;
+    if (dropped) (half(event) === "background" ? useAsBackground : open)(dropped);
 });
 addEventListener("paste", (event) => {
     const pasted = [...event.clipboardData.files].find((file) => file.type.startsWith("image/"));

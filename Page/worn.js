@@ -2,6 +2,7 @@
 
 import { ask } from "./connection.js";
 import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
+import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
 
 /// The rows by the masks' names. The topmost mask is the first row, as in a drawing program.
@@ -92,7 +93,7 @@ function makeRow(name) {
             off.setAttribute("aria-label", `Take off ${title}`);
             off.title = "Take off";
             more.setAttribute("aria-label", `Options of ${title}`);
-            more.title = "Colours and texts";
+            more.title = "Colours, texts and pictures";
             if (!isSliding) {
                 slider.value = Math.round(mask.opacity * 100);
                 fill(slider.valueAsNumber);
@@ -108,7 +109,7 @@ function makeRow(name) {
                     choices.hidden = false;
                     more.setAttribute("aria-expanded", "true");
                 }
-                fields.get(key).update(mask.choices[key] ?? choice.default ?? "");
+                fields.get(key).update(mask.choices[key] ?? choice.default ?? "", choice);
             }
         },
     };
@@ -142,6 +143,7 @@ function makeField(mask, key, choice) {
             update(value) { for (const label of buttons) label.firstChild.checked = label.firstChild.value === value; },
         };
     }
+    if (choice.kind === "picture") return makePictureField(mask, name, send);
     const isColor = choice.kind === "color";
     const input = make("input", isColor ? { type: "color" } : { type: "text", maxLength: 200, spellcheck: false });
     // A sign without a name is not shown, so the name is asked for.
@@ -160,6 +162,32 @@ function makeField(mask, key, choice) {
         update(value) {
             if (document.activeElement === input) return;
             input.value = isColor ? /^#[0-9a-f]{6}/i.exec(value)?.[0] ?? "#808080" : value;
+        },
+    };
+}
+
+/// A field for one of a mask's pictures, one of the user's own, or a new one. A picture can also be dropped on the page.
+function makePictureField(mask, name, send) {
+    const file = make("input", { type: "file", accept: "image/jpeg,image/png,image/webp", hidden: true });
+    const own = make("button", { type: "button" }, icon("photo"), "Your own …");
+    own.onclick = () => file.click();
+    file.onchange = () => {
+        if (file.files[0]) useAsBackground(file.files[0], mask);
+        file.value = "";
+    };
+    const pills = make("div", { className: "pills", role: "radiogroup", "aria-label": name });
+    return {
+        element: make("div", { className: "choice pictures" }, make("span", {}, name), pills, own, file),
+        update(value, { allowed }) {
+            if (pills.dataset.allowed !== JSON.stringify(allowed)) {
+                pills.dataset.allowed = JSON.stringify(allowed);
+                pills.replaceChildren(...allowed.map((value) => {
+                    const input = make("input", { type: "radio", name: `${mask} ${name}`, value });
+                    input.onchange = () => send(value);
+                    return make("label", {}, input, make("span", {}, capital(value.replace(/\.jpg$/, ""))));
+                }));
+            }
+            for (const label of pills.children) label.firstChild.checked = label.firstChild.value === value;
         },
     };
 }

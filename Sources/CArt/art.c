@@ -41,6 +41,29 @@ cairo_t *cart_canvas(int width, int height) {
     return NULL;
 }
 
+/// Scales a picture to width x height pixels, and destroys it.
+static int draw_scaled(cairo_surface_t *picture, uint8_t *rgba, int width, int height, char *error, size_t error_size) {
+    cairo_status_t status = cairo_surface_status(picture);
+    cairo_t *context = status == CAIRO_STATUS_SUCCESS ? cart_canvas(width, height) : NULL;
+    if (!context) {
+        cairo_surface_destroy(picture);
+        return fail(error, error_size, status ? cairo_status_to_string(status) : "out of memory for a picture of that size");
+    }
+    cairo_scale(context, (double)width / cairo_image_surface_get_width(picture),
+                (double)height / cairo_image_surface_get_height(picture));
+    cairo_set_source_surface(context, picture, 0, 0);
+    cairo_pattern_set_filter(cairo_get_source(context), CAIRO_FILTER_GOOD);
+    // Otherwise the edges of a picture that is made smaller would be mixed with what is outside of it.
+    cairo_pattern_set_extend(cairo_get_source(context), CAIRO_EXTEND_PAD);
+    cairo_set_operator(context, CAIRO_OPERATOR_SOURCE);
+    cairo_paint(context);
+    status = cairo_status(context);
+    if (status == CAIRO_STATUS_SUCCESS) cart_to_rgba(cairo_get_target(context), rgba, width, height);
+    cairo_destroy(context);
+    cairo_surface_destroy(picture);
+    return status ? fail(error, error_size, cairo_status_to_string(status)) : 0;
+}
+
 // --- PNG
 
 struct reader {
@@ -59,24 +82,8 @@ static cairo_status_t read_some(void *closure, unsigned char *into, unsigned int
 int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
                   size_t error_size) {
     struct reader reader = {bytes, size, 0};
-    cairo_surface_t *picture = cairo_image_surface_create_from_png_stream(read_some, &reader);
-    cairo_status_t status = cairo_surface_status(picture);
-    cairo_t *context = status == CAIRO_STATUS_SUCCESS ? cart_canvas(width, height) : NULL;
-    if (!context) {
-        cairo_surface_destroy(picture);
-        return fail(error, error_size, status ? cairo_status_to_string(status) : "out of memory for a picture of that size");
-    }
-    cairo_scale(context, (double)width / cairo_image_surface_get_width(picture),
-                (double)height / cairo_image_surface_get_height(picture));
-    cairo_set_source_surface(context, picture, 0, 0);
-    cairo_pattern_set_filter(cairo_get_source(context), CAIRO_FILTER_GOOD);
-    cairo_set_operator(context, CAIRO_OPERATOR_SOURCE);
-    cairo_paint(context);
-    status = cairo_status(context);
-    if (status == CAIRO_STATUS_SUCCESS) cart_to_rgba(cairo_get_target(context), rgba, width, height);
-    cairo_destroy(context);
-    cairo_surface_destroy(picture);
-    return status ? fail(error, error_size, cairo_status_to_string(status)) : 0;
+    return draw_scaled(cairo_image_surface_create_from_png_stream(read_some, &reader), rgba, width, height, error,
+                       error_size);
 }
 
 /// Copies RGBA pixels to a new cairo surface. Check its status: it is an error surface if there is no memory left.
@@ -118,6 +125,39 @@ void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, i
 }
 
 // --- JPEG
+
+int cart_jpeg_size(const uint8_t *bytes, size_t size, int *width, int *height) {
+    tjhandle decoder = tjInitDecompress();
+    int sampling, colors;
+    *width = *height = 0;
+    // Without an end of the header, it is no error to the library.
+    if (decoder) tjDecompressHeader3(decoder, bytes, size, width, height, &sampling, &colors);
+    if (decoder) tjDestroy(decoder);
+    return *width > 0 && *height > 0 ? 0 : -1;
+}
+
+int cart_jpeg_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
+                   size_t error_size) {
+    int own_width, own_height;
+    if (cart_jpeg_size(bytes, size, &own_width, &own_height) < 0) return fail(error, error_size, "it has no header");
+    cairo_surface_t *picture = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, own_width, own_height);
+    tjhandle decoder = cairo_surface_status(picture) == CAIRO_STATUS_SUCCESS ? tjInitDecompress() : NULL;
+    if (!decoder) {
+        cairo_surface_destroy(picture);
+        return fail(error, error_size, "out of memory for a picture of that size");
+    }
+    cairo_surface_flush(picture);
+    const int format = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? TJPF_BGRA : TJPF_ARGB;
+    // Progressive pictures may have so many scans that they take minutes: those fail.
+    const int result = tjDecompress2(decoder, bytes, size, cairo_image_surface_get_data(picture), own_width,
+                                     cairo_image_surface_get_stride(picture), own_height, format, TJFLAG_LIMITSCANS);
+    if (result < 0) say(error, error_size, tjGetErrorStr2(decoder));
+    tjDestroy(decoder);
+    cairo_surface_mark_dirty(picture);
+    if (result == 0) return draw_scaled(picture, rgba, width, height, error, error_size);
+    cairo_surface_destroy(picture);
+    return -1;
+}
 
 struct cart_encoder *cart_encoder_open(void) { return tjInitCompress(); }
 

@@ -17,6 +17,10 @@ public struct Compositor: ~Copyable {
     private var ambient: (estimate: AmbientEstimate, time: Double)?
     /// The id of the person who counts as the largest.
     private var largest: Int?
+    /// The id of the person whose outline is the main one.
+    private var mainPerson: Int?
+    /// All heads in the frame, for the outline.
+    private var heads: [OutlineHead] = []
     private var arrivals = 0
     private let seed: UInt64
 
@@ -41,6 +45,7 @@ public struct Compositor: ~Copyable {
         people = Array(repeating: PersonState(), count: Self.maxPeople)
         states = Self.states(for: masks)
         scene.trackedFaces.reserveCapacity(Tracker.maxFaces)
+        heads.reserveCapacity(Tracker.maxFaces)
     }
 
     /// What to do about a lost face: the strictest policy of the masks in use.
@@ -57,15 +62,38 @@ public struct Compositor: ~Copyable {
         return false
     }
 
-    /// Whether a mask in use changes what is behind the people.
-    public var hasBackground: Bool { background != nil }
+    /// Whether a mask in use promises that people other than the largest are not recognisable.
+    public var hidesBystanders: Bool {
+        for mask in masks where mask.opacity > 0 && mask.bystanders != nil { return true }
+        return false
+    }
 
-    /// The first background of the masks in use; nil if none has one.
-    private var background: BackgroundLayer? {
+    /// Whether a mask in use needs the outline of the people, and so changes the picture even if there is no face.
+    public var usesOutline: Bool { outlineUse != nil }
+
+    /// The first use of the outline by the masks in use; nil if none needs it.
+    private var outlineUse: OutlineUse? {
         for mask in masks where mask.opacity > 0 {
-            for layer in mask.layers { if let background = layer.background { return background } }
+            if let use = mask.bystanders { return use }
+            for layer in mask.layers { if let use = layer.outline { return use } }
         }
         return nil
+    }
+
+    /// Whether a mask in use has a layer of a stage.
+    private func has(_ stage: MaskLayer.Stage) -> Bool {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers where layer.stage == stage { return true }
+        }
+        return false
+    }
+
+    /// Whether backgrounds leave the largest person alone.
+    private var showsLargestAlone: Bool {
+        for mask in masks where mask.opacity > 0 {
+            for layer in mask.layers where layer.background?.people == .largest { return true }
+        }
+        return false
     }
 
     /// Replaces the masks, between two frames.
@@ -115,24 +143,53 @@ public struct Compositor: ~Copyable {
         let elapsed = self.time.map { time - $0 } ?? 0
         self.time = time
         measure(canvas, placement, elapsed: (0...1).contains(elapsed) ? Float(elapsed) : 0)
-        canvas.isRoomHidden = false
-        if let background {
-            // Found before anything is drawn on the frame.
-            canvas.outline.update(canvas.frame, background.model, at: time)
-            drawLayers(on: &canvas, backgrounds: true, elapsed: elapsed)
+        (canvas.isRoomHidden, canvas.areBystandersHidden) = (false, false)
+        if let outlineUse {
+            drawBehindPeople(on: &canvas, outlineUse.model, elapsed: elapsed)
         } else {
-            canvas.outline.release()
-            canvas.backgrounds.release()
+            canvas.releaseOutline()
         }
-        drawLayers(on: &canvas, backgrounds: false, elapsed: elapsed)
+        drawLayers(.front, on: &canvas, elapsed: elapsed)
     }
 
-    /// Draws either the backgrounds or all other layers, in order.
-    private mutating func drawLayers(on canvas: inout Canvas, backgrounds: Bool, elapsed: Double) {
+    /// Draws what needs the outline of the people. It is found before anything else is drawn on the frame.
+    private mutating func drawBehindPeople(on canvas: inout Canvas, _ model: OutlineModel?, elapsed: Double) {
+        findHeads(canvas.outline)
+        let time = scene.time
+        if hidesBystanders {
+            canvas.outline.update(canvas.frame, model, showing: .allButOthers, heads: heads, at: time)
+            canvas.blurBystanders()
+        }
+        let hasBehind = has(.behind)
+        guard hasBehind || has(.background) else { return }
+        canvas.outline.update(
+            canvas.frame, model, showing: showsLargestAlone ? .mainPerson : .everybody, heads: heads, at: time)
+        drawLayers(.background, on: &canvas, elapsed: elapsed)
+        guard hasBehind else { return }
+        canvas.savePeople()
+        drawLayers(.behind, on: &canvas, elapsed: elapsed)
+        canvas.restorePeople()
+    }
+
+    /// Collects the heads in the frame. While the main person's face is lost, but not the outline, nobody else takes that
+    /// role: a person who turns away is still the one in the call.
+    private mutating func findHeads(_ outline: borrowing OutlineTracker) {
+        let isSeen = scene.trackedFaces.contains { $0.face.id == mainPerson }
+        if isSeen || !outline.hasMainPerson { mainPerson = largest }
+        heads.removeAll(keepingCapacity: true)
+        for i in scene.trackedFaces.indices {
+            let face = scene.trackedFaces[i].face
+            heads.append(
+                OutlineHead(center: face.head.origin, size: face.head.scale, isMain: face.id == mainPerson))
+        }
+    }
+
+    /// Draws the layers of a stage, in order.
+    private mutating func drawLayers(_ stage: MaskLayer.Stage, on canvas: inout Canvas, elapsed: Double) {
         var index = 0
         for mask in masks {
             for layer in mask.layers {
-                if (layer.background != nil) == backgrounds {
+                if layer.stage == stage {
                     draw(
                         layer, index, on: &canvas, opacity: mask.opacity, personSlot: mask.personSlot,
                         elapsed: Float(max(0, min(elapsed, 1))))

@@ -19,8 +19,12 @@ public struct Mask: Sendable {
     public let layers: [MaskLayer]
     /// Faults that don't keep the mask from being drawn, for the user.
     public var warnings: [String] {
-        layers.compactMap { $0.background?.warning }.prefix(1).map { "the mask '\(name)' is incomplete: \($0)" }
+        ([bystanders?.warning] + layers.map(\.warning)).compactMap { $0 }.prefix(1).map {
+            "the mask '\(name)' is incomplete: \($0)"
+        }
     }
+    /// How people other than the largest are found, who are blurred whole; nil if they aren't.
+    var bystanders: OutlineUse?
     /// What to do when the face is lost.
     public var onLostFace = LostFacePolicy.show
     /// The opacity of the whole mask, 0...1. The user sets it; it multiplies each layer's own.
@@ -116,6 +120,10 @@ public struct MaskLibrary: Sendable {
         if fields.has("kind") { _ = try fields.choice("kind", default: MaskKind.effect) }
         _ = try fields.bool("fitForWork", default: false)
         var onLostFace: LostFacePolicy = try fields.choice("onLostFace", default: .show)
+        var bystanders: OutlineUse?
+        if try fields.bool("bystanders", default: false) {
+            bystanders = OutlineUse(target, without: "the whole picture is blurred")
+        }
         var layers: [MaskLayer] = []
         for included in try fields.strings("include", default: []) {
             guard recursionDepth < Self.includeLimit else {
@@ -130,6 +138,7 @@ public struct MaskLibrary: Sendable {
             let mask = try load(included, for: target, recursionDepth: recursionDepth + 1, &left)
             layers += mask.layers
             if mask.onLostFace == .cover { onLostFace = .cover }
+            if let use = mask.bystanders { bystanders = use }
         }
         for layer in try fields.objects("layers") {
             left.layers -= 1
@@ -141,12 +150,12 @@ public struct MaskLibrary: Sendable {
             layers.append(try MaskLayer(&layer, folder: folder, target: target))
         }
         try fields.finish()
-        guard !layers.isEmpty else {
+        guard !layers.isEmpty || bystanders != nil else {
             throw Problem(.invalid, "\(file): the mask has neither layers nor includes", fix: "add a layer")
         }
         return Mask(
             name: name, title: title, author: author, licence: licence, tags: tags, layers: layers,
-            onLostFace: onLostFace)
+            bystanders: bystanders, onLostFace: onLostFace)
     }
 
     private func folder(of name: String) -> String? { folders.first { $0.name == name }?.path }

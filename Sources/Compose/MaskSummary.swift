@@ -62,16 +62,23 @@ extension MaskLibrary {
             if description["onLostFace"]?.string == LostFacePolicy.cover.rawValue {
                 (isPersonal, isHiding) = (false, true)
             }
+            if description["bystanders"]?.value == .bool(true) { isPersonal = false }
             for layer in description["layers"]?.elements ?? [] {
                 let kind = layer["kind"]?.string.flatMap(LayerKind.named)
-                if let name = layer["tint"]?["name"]?.string {
+                for key in ["tint", "color", "to"] {
+                    guard let name = layer[key]?["name"]?.string else { continue }
                     choices[name] = .color
-                    defaults[name] = layer["tint"]?["color"]?.string
+                    defaults[name] = layer[key]?["color"]?.string
                 }
                 if case .object(let palettes)? = layer["palettes"]?.value, !palettes.isEmpty {
                     let names = palettes.map(\.key).sorted()
                     choices["palette"] = .palette(names)
                     defaults["palette"] = layer["palette"]?.string ?? names.first
+                }
+                if kind?.name == LayerKind.background.name {
+                    choices["people"] = .palette(BackgroundLayer.People.allCases.map(\.rawValue))
+                    defaults["people"] = layer["people"]?.string ?? BackgroundLayer.People.all.rawValue
+                    if layer["mode"]?.string == BackgroundLayer.Mode.picture.rawValue { collectPictures(from: layer) }
                 }
                 if kind?.hasText == true {
                     choices["text"] = .text
@@ -79,6 +86,13 @@ extension MaskLibrary {
                 }
                 if kind?.isOnPicture(layer) == true { isPersonal = false }
             }
+        }
+
+        private mutating func collectPictures(from layer: JSON) {
+            var names: [String] = []
+            if case .object(let pictures)? = layer["pictures"]?.value { names = pictures.map(\.key).sorted() }
+            choices["picture"] = .picture(names)
+            defaults["picture"] = layer["picture"]?.string ?? names.first
         }
     }
 }

@@ -411,6 +411,7 @@ package struct FrameLoop: ~Copyable {
         // The time of arrival, so that a frame that took long does not make the next one count as early.
         (published, lastComposed) = (now, now)
         let (end, publishing) = (dependencies.clock.now(), threadTime() - before)
+        pipeline.isLate = isInTime && end &- min(max(now, came), end) > interval * 3 / 4
         if isInTime { _ = try source.withLastFrame { view, _ in pipeline.drawDeferred(view) } }
         if loopStatus.frames == 0 { dependencies.ready() }
         loopStatus.frames += 1

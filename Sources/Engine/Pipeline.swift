@@ -32,8 +32,13 @@ package struct Pipeline: ~Copyable {
     package var onLostFace: LostFacePolicy?
     /// Whether faces must be hidden, including those that are lost or not found yet.
     package var isCovering: Bool { (onLostFace ?? compositor.onLostFace) == .cover }
-    /// Whether a mask changes what is behind the people, even if there is no face.
-    package var hasBackground: Bool { compositor.hasBackground }
+    /// Whether a mask changes the picture even if there is no face, by the outline of the people.
+    package var usesOutline: Bool { compositor.usesOutline }
+    /// Whether frames are, or nearly are, published later than they should be: then the outline of the people has less
+    /// detail for a while.
+    package var isLate = false {
+        didSet { if isLate != oldValue { gate.setLate(isLate) } }
+    }
     /// What shows the picture without masks; nil for none.
     package var monitor: (any FrameMonitor)?
     /// The faces of the last frame that `monitor` had viewers for, in pixels of the picture.
@@ -176,7 +181,8 @@ package struct Pipeline: ~Copyable {
         gate.canvas.mayLag = search == .prompt && !isCovered
         compositor.compose(&gate.canvas, tracker.faces, placement: placement, at: time.seconds)
         gate.check(
-            tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom, kind, placement: placement,
+            tracker, hidesFaces: isCovered, hidesRoom: compositor.hidesRoom,
+            hidesBystanders: compositor.hidesBystanders, kind, placement: placement,
             at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }

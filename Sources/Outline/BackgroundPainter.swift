@@ -60,6 +60,36 @@ public struct BackgroundPainter: ~Copyable {
         }
     }
 
+    /// Lays people in front of what was drawn on a frame since. Without the outline of this frame, nothing is laid.
+    /// - Parameter before: the frame with the people, of the same layout.
+    public mutating func restore(
+        _ before: borrowing Frame, in outline: inout OutlineTracker, onto frame: inout Frame
+    ) {
+        precondition(before.layout == frame.layout, "the frames have different layouts")
+        guard outline.isFresh else { return }
+        let kernels = unsafe coutline_kernels(coutline_is_wide())
+        outline.withCells { cells, outline in
+            prepare(frame.layout.width)
+            let length = length
+            var bytes = frame.mutableBytes
+            unsafe bytes.withUnsafeMutableBufferPointer { bytes in
+                unsafe before.bytes.withUnsafeBufferPointer { before in
+                    unsafe samples.withUnsafeMutableBufferPointer { samples in
+                        unsafe outline.matte.withUnsafeBufferPointer { matte in
+                            guard let bytes = bytes.baseAddress, let before = before.baseAddress,
+                                let samples = samples.baseAddress, let matte = matte.baseAddress
+                            else { return }
+                            let overlay = unsafe PeopleOverlay(
+                                kernels: kernels, layout: cells.layout, before: before, bytes: bytes, matte: matte,
+                                samples: samples, length: length)
+                            unsafe overlay.draw(outline.contents, cells)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Frees all memory, because no mask has a background.
     public mutating func release() {
         guard length > 0 else { return }
@@ -312,5 +342,69 @@ public struct BackgroundPainter: ~Copyable {
         }
         if unsafe !layout.format.isPacked { unsafe kernels.pointee.scatter(made, CInt(step), width, out) }
         return unsafe UnsafePointer(made)
+    }
+}
+
+/// Lays people of an earlier state of a frame in front of what was drawn since, run by run.
+@unsafe private struct PeopleOverlay {
+    let kernels: UnsafePointer<coutline_kernels>
+    let layout: FrameLayout
+    let before: UnsafePointer<UInt8>
+    let bytes: UnsafeMutablePointer<UInt8>
+    let matte: UnsafePointer<UInt8>
+    /// Rows of samples, `length` each: the person's, those drawn since, and of the matte.
+    let samples: UnsafeMutablePointer<UInt8>
+    let length: Int
+
+    func draw(_ contents: [UInt8], _ cells: borrowing PictureCells) {
+        let (luma, chroma) = (cells.across.starts, cells.acrossChroma.starts)
+        for interval in 0...PictureCells.rows {
+            let rows = Int(cells.down.starts[interval])..<Int(cells.down.starts[interval + 1])
+            guard !rows.isEmpty else { continue }
+            var first = 0
+            while let run = contents.run(from: first, interval) {
+                first = run.end
+                guard run.content != .background else { continue }
+                let isEdge = run.content == .edge
+                let pixels = Int(luma[run.first])..<Int(luma[run.end])
+                let pairs = Int(chroma[run.first])..<Int(chroma[run.end])
+                for y in rows { unsafe draw(y, pixels, pairs, isEdge: isEdge) }
+            }
+        }
+    }
+
+    /// Lays a run of a row: its luma, and its chroma if the row has any.
+    private func draw(_ y: Int, _ pixels: Range<Int>, _ pairs: Range<Int>, isEdge: Bool) {
+        let (share, site, shift) = unsafe (matte + y * layout.width, layout.luma, layout.format.chromaShift)
+        unsafe lay(site, y, pixels, isEdge ? share + pixels.lowerBound : nil)
+        guard let chroma = unsafe layout.chroma, shift.y == 0 || y & 1 == 0, !pairs.isEmpty else { return }
+        var beside: UnsafePointer<UInt8>?
+        if isEdge {
+            if shift.x == 1 {
+                let halved = unsafe samples + 2 * length
+                unsafe kernels.pointee.halve(share + 2 * pairs.lowerBound, CInt(pairs.count), halved)
+                unsafe beside = UnsafePointer(halved)
+            } else {
+                unsafe beside = share + pairs.lowerBound
+            }
+        }
+        unsafe lay(chroma.u, y >> shift.y, pairs, beside)
+        unsafe lay(chroma.v, y >> shift.y, pairs, beside)
+    }
+
+    /// Lays samples of one component.
+    /// - Parameters:
+    ///   - y: the row of samples.
+    ///   - share: the person's of each sample; nil: all of them.
+    private func lay(_ site: SampleSite, _ y: Int, _ columns: Range<Int>, _ share: UnsafePointer<UInt8>?) {
+        guard !columns.isEmpty else { return }
+        let (at, count) = (site.offset + y * site.stride + columns.lowerBound * site.step, CInt(columns.count))
+        let (own, drawn) = unsafe (samples, samples + length)
+        unsafe kernels.pointee.gather(before + at, CInt(site.step), count, own)
+        if let share = unsafe share {
+            unsafe kernels.pointee.gather(bytes + at, CInt(site.step), count, drawn)
+            unsafe kernels.pointee.lay(drawn, share, count, own)
+        }
+        unsafe kernels.pointee.scatter(own, CInt(site.step), count, bytes + at)
     }
 }

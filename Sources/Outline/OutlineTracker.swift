@@ -16,6 +16,8 @@ public struct OutlineTracker: ~Copyable {
 
     /// Seconds between runs of the network while little moves, and while much does.
     private static let (calmInterval, busyInterval) = (1 / 15.5, 1 / 31.0)
+    /// Seconds between runs while frames are late, whatever moves, and for which that stays so after the last late frame.
+    private static let (lateInterval, lateness) = (1 / 8.0, 1.0)
     /// The share of cells that must have changed since the last run for the shorter interval. A talking head changes
     /// less, a waving arm or a moved camera more.
     private static let busyShare: Float = 0.03
@@ -37,6 +39,10 @@ public struct OutlineTracker: ~Copyable {
     private var network: OutlineNetwork?
     /// The mask of the network, settled over time; person is 1.
     private var mask = Floats(count: 0)
+    /// Tells the main person from others; nil until that is asked for.
+    private var selector: PersonSelector?
+    /// What the matte shows, as a mask, if that is not everybody.
+    private var selected = Floats(count: 0)
     /// Luma of the cells at the network's last run.
     private var lastLuma = Floats(count: 0)
     private var change = Floats(count: 0)
@@ -53,10 +59,18 @@ public struct OutlineTracker: ~Copyable {
     private var ran: Double?
     private var seen: Double?
 
+    /// Whether frames are published too late. Then the network runs less often, and the matte has half the rows; the
+    /// first frame of a scene still gets its own outline.
+    public var isLate = false
+    /// When a frame was late last, seconds.
+    private var lastLate: Double?
+
     /// Whether the matte belongs to the last frame.
     public private(set) var isFresh = false
     /// The CPU time of the last update in nanoseconds.
     public private(set) var cost: UInt64 = 0
+    /// What the matte shows.
+    private var subject = OutlineSubject.everybody
     /// How often the network has run.
     public private(set) var runs = 0
 
@@ -64,7 +78,13 @@ public struct OutlineTracker: ~Copyable {
     public init() {}
 
     /// Forgets the outline, for another scene.
-    public mutating func reset() { (ran, seen, isFresh) = (nil, nil, false) }
+    public mutating func reset() {
+        (ran, seen, lastLate, isFresh, hasMainPerson) = (nil, nil, nil, false, false)
+        selector?.reset()
+    }
+
+    /// Whether there was a main person in the last frame for which one was wanted.
+    public private(set) var hasMainPerson = false
 
     /// Frees all memory but a little, because no mask needs the outline.
     public mutating func release() {
@@ -75,18 +95,34 @@ public struct OutlineTracker: ~Copyable {
     /// Finds the outline of the people in a frame, before anything is drawn on it.
     /// - Parameters:
     ///   - model: nil if it is missing. Then nothing is found.
+    ///   - subject: what the matte shows.
+    ///   - heads: all heads in the frame, to tell the main person from others.
     ///   - time: seconds, by the source's clock. The same time as before: the same frame.
-    public mutating func update(_ frame: borrowing Frame, _ model: OutlineModel?, at time: Double) {
+    public mutating func update(
+        _ frame: borrowing Frame, _ model: OutlineModel?, showing subject: OutlineSubject = .everybody,
+        heads: borrowing [OutlineHead] = [], at time: Double
+    ) {
         let start = threadTime()
-        defer { cost = threadTime() - start }
+        let isSame = isFresh && seen == time && network?.model === model
+        // The second matte of a frame adds to the first one's cost.
+        let spent = isSame ? cost : 0
+        defer { cost = spent + threadTime() - start }
         let kernels = unsafe coutline_kernels(model.map { $0.isWide ? 1 : 0 } ?? coutline_is_wide())
         prepare(frame.layout, model)
-        if isFresh, seen == time { return }
+        if isFresh, seen == time {
+            guard subject != self.subject, var cells = cells.take() else { return }
+            select(subject, heads, cells.layout)
+            unsafe draw(frame, &cells, kernels)
+            self.cells = consume cells
+            return
+        }
         if let seen, time < seen || time > seen + Self.longestGap { reset() }
         guard var cells = cells.take() else { return }
         unsafe cells.measure(frame, kernels)
+        if isLate { lastLate = time }
         if model != nil {
             unsafe runIfDue(&cells, kernels, at: time)
+            select(subject, heads, cells.layout)
             unsafe draw(frame, &cells, kernels)
             (seen, isFresh) = (time, true)
         }
@@ -124,7 +160,8 @@ public struct OutlineTracker: ~Copyable {
             cells.y.base, lastLuma.base, count, Self.changed.0, Self.changed.1, change.base)
         if let ran {
             let isBusy = changed > Self.busyShare * Float(count)
-            guard time >= ran + (isBusy ? Self.busyInterval : Self.calmInterval) else { return }
+            let interval = isHurried ? Self.lateInterval : isBusy ? Self.busyInterval : Self.calmInterval
+            guard time >= ran + interval else { return }
         }
         guard let fresh = unsafe network?.run(cells, kernels) else { return }
         if ran == nil {
@@ -137,19 +174,43 @@ public struct OutlineTracker: ~Copyable {
         runs += 1
     }
 
+    /// Whether the outline takes as little time as it can.
+    private var isHurried: Bool { lastLate.map { (seen ?? $0) - $0 < Self.lateness } ?? false }
+
+    /// Makes the mask of what the matte shows.
+    private mutating func select(
+        _ subject: OutlineSubject, _ heads: borrowing [OutlineHead], _ layout: FrameLayout
+    ) {
+        self.subject = subject
+        guard subject != .everybody else { return }
+        if selected.count == 0 { selected = Floats(count: PictureCells.count) }
+        var selector = selector.take() ?? PersonSelector()
+        let cell = Point(
+            Float(layout.width) / Float(PictureCells.columns), Float(layout.height) / Float(PictureCells.rows))
+        selector.select(mask, heads, cell: cell)
+        let (all, kept, out) = unsafe (mask.base, selector.kept.base, selected.base)
+        switch subject {
+        case .allButOthers: for i in 0..<PictureCells.count { unsafe out[i] = 1 - (all[i] - kept[i]) }
+        case .mainPerson, .everybody: unsafe out.update(from: kept, count: PictureCells.count)
+        }
+        hasMainPerson = selector.isKeeping
+        self.selector = consume selector
+    }
+
     /// Draws the matte at the frame's size.
     private mutating func draw(
         _ frame: borrowing Frame, _ cells: inout PictureCells, _ kernels: UnsafePointer<coutline_kernels>
     ) {
         let (columns, rows) = (Self.columns, Self.rows)
         unsafe kernels.pointee.guide(
-            mask.base, cells.y.base, CInt(columns), CInt(rows), CInt(Self.radius), Self.smoothness * 255 * 255, a.base,
+            subject == .everybody ? mask.base : selected.base, cells.y.base, CInt(columns), CInt(rows),
+            CInt(Self.radius), Self.smoothness * 255 * 255, a.base,
             b.base, scratch.base)
         unsafe classify()
         let (width, site, length) = (cells.layout.width, cells.layout.luma, cells.layout.width + 64)
         let (a0, b0) = unsafe (self.rows.base, self.rows.base + length)
         let (a1, b1) = unsafe (self.rows.base + 2 * length, self.rows.base + 3 * length)
-        let (across, down) = (cells.across, cells.down)
+        let (across, down, isHurried) = (cells.across, cells.down, isHurried)
         unsafe frame.bytes.withUnsafeBufferPointer { bytes in
             unsafe matte.withUnsafeMutableBufferPointer { matte in
                 unsafe across.withSteps { steps in
@@ -174,6 +235,10 @@ public struct OutlineTracker: ~Copyable {
                                 guard run.content == .edge else {
                                     let value: UInt8 = run.content == .person ? 255 : 0
                                     unsafe out.update(repeating: value, count: end - start)
+                                    continue
+                                }
+                                if isHurried, y & 1 == 1, y > Int(down.starts[interval]) {
+                                    unsafe out.update(from: out - width, count: end - start)
                                     continue
                                 }
                                 let luma = unsafe bytes + site.offset + y * site.stride

@@ -14,6 +14,12 @@ public protocol PageHost: Sendable {
     /// Masks the faces of a photo with the active masks.
     /// - Parameter photo: the bytes of the image file.
     func mask(photo: [UInt8]) async throws -> MaskedPhoto
+    /// Adds a picture to the user's own, for backgrounds.
+    /// - Parameters:
+    ///   - picture: the bytes of the image file.
+    ///   - name: the file's name.
+    /// - Returns: the picture's name.
+    func store(picture: [UInt8], named name: String) async throws -> String
     /// The path of a photo or recording; nil if this daemon did not create one of that name.
     func capturePath(named name: String) -> String?
     /// Opens a connection to the control server.

@@ -80,6 +80,9 @@ final class PageRouter: Sendable {
             headers.add(name: "X-Guise-Faces", value: "\(masked.faces)")
             headers.add(name: "X-Guise-Covered", value: "\(masked.coveredCandidates)")
             return .whole(headers, masked.jpeg)
+        case (.POST, "/picture"):
+            let name = try await host.store(picture: request.body, named: request.value("name") ?? "")
+            return .whole(headers(Self.jsonType), Array(JSON(["picture": JSON(name)]).text.utf8))
         case (.GET, let path) where path.hasPrefix("/album/"): return try capture(request)
         case (.GET, "/socket"): throw PageError(400, "bad-request", "this path is for web sockets (RFC 6455)")
         case (.GET, let path):

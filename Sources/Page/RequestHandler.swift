@@ -57,7 +57,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if case .authorized(let token) = router.decision(request) {
             timer.authenticated()
             router.table.authenticate(context.channel, token: token)
-            if request.method == .POST, request.path == "/photo" { bodyLimit = router.limits.photo }
+            if request.bringsPhoto { bodyLimit = router.limits.photo }
         }
         self.request = request
         let announced = head.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
@@ -110,7 +110,7 @@ final class RequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         let requestError: PageError
-        if request?.path == "/photo" {
+        if request?.bringsPhoto == true {
             requestError = PageError(400, "bad-request", "the photo arrived incomplete; send it again")
         } else if case .headerOverflow = error {
             let limits = router.limits

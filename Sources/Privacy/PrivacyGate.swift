@@ -16,6 +16,8 @@ public struct PrivacyGate: ~Copyable {
         case faceMayBeVisible
         /// A mask hides the room, but nothing was drawn over it.
         case roomMayBeVisible
+        /// A mask hides bystanders, but nothing was drawn over them.
+        case bystanderMayBeVisible
         /// No face was found in a photo.
         case noFaceFound
     }
@@ -89,13 +91,16 @@ public struct PrivacyGate: ~Copyable {
     ///   - tracker: the tracker's state after this frame.
     ///   - hidesFaces: whether a mask or the configuration requires hidden faces.
     ///   - hidesRoom: whether a mask requires that nothing of the room is visible.
+    ///   - hidesBystanders: whether a mask requires that people other than the largest are not recognisable.
     ///   - placement: the map from the searched frame's pixels to the picture's.
     ///   - time: seconds, by the source's clock.
     public mutating func check(
-        _ tracker: borrowing Tracker, hidesFaces: Bool, hidesRoom: Bool = false, _ kind: Kind, placement: Affine,
-        at time: Double
+        _ tracker: borrowing Tracker, hidesFaces: Bool, hidesRoom: Bool = false, hidesBystanders: Bool = false,
+        _ kind: Kind, placement: Affine, at time: Double
     ) {
-        let exposed: Reason? = hidesRoom && !composed.isRoomHidden ? .roomMayBeVisible : nil
+        let exposed: Reason? =
+            hidesRoom && !composed.isRoomHidden
+            ? .roomMayBeVisible : hidesBystanders && !composed.areBystandersHidden ? .bystanderMayBeVisible : nil
         guard hidesFaces else {
             if isCovering { cover.reset() }
             (isCovering, withheld) = (false, exposed)
@@ -113,6 +118,9 @@ public struct PrivacyGate: ~Copyable {
             withheld = tracker.faces.isEmpty && !allowsUncoveredPhotos ? .noFaceFound : exposed
         }
     }
+
+    /// Tells whether frames are published too late. Does not change this picture.
+    public mutating func setLate(_ isLate: Bool) { composed.isLate = isLate }
 
     /// Updates outdated drawings for the next frame. Does not change this picture.
     public mutating func drawDeferred() { composed.drawDeferred() }

@@ -77,7 +77,7 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
     RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
     if (!svg) {
         char text[sizeof reply->error];
-        snprintf(text, sizeof text, "it is neither a PNG nor an SVG (%s)", reason ? reason->message : "unknown failure");
+        snprintf(text, sizeof text, "it is neither an SVG, a PNG nor a JPEG (%s)", reason ? reason->message : "unknown failure");
         say(reply, text);
         g_clear_error(&reason);
         return NULL;

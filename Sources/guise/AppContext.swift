@@ -42,7 +42,7 @@ struct AppContext {
     /// What art is prepared for, on frames of a layout.
     func artTarget(_ layout: FrameLayout) -> ArtTarget {
         var target = ArtTarget(layout)
-        target.outline = outline
+        (target.outline, target.ownPictures) = (outline, paths.pictures)
         return target
     }
 

@@ -16,6 +16,7 @@ final class PageService: PageHost {
     private let mailbox: Mailbox
     private let thumbnails: Thumbnails
     private let photoProcessor: PhotoProcessor
+    let pictures: PictureStore
     private let control = Mutex<ControlServer?>(nil)
     private let server = Mutex<PageServer?>(nil)
 
@@ -32,6 +33,7 @@ final class PageService: PageHost {
         (self.preview, self.captures) = (preview, captures)
         thumbnails = Thumbnails(context)
         photoProcessor = PhotoProcessor(context)
+        pictures = PictureStore(folder: context.paths.pictures)
     }
 
     /// Sets the server that answers the requests on the page's web socket.
@@ -72,7 +74,14 @@ final class PageService: PageHost {
         return try await thumbnails.storeFace(portrait)
     }
 
-    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
+    func store(picture: [UInt8], named name: String) async throws -> String {
+        try check(picture)
+        guard let stored = try await pictures.add(bytes: picture, named: name) else { throw Self.busy }
+        return stored
+    }
+
+    /// Checks a photo's header before anything is decoded.
+    private func check(_ photo: [UInt8]) throws(PageError) {
         guard let header = PhotoHeader(photo) else {
             throw PageError(415, "unsupported", "this is not a photo; JPEG, PNG and WebP are supported")
         }
@@ -82,12 +91,17 @@ final class PageService: PageHost {
                 "\(header.width)x\(header.height) is more than \(Self.maxPhotoPixels / 1_000_000) million pixels; "
                     + "make the photo smaller")
         }
+    }
+
+    private static let busy = PageError(
+        409, "not-now", "other photos are being processed; try again when they are done")
+
+    func mask(photo: [UInt8]) async throws -> MaskedPhoto {
+        try check(photo)
         let masked = try await photoProcessor.process(photo, loader.selections, mailbox.now.onLostFace) {
             try MaskedPhoto($0, faces: $1, coveredCandidates: $2, quality: Self.photoQuality)
         }
-        guard let masked else {
-            throw PageError(409, "not-now", "other photos are being processed; try again when they are done")
-        }
+        guard let masked else { throw Self.busy }
         return masked
     }
 

@@ -44,6 +44,8 @@ struct Paths {
     var cascades: String { "\(shared)/Cascades" }
     /// The mask folders. The user's comes first, so that a changed copy replaces a shipped mask.
     var masks: [String] { [user.map { "\($0)/Masks" }, "\(shared)/Masks"].compactMap { $0 } }
+    /// The folder of the user's own pictures for backgrounds; nil without a home folder.
+    var pictures: String? { user.map { "\($0)/Pictures" } }
     var configurations: [String] { [user.map { "\($0)/config.json" }, "\(shared)/config.json"].compactMap { $0 } }
     var page: String { "\(shared)/Page" }
     var pageSecrets: PageSecretStore { PageSecretStore(folder: state) }

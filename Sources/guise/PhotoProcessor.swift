@@ -1,9 +1,7 @@
-import CLinux
 import Capture
 import Compose
 import Engine
 import Frames
-import Glibc
 import Privacy
 import SystemKit
 import Track
@@ -35,9 +33,8 @@ final class PhotoProcessor: Sendable {
         _ photo: [UInt8], _ selections: [MaskSelection], _ onLostFace: LostFacePolicy?,
         _ encode: (borrowing PublishableFrame, Int, Int) throws -> Photo
     ) throws -> Photo {
-        let descriptor = try Self.file(of: photo)
-        defer { close(descriptor) }
-        let path = "/proc/self/fd/\(descriptor)"
+        let file = try MemoryFile(photo, what: "a photo")
+        let path = file.path
         do {
             var drawn: Photo?
             try Clip.firstPicture(of: path, within: .received) { view in
@@ -58,24 +55,5 @@ final class PhotoProcessor: Sendable {
         } catch let problem as Problem {
             throw Problem(problem.kind, problem.message.replacing(path, with: "the photo"), fix: problem.fix)
         }
-    }
-
-    /// Writes bytes to an anonymous file in memory.
-    /// - Returns: the file's descriptor.
-    private static func file(of bytes: [UInt8]) throws -> CInt {
-        let descriptor = unsafe clinux_memory_file("guise-photo")
-        guard descriptor >= 0 else { throw Problem(.system, "no memory for a photo: \(errorMessage(of: -descriptor))") }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBufferPointer {
-                unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
-            }
-            guard count > 0 else {
-                close(descriptor)
-                throw Problem(.system, "no memory for a photo: \(errorMessage(of: errno))")
-            }
-            written += count
-        }
-        return descriptor
     }
 }

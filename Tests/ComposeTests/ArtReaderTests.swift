@@ -54,6 +54,32 @@ import Testing
         #expect(pixel(raster, 25, 12)[0] >= 253 && pixel(raster, 25, 12)[3] == 255)
     }
 
+    @Test func `a JPEG is read, and made smaller`() throws {
+        let path = try scratch.make(
+            "a.jpg", "-f lavfi -i color=0xc02040:s=200x100 -frames:v 1 -q:v 2")
+        let raster = try ArtReader.load(path: path, maxDimension: 50)
+        #expect(raster.width == 50 && raster.height == 25 && raster.scale == 0.25 && raster.size == SIMD2(200, 100))
+        for corner in [pixel(raster, 0, 0), pixel(raster, 49, 24)] {
+            #expect(zip(corner, [192, 32, 64, 255]).allSatisfy { abs(Int($0) - $1) <= 4 }, "\(corner)")
+        }
+    }
+
+    @Test func `a damaged or too large JPEG is an error`() throws {
+        let path = try scratch.make("a.jpg", "-f lavfi -i testsrc=s=200x100 -frames:v 1")
+        let whole = try scratch.read("a.jpg")
+        var large = whole
+        // The frame header: marker, length, precision, height, width.
+        let header = try #require(large.firstRange(of: Data([0xff, 0xc0]))?.lowerBound)
+        large[header + 5] = 0x20
+        for (damaged, words) in [
+            (whole.prefix(3), "cut off"), (whole.prefix(whole.count / 2), "damaged"), (large, "too large"),
+        ] {
+            try damaged.write(to: URL(fileURLWithPath: path))
+            let problem = problem { _ = try ArtReader.load(path: path, maxDimension: 100) }
+            #expect(problem?.kind == .unusable && problem?.message.contains(words) == true, "\(problem as Any)")
+        }
+    }
+
     @Test func `nothing outside an SVG is drawn into it`() throws {
         _ = try scratch.make("red.png", "-f lavfi -i color=red:s=40x20,format=rgb24 -frames:v 1")
         let inside = "data:image/png;base64,\(try scratch.read("red.png").base64EncodedString())"

@@ -58,11 +58,13 @@ import Testing
 
         {"kind": "background", "mode": "blur", "strength": 0.5}
 
-        {"kind": "background", "mode": "color", "color": "#102030", "to": "#304050"}
+        {"kind": "background", "mode": "color", "color": "#102030", "to": {"name": "bottom", "color": "#304050"}}
 
         {"kind": "background", "mode": "picture", "art": "a.svg", "fit": "contain"}
 
-        {"kind": "background", "mode": "dim", "strength": 0.5}
+        {"kind": "background", "mode": "picture", "pictures": {"one": "a.svg", "two": "a.svg"}, "picture": "two"}
+
+        {"kind": "background", "mode": "dim", "strength": 0.5, "people": "largest"}
 
         {"kind": "background", "mode": "grey", "strength": 0.5}
 
@@ -81,7 +83,7 @@ import Testing
 
         {"kind": "frame", "art": "a.svg", "fit": "border", "border": [1, 1, 1, 1]}
 
-        {"kind": "frame", "art": "a.svg", "place": "top left", "size": 0.2}
+        {"kind": "frame", "art": "a.svg", "place": "top left", "size": 0.2, "behind": true}
 
         {"kind": "text", "text": "a", "face": "chin", "shift": [0, 1], "plate": {"color": "#ffffff", "opacity": 0.5}}
 

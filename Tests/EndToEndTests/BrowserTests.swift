@@ -446,6 +446,63 @@ extension EndToEnd {
             #expect(browser.waits(for: "!document.querySelector('#help').open"))
         }
 
+        @Test func `two clicks put a picture behind the person, and a picture that is dropped becomes the background`()
+            throws
+        {
+            let stage = try Stage(Stage.start(["--source", Fixtures.sample, "--realtime", "--loop"]))
+            let bare = try stage.look()
+            try stage.browser.click(".mask[data-mask=background-picture]")
+            #expect(stage.comes { try difference(bare, stage.look()) > 10 })
+            try #require(stage.browser.waits(for: "document.querySelector('#worn .pictures input[value=dawn]')"))
+            let study = try stage.look()
+            try stage.browser.run("document.querySelector('#worn .pictures input[value=dawn]').click()")
+            #expect(stage.comes { try difference(study, stage.look()) > 10 })
+
+            // The other half of the page puts masks on the picture.
+            let drop = """
+                return new Promise((resolve) => {
+                    const canvas = document.createElement("canvas");
+                    [canvas.width, canvas.height] = [320, 180];
+                    const pen = canvas.getContext("2d");
+                    pen.fillStyle = "#00a030";
+                    pen.fillRect(0, 0, 320, 180);
+                    canvas.toBlob((blob) => {
+                        const files = new DataTransfer();
+                        files.items.add(new File([blob], "The meadow.png", {type: "image/png"}));
+                        const drag = (kind) => document.querySelector("[data-drop=background]").dispatchEvent(
+                            new DragEvent(kind, {dataTransfer: files, bubbles: true, cancelable: true}));
+                        drag("dragenter");
+                        const isOffered = !document.querySelector("#drop").hidden;
+                        drag("dragover");
+                        drag("drop");
+                        resolve(isOffered);
+                    });
+                });
+                """
+            #expect(try stage.browser.run(drop).value == .bool(true))
+            try #require(
+                stage.browser.waits(for: "document.querySelector('#worn input[value=\"The meadow.jpg\"]')?.checked"))
+            // The corners are the room's.
+            #expect(
+                stage.comes {
+                    let corner = try stage.look().prefix(3)
+                    return corner[0] < 60 && corner[1] > 120 && corner[2] < 90
+                })
+            #expect(stage.guise.scratch.names(in: "config/guise/Pictures") == ["The meadow.jpg"])
+            let meadow = try stage.look()
+            // A file that is no picture is reported, and the background stays.
+            try stage.browser.run(
+                """
+                const files = new DataTransfer();
+                files.items.add(new File(["no picture"], "no.jpg", {type: "image/jpeg"}));
+                document.querySelector("[data-drop=background]").dispatchEvent(
+                    new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true}));
+                """)
+            #expect(stage.browser.waits(for: "document.querySelector('.toast.error')"))
+            try stage.guise.waits(pictures: 5)
+            #expect(try difference(meadow, stage.look()) < 10)
+        }
+
         @Test func `a photo gets the current masks, and again when they change`() throws {
             let stage = try Stage()
             let drop = """

@@ -352,6 +352,8 @@ final class Stage {
     let cameras: Cameras
     private let cameraController: CameraController
     private(set) var hangups = 0
+    /// Whether the last frame counted as late.
+    private(set) var wasLate = false
     private(set) var readies = 0
     private(set) var turns = 0
     private(set) var said: [String] = []
@@ -443,6 +445,7 @@ final class Stage {
                 setStatus: { self.said.append($0) }))
         clock.settle()
         try loop.run(&pipeline)
+        wasLate = pipeline.isLate
     }
 }
 

@@ -224,6 +224,16 @@ import Testing
         #expect(stage.mailbox.lastStatus.early == 2 && stage.mailbox.lastStatus.frames == 2)
     }
 
+    @Test(arguments: [false, true])
+    func `a frame that takes most of an interval counts as late`(isSlow: Bool) throws {
+        let stage = try Stage()
+        let clock = stage.clock
+        let log = Published(clock) { _ in if isSlow { clock.pass(seconds: 0.03) } }
+        let script = Script(clock, Script.frames(10, gray: 100) + [.end(at: 1)], isLive: true)
+        try stage.run([log], source: Stage.source(script))
+        #expect(stage.wasLate == isSlow && log.grays.count > 3)
+    }
+
     // MARK: - Sinks
 
     @Test func `a file that fails is closed, and the other sinks continue`() throws {

@@ -186,6 +186,60 @@ import Testing
         _ = try house.ask(.picture(.stopRecording))
     }
 
+    // MARK: - Pictures
+
+    private static func set(_ value: JSON) -> Command {
+        .configuration(.set(mask: "background-picture", key: "picture", value: value))
+    }
+
+    @Test func `a file becomes one of the user's own pictures, and what can't be read changes nothing`() throws {
+        let house = try House()
+        _ = try house.ask(.mask(.show("background-picture")))
+        func picture() -> String? { house.loader.selections.first?.choices["picture"] }
+        let path = try house.scratch.make("At the sea!.png", "-f lavfi -i testsrc=s=4800x1200 -frames:v 1")
+        _ = try house.ask(Self.set(JSON(path)))
+        #expect(picture() == "At the sea.jpg")
+        let stored = house.scratch.path("config/guise/Pictures/At the sea.jpg")
+        #expect(try house.scratch.measure(stored) == "1200x300 1", "made smaller")
+        _ = try house.ask(Self.set("dawn"))
+        #expect(picture() == "dawn")
+        _ = try house.ask(Self.set(JSON(path)))
+        #expect(picture() == "At the sea.jpg", "the same picture is kept once")
+
+        // Another one of the same name.
+        _ = try house.scratch.make("At the sea!.png", "-f lavfi -i testsrc2=s=320x180 -frames:v 1")
+        _ = try house.ask(Self.set(JSON(path)))
+        #expect(picture() == "At the sea 2.jpg")
+        let list = try house.ask(.mask(.masks))["masks"]?.elements.first { $0["name"] == "background-picture" }
+        let allowed = list?["choices"]?["picture"]?["allowed"]
+        #expect(allowed?.text == #"["dawn","study","At the sea 2.jpg","At the sea.jpg"]"#)
+
+        _ = try house.scratch.write("no picture", "b.jpg")
+        for (value, words) in [
+            (house.scratch.path("b.jpg"), "not a picture"), (house.scratch.path("gone.jpg"), "no such file"),
+            (house.scratch.path("config"), "folder"), ("gone.jpg", "allowed"), ("", "allowed"),
+            ("../Pictures/x.jpg", "allowed"),
+        ] {
+            let error = house.requestError(Self.set(JSON(value)))
+            #expect(error?.message.contains(words) == true, "\(value): \(error as Any)")
+        }
+        #expect(house.requestError(Self.set(7))?.code == .badValue)
+        #expect(picture() == "At the sea 2.jpg")
+        #expect(house.scratch.names(in: "config/guise/Pictures").count == 2)
+    }
+
+    @Test func `the number of pictures is limited, and those that are there stay`() throws {
+        let house = try House()
+        _ = try house.ask(.mask(.show("background-picture")))
+        for number in 0..<PictureStore.maxPictures {
+            _ = try house.scratch.write("\(number)", "config/guise/Pictures/\(number).jpg")
+        }
+        let path = try house.scratch.make("a.png", "-f lavfi -i testsrc=s=64x64 -frames:v 1")
+        let error = house.requestError(Self.set(JSON(path)))
+        #expect(error?.message.contains("delete some") == true, "\(error as Any)")
+        #expect(house.scratch.names(in: "config/guise/Pictures").count == PictureStore.maxPictures)
+    }
+
     // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {

@@ -175,6 +175,26 @@ struct Stage {
         #expect(again == runs, "the same frame again")
     }
 
+    @Test func `while frames are late the network runs at most 8 times a second, and the room stays hidden`() {
+        var stage = Stage(FrameLayout(width: 640, height: 360, format: .yuyv))
+        var outline = OutlineTracker()
+        var painter = BackgroundPainter()
+        var (runs, exposed) = ([Int](), 0)
+        for number in 0..<120 {
+            outline.isLate = number < 60
+            stage.corner.x = 100 + number * 3
+            var frame = stage.frame
+            outline.update(frame, model, at: Double(number) / 30)
+            painter.draw(.blur(radius: 0.04), behind: &outline, onto: &frame)
+            if stage.exposed(frame) > 0 { exposed += 1 }
+            runs.append(outline.runs)
+        }
+        #expect(exposed == 0)
+        #expect((15...17).contains(runs[59]), "\(runs)")
+        // The tracker waits a second after the last late frame.
+        #expect(runs[119] - runs[89] > 12, "\(runs)")
+    }
+
     @Test func `a mask does not flicker where nothing changed`() throws {
         // Everything from a grey on is a person, and the light flickers around it by one level.
         var file = ModelFile(height: 144, width: 256, channels: 3)

@@ -18,26 +18,53 @@ import Testing
             try FaceDetector(catalog: catalog, landmarks: "/nonexistent.dat", cache: "\(Fixtures.cache)/guise"))
     }
 
+    /// The layers of a mask's description.
+    private static func layers(_ text: String) -> String { "\"layers\": [\(text)]" }
+
     private func mask(_ text: String, _ outline: OutlineFile?, in scratch: ScratchFolder) throws -> Mask {
         try scratch.makeFolder("room")
-        _ = try scratch.write("{\"version\": 1, \"layers\": [\(text)]}", "room/mask.json")
+        _ = try scratch.write("{\"version\": 1, \(text)}", "room/mask.json")
+        _ = try scratch.write(
+            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'><path fill='#405060' d='M0 0h8v8H0z'/></svg>",
+            "room/wall.svg")
         var target = ArtTarget(Self.layout)
         target.outline = outline
         return try MaskLibrary(searchPaths: [scratch.url.path]).load("room", for: target)
     }
 
-    /// Fills a frame with fields of 4 x 4 pixels.
-    private func fill(_ frame: inout Frame) {
+    /// A person with the room's pattern on, so that it can be seen whether anything is left.
+    private struct Person {
+        let (x, y, side): (Int, Int, Int)
+        /// Whether the person's clothes have the pattern too; else they are plain.
+        var isPatterned = false
+
+        func covers(_ x: Int, _ y: Int, margin: Int = 0) -> Bool {
+            (self.x - margin..<self.x + side + margin).contains(x)
+                && (self.y - margin..<self.y + side + margin).contains(y)
+        }
+    }
+
+    /// Fills a frame with fields of 4 x 4 pixels, and red people.
+    private func fill(_ frame: inout Frame, _ people: [Person] = []) {
         frame.fill(y: 60, u: 128, v: 128)
         let (width, height, stride) = (frame.layout.width, frame.layout.height, frame.layout.planes[0].stride)
         var bytes = frame.mutableBytes
-        for y in 0..<height { for x in 0..<width where (x / 4 + y / 4) % 2 == 0 { bytes[y * stride + 2 * x] = 190 } }
+        for y in 0..<height {
+            for x in 0..<width {
+                let person = people.first { $0.covers(x, y) }
+                let isField = (x / 4 + y / 4) % 2 == 0
+                bytes[y * stride + 2 * x] =
+                    person.map { $0.isPatterned ? (isField ? 66 : 98) : 81 } ?? (isField ? 190 : 60)
+                if person != nil { bytes[y * stride + 2 * x + 1] = x % 2 == 0 ? 90 : 240 }
+            }
+        }
     }
 
-    private func shows(_ frame: borrowing Frame) -> Bool {
+    /// Whether the pattern is seen anywhere but at the edges of people.
+    private func shows(_ frame: borrowing Frame, outside people: [Person] = []) -> Bool {
         let luma = frame.view.luma
         for y in 0..<luma.height {
-            for x in 0..<luma.width - 4 {
+            for x in 0..<luma.width - 4 where !people.contains(where: { $0.covers(x, y, margin: 32) }) {
                 let at = y * luma.rowStride + x * luma.pixelStride
                 if abs(Int(luma.samples[at]) - Int(luma.samples[at + 8])) > 25 { return true }
             }
@@ -45,12 +72,37 @@ import Testing
         return false
     }
 
-    @Test(arguments: [false, true])
-    func `a background mask hides the room in each frame, with a model and without`(isMissing: Bool) throws {
+    /// The largest difference of neighbouring fields inside a person, in samples.
+    private func contrast(_ frame: borrowing Frame, in person: Person) -> Int {
+        let luma = frame.view.luma
+        var most = 0
+        for y in person.y + 12..<person.y + person.side - 12 {
+            for x in person.x + 12..<person.x + person.side - 16 {
+                let at = y * luma.rowStride + x * luma.pixelStride
+                most = max(most, abs(Int(luma.samples[at]) - Int(luma.samples[at + 8])))
+            }
+        }
+        return most
+    }
+
+    /// Layers that hide the room, each with what might show it again.
+    private static let hiding = [
+        #"{"kind": "background", "mode": "blur", "opacity": 0.2}"#,
+        #"{"kind": "background", "mode": "blur", "people": "largest"}"#,
+        #"{"kind": "background", "mode": "picture", "art": "wall.svg"}"#,
+        #"{"kind": "background", "mode": "picture", "pictures": {"wall": "wall.svg"}, "people": "largest"}"#,
+        ##"{"kind": "background", "mode": "color", "to": {"name": "bottom", "color": "#203040"}}"##,
+        #"{"kind": "background", "mode": "blur"}, {"kind": "frame", "art": "wall.svg", "opacity": 0.5, "behind": true}"#,
+        #"{"kind": "effect", "mode": "grey", "behind": true}, {"kind": "background", "mode": "color"}"#,
+    ]
+
+    @Test(arguments: hiding, [false, true])
+    func `a background mask hides the room in each frame, with a model and without`(
+        layers: String, isMissing: Bool
+    ) throws {
         let scratch = try ScratchFolder()
         let path = isMissing ? "/nonexistent.tflite" : try scratch.write(Data(ModelFile.redPeople), "red.tflite")
-        let mask = try mask(
-            #"{"kind": "background", "mode": "blur", "opacity": 0.2}"#, OutlineFile(path: path), in: scratch)
+        let mask = try mask(Self.layers(layers), OutlineFile(path: path), in: scratch)
         #expect(mask.warnings.count == (isMissing ? 1 : 0))
         #expect(mask.warnings.allSatisfy { $0.contains("./setup outline") })
         var compositor = Compositor(masks: [mask])
@@ -60,14 +112,83 @@ import Testing
         #expect(promises)
         for number in 0..<20 {
             if number == 10 { gate.reset() }
-            fill(&gate.canvas.frame)
+            let person = Person(x: 120 + 5 * number, y: 120, side: 120)
+            fill(&gate.canvas.frame, [person])
             compositor.compose(&gate.canvas, [], placement: .identity, at: Double(number) / 30)
             gate.check(
                 tracker, hidesFaces: false, hidesRoom: compositor.hidesRoom, .video, placement: .identity, at: 0)
-            let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame))
+            let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame, outside: isMissing ? [] : [person]))
             #expect(reason == nil && !isExposed, "frame \(number)")
+            let luma = gate.canvas.frame.view.luma.samples[2 * (180 * 640 + person.x + 60)]
+            #expect(isMissing || luma == 81, "frame \(number) shows the person")
         }
         tracker.restart()
+    }
+
+    @Test(arguments: [
+        (layers(#"{"kind": "background", "mode": "color", "people": "largest"}"#), false),
+        (layers(#"{"kind": "background", "mode": "color"}"#), true),
+        (#""bystanders": true"#, false),
+        (#""bystanders": true, "# + layers(#"{"kind": "background", "mode": "dim"}"#), false),
+    ])
+    func `people beyond the largest are hidden where that is asked for`(text: String, isShown: Bool) throws {
+        let scratch = try ScratchFolder()
+        let path = try scratch.write(Data(ModelFile.redPeople), "red.tflite")
+        var compositor = Compositor(masks: [try mask(text, OutlineFile(path: path), in: scratch)])
+        var canvas = Canvas(Self.layout)
+        for number in 0..<20 {
+            let large = Person(x: 60 + 2 * number, y: 120, side: 200, isPatterned: true)
+            let small = Person(x: 480 - 2 * number, y: 40, side: 100, isPatterned: true)
+            fill(&canvas.frame, [large, small])
+            compositor.compose(&canvas, [], placement: .identity, at: Double(number) / 30)
+            let seen = (contrast(canvas.frame, in: large), contrast(canvas.frame, in: small))
+            #expect(seen.0 == 32 && (seen.1 > 25) == isShown && (isShown || seen.1 < 8), "frame \(number): \(seen)")
+        }
+    }
+
+    @Test func `without the outline, bystanders are not recognisable either`() throws {
+        let mask = try mask(#""bystanders": true"#, OutlineFile(path: "/nonexistent.tflite"), in: try ScratchFolder())
+        #expect(mask.warnings.count == 1)
+        var compositor = Compositor(masks: [mask])
+        var gate = PrivacyGate(Self.layout)
+        var tracker = try tracker()
+        fill(&gate.canvas.frame)
+        gate.check(tracker, hidesFaces: false, hidesBystanders: true, .video, placement: .identity, at: 0)
+        let before = gate.reason
+        #expect(before == .bystanderMayBeVisible)
+        compositor.compose(&gate.canvas, [], placement: .identity, at: 0)
+        gate.check(
+            tracker, hidesFaces: false, hidesBystanders: compositor.hidesBystanders, .video, placement: .identity,
+            at: 0)
+        let (reason, isExposed) = (gate.reason, shows(gate.canvas.frame))
+        #expect(reason == nil && !isExposed)
+        tracker.restart()
+    }
+
+    @Test func `a picture of the user's that is missing or damaged is replaced by the mask's own`() throws {
+        let scratch = try ScratchFolder()
+        let layer = #"{"kind": "background", "mode": "picture", "pictures": {"wall": "wall.svg"}}"#
+        _ = try mask(Self.layers(layer), nil, in: scratch)
+        _ = try scratch.write("no picture", "own/broken.jpg")
+        _ = try scratch.make("own/blue.jpg", "-f lavfi -i color=0x2040c0:s=320x180 -frames:v 1")
+        func chroma(_ choice: String) throws -> (warnings: [String], blue: UInt8) {
+            var target = ArtTarget(Self.layout)
+            (target.ownPictures, target.choices["picture"]) = (scratch.path("own"), choice)
+            let mask = try MaskLibrary(searchPaths: [scratch.url.path]).load("room", for: target)
+            var compositor = Compositor(masks: [mask])
+            var canvas = Canvas(Self.layout)
+            fill(&canvas.frame)
+            compositor.compose(&canvas, [], placement: .identity, at: 0)
+            let isExposed = shows(canvas.frame)
+            #expect(compositor.hidesRoom && !isExposed, "\(choice)")
+            return (mask.warnings, canvas.frame.bytes[180 * 1280 + 601])
+        }
+        let (wall, own) = (try chroma("wall"), try chroma("blue.jpg"))
+        #expect(wall.warnings == [] && own.warnings == [] && own.blue > wall.blue + 30, "\(wall), \(own)")
+        for choice in ["gone.jpg", "broken.jpg", "../room/wall.svg", "/etc/passwd", ""] {
+            let seen = try chroma(choice)
+            #expect(seen.warnings.count == 1 && seen.blue == wall.blue, "\(choice): \(seen)")
+        }
     }
 
     @Test func `without the background a frame is withheld`() throws {
@@ -78,7 +199,7 @@ import Testing
         #expect(first == .roomMayBeVisible)
         let scratch = try ScratchFolder()
         var compositor = Compositor(masks: [
-            try mask(#"{"kind": "background", "mode": "color"}"#, nil, in: scratch)
+            try mask(Self.layers(#"{"kind": "background", "mode": "color"}"#), nil, in: scratch)
         ])
         compositor.compose(&gate.canvas, [], placement: .identity, at: 0)
         gate.check(tracker, hidesFaces: false, hidesRoom: true, .video, placement: .identity, at: 0)
@@ -99,7 +220,7 @@ import Testing
         (#"{"kind": "background", "mode": "color"}"#, true),
     ])
     func `dimming, and what is not always drawn, promises nothing`(text: String, promises: Bool) throws {
-        let compositor = Compositor(masks: [try mask(text, nil, in: try ScratchFolder())])
+        let compositor = Compositor(masks: [try mask(Self.layers(text), nil, in: try ScratchFolder())])
         let hides = compositor.hidesRoom
         #expect(hides == promises)
     }

@@ -36,6 +36,11 @@ struct cart_reply {
 /// Decodes a PNG and scales it to width x height pixels, RGBA with premultiplied alpha.
 int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
                   size_t error_size);
+/// The size of a JPEG in pixels, from its header. Returns 0, or -1 if it has none.
+int cart_jpeg_size(const uint8_t *bytes, size_t size, int *width, int *height);
+/// Decodes a JPEG and scales it to width x height pixels, opaque RGBA. Its orientation tag is ignored.
+int cart_jpeg_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
+                   size_t error_size);
 /// Draws a short text in black over RGBA with premultiplied alpha; (x, y) is the start of its baseline, pixels.
 void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size);
 /// Writes a PNG file from RGBA with premultiplied alpha.

@@ -7,7 +7,7 @@ enum ArtLimits {
     static let largestSVG = 4 << 20
     /// The most bytes of a file. A PNG of 4096x4096 pixels at 8 bits doesn't compress to more.
     static let largestPNG = 70 << 20
-    /// The most pixels on a side of a PNG file, and of any raster.
+    /// The most pixels on a side of a PNG or JPEG file, and of any raster.
     static let largestSide = 4096
     /// The most pixels on a side of a picture that becomes `Art`: it gets a border, and a sprite has at most 4096
     /// pixels on a side.
@@ -21,7 +21,8 @@ enum ArtError {
 
     /// The error for a picture that can't be read.
     static func broken(_ path: String, _ reason: String) -> Problem {
-        Problem(.unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG or PNG")
+        Problem(
+            .unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG, PNG or JPEG")
     }
 
     /// A C text as one line.

@@ -4,12 +4,12 @@ import Glibc
 import Synchronization
 import SystemKit
 
-/// Reads art: SVG with librsvg in a separate process (`SVGRenderer`), PNG with cairo.
+/// Reads art: SVG with librsvg in a separate process (`SVGRenderer`), PNG with cairo, JPEG with libjpeg-turbo.
 public enum ArtReader {
-    /// Loads an SVG or PNG. The file's first bytes tell which.
+    /// Loads an SVG, PNG or JPEG. The file's first bytes tell which.
     ///
-    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG keeps its size unless it is
-    /// larger than that. Both are made smaller if `density` asks for less.
+    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG or JPEG keeps its size unless it
+    /// is larger than that. All are made smaller if `density` asks for less.
     /// - Parameters:
     ///   - density: the most pixels per art unit that are useful.
     ///   - maxDimension: the most pixels on the longer side; at most 4096 take effect.
@@ -19,9 +19,12 @@ public enum ArtReader {
     ) throws(Problem) -> RGBAImage {
         let bytes = try read(path)
         let limit = max(1, min(maxDimension, ArtLimits.largestSide))
-        let isPNG = bytes.starts(with: PNG.signature)
         try ArtBudget.current?.checkTime(path)
-        let raster = isPNG ? try png(bytes, path, limit, density) : try svg(bytes, path, limit, density)
+        let raster =
+            switch Bitmap(bytes) {
+            case .some(let kind): try bitmap(kind, bytes, path, limit, density)
+            case .none: try svg(bytes, path, limit, density)
+            }
         try ArtBudget.current?.countPixels(raster.width * raster.height, path)
         return raster
     }
@@ -31,7 +34,7 @@ public enum ArtReader {
     /// - Throws: `unusable` if the PNG is broken or too large.
     static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
         try ArtBudget.current?.checkTime(path)
-        let raster = try png(bytes, path, min(maxDimension, ArtLimits.largestSide), .infinity)
+        let raster = try bitmap(.png, bytes, path, min(maxDimension, ArtLimits.largestSide), .infinity)
         try ArtBudget.current?.countPixels(raster.width * raster.height, path)
         return raster
     }
@@ -60,15 +63,44 @@ public enum ArtReader {
     /// Ends the SVG renderer's process and frees what else it needs. The next SVG starts it again.
     public static func shutDownRenderer() { SVGRenderer.shutDownRenderer() }
 
-    private static func png(
-        _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
+    /// The kinds of pictures that are made of pixels.
+    private enum Bitmap: String {
+        case png = "PNG"
+        case jpeg = "JPEG"
+
+        /// - Returns: nil if the bytes begin like neither.
+        init?(_ bytes: [UInt8]) {
+            if bytes.starts(with: PNG.signature) {
+                self = .png
+            } else if bytes.starts(with: [0xff, 0xd8, 0xff]) {
+                self = .jpeg
+            } else {
+                return nil
+            }
+        }
+
+        /// The picture's size in pixels, from its header; nil if that is incomplete.
+        func size(of bytes: [UInt8]) -> (width: Int, height: Int)? {
+            switch self {
+            case .png: return PNG.size(of: bytes)
+            case .jpeg:
+                var (width, height): (CInt, CInt) = (0, 0)
+                guard unsafe cart_jpeg_size(bytes, bytes.count, &width, &height) == 0 else { return nil }
+                return (Int(width), Int(height))
+            }
+        }
+    }
+
+    private static func bitmap(
+        _ kind: Bitmap, _ bytes: [UInt8], _ path: String, _ limit: Int, _ density: Float
     ) throws(Problem) -> RGBAImage {
-        guard let (width, height) = PNG.size(of: bytes) else { throw ArtError.broken(path, "the PNG is cut off") }
+        guard let (width, height) = kind.size(of: bytes) else {
+            throw ArtError.broken(path, "the \(kind.rawValue) is cut off")
+        }
         guard (1...ArtLimits.largestSide).contains(width), (1...ArtLimits.largestSide).contains(height) else {
+            let most = ArtLimits.largestSide
             throw ArtError.broken(
-                path,
-                "a PNG of \(width)x\(height) is too large, the limit is \(ArtLimits.largestSide)x\(ArtLimits.largestSide)"
-            )
+                path, "a \(kind.rawValue) of \(width)x\(height) is too large, the limit is \(most)x\(most)")
         }
         let scale = min(1, Float(limit) / Float(max(width, height)), density)
         let pixels = (
@@ -76,9 +108,16 @@ public enum ArtReader {
         )
         var rgba = [UInt8](repeating: 0, count: pixels.x * pixels.y * 4)
         var text = [CChar](repeating: 0, count: ArtError.textSize)
-        let result = unsafe cart_png_draw(
-            bytes, bytes.count, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count)
-        guard result == 0 else { throw ArtError.broken(path, "the PNG is damaged (\(ArtError.string(text)))") }
+        let result =
+            switch kind {
+            case .png:
+                unsafe cart_png_draw(bytes, bytes.count, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count)
+            case .jpeg:
+                unsafe cart_jpeg_draw(bytes, bytes.count, &rgba, CInt(pixels.x), CInt(pixels.y), &text, text.count)
+            }
+        guard result == 0 else {
+            throw ArtError.broken(path, "the \(kind.rawValue) is damaged (\(ArtError.string(text)))")
+        }
         return RGBAImage(
             width: pixels.x, height: pixels.y, bytes: rgba, scale: scale, origin: Point(0, 0),
             size: SIMD2(Float(width), Float(height)))
@@ -95,7 +134,7 @@ public enum ArtReader {
             let pictures = try film.pictures { (png, width, height) throws(Problem) in
                 try ArtBudget.current?.checkTime(path)
                 try ArtBudget.current?.countPixels(film.width * film.height, path)
-                return try Self.png(png, path, max(width, height), 1).bytes
+                return try Self.bitmap(.png, png, path, max(width, height), 1).bytes
             }
             return (pictures, film.plays)
         } catch let flaw as AnimatedPNG.Flaw {

@@ -13,6 +13,8 @@ public struct ArtTarget: Sendable {
     public let eyeDistance: Float
     /// The user's options, by the names that layers give them: colours, texts, palettes.
     public var choices: [String: String] = [:]
+    /// The folder of the user's own pictures, for backgrounds; nil for none.
+    public var ownPictures: String?
     /// The model of the person's outline, for backgrounds; nil if masks are only drawn on faces, as in thumbnails.
     public var outline: OutlineFile?
 

@@ -45,6 +45,19 @@ extension Fields {
         return color
     }
 
+    /// Reads a colour: "#rrggbb", or `{"name": "cloth", "color": "#rrggbb"}` for one that the user can change.
+    /// - Parameter choices: the user's options by name. A value that isn't a colour is ignored.
+    /// - Throws: `Problem` with file and line for an error in the description.
+    mutating func color(_ key: String, choices: [String: String], default fallback: String) throws -> Color {
+        guard case .object? = json(key)?.value else { return try color(key, default: fallback) }
+        var named = try object(key)
+        let name = try named.string("name")
+        guard !name.isEmpty else { throw named.wrong("name", "empty", allowed: "a name to show to users") }
+        let own = try named.color("color", default: "")
+        try named.finish()
+        return choices[name].flatMap { Color($0) } ?? own
+    }
+
     /// Reads one of an enumeration's raw values.
     /// - Throws: `Problem` with file and line if it is none of them; it lists the allowed values.
     mutating func oneOf<T: RawRepresentable<String> & CaseIterable>(_ key: String, _ type: T.Type) throws -> T {

@@ -79,24 +79,33 @@ struct PictureArt {
         place: PicturePlace = .center, size: Float? = nil, margin: Float = 0
     ) throws {
         let path = try Art.resolvePath(folder, file)
-        let picture = Point(Float(target.width), Float(target.height))
         // The art's shape is known only after reading, so it is first read at a small size.
         let draft = try ArtReader.load(path: path, maxDimension: 64)
-        let art = draft.size
-        let ratio = picture / art
-        let scale: Point
-        if let size {
-            scale = Point(repeating: size * picture.y / art.y)
-        } else {
-            switch fit {
-            case .stretch: scale = ratio
-            case .cover: scale = Point(repeating: max(ratio.x, ratio.y))
-            case .contain: scale = Point(repeating: min(ratio.x, ratio.y))
-            case .border: scale = Point(repeating: min(ratio.x, ratio.y))
-            }
+        let scale = Self.scale(of: draft.size, on: target, fit: fit, size: size)
+        self.init(
+            try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtLimits.largestSide),
+            target: target, fit: fit, border: border, place: place, size: size, margin: margin)
+    }
+
+    /// Picture pixels per art unit.
+    private static func scale(of art: SIMD2<Float>, on target: ArtTarget, fit: PictureFit, size: Float?) -> Point {
+        let ratio = Point(Float(target.width), Float(target.height)) / art
+        if let size { return Point(repeating: size * ratio.y) }
+        switch fit {
+        case .stretch: return ratio
+        case .cover: return Point(repeating: max(ratio.x, ratio.y))
+        case .contain, .border: return Point(repeating: min(ratio.x, ratio.y))
         }
-        raster = try ArtReader.load(path: path, density: max(scale.x, scale.y), maxDimension: ArtLimits.largestSide)
-        self.target = target
+    }
+
+    /// Fits a raster to the picture.
+    init(
+        _ raster: RGBAImage, target: ArtTarget, fit: PictureFit, border: SIMD4<Float> = .zero,
+        place: PicturePlace = .center, size: Float? = nil, margin: Float = 0
+    ) {
+        (self.raster, self.target) = (raster, target)
+        let (art, picture) = (raster.size, Point(Float(target.width), Float(target.height)))
+        let scale = Self.scale(of: art, on: target, fit: fit, size: size)
         let pixels = Point(Float(raster.width), Float(raster.height))
         if size == nil, fit == .border {
             let thick = (low: Point(border.x, border.y), high: Point(border.z, border.w))

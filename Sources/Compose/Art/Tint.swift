@@ -13,17 +13,8 @@ struct Tint: Sendable {
     /// - Returns: nil if the key is absent.
     /// - Throws: `Problem` with file and line for an error in the description.
     init?(_ fields: inout Fields, choices: [String: String]) throws {
-        guard let json = fields.json("tint") else { return nil }
-        guard case .object = json.value else {
-            color = try fields.color("tint", default: "")
-            return
-        }
-        var tint = try fields.object("tint")
-        let name = try tint.string("name")
-        guard !name.isEmpty else { throw tint.wrong("name", "empty", allowed: "a name to show to users") }
-        let own = try tint.color("color", default: "")
-        try tint.finish()
-        color = choices[name].flatMap { Color($0) } ?? own
+        guard fields.has("tint") else { return nil }
+        color = try fields.color("tint", choices: choices, default: "")
     }
 
     /// Tints a picture: pixels of its mean luma become the colour, darker ones go towards black, lighter ones towards

@@ -17,6 +17,10 @@ public struct Canvas: ~Copyable {
     var outline = OutlineTracker()
     /// For layers behind the people.
     var backgrounds = BackgroundPainter()
+    /// A copy of the frame, for what is drawn behind the people; nil until that is needed.
+    var people: Frame?
+    /// Whether people other than the largest were blurred on this frame.
+    public internal(set) var areBystandersHidden = false
     /// Whether a background was drawn on this frame that leaves nothing of the room visible, wherever people are not.
     public internal(set) var isRoomHidden = false
 
@@ -32,11 +36,49 @@ public struct Canvas: ~Copyable {
         set { meshes.mayLag = newValue }
     }
 
+    /// Whether frames are published too late, so that the outline should take less time.
+    public var isLate: Bool {
+        get { outline.isLate }
+        set { outline.isLate = newValue }
+    }
+
     /// The CPU time of the outline of this frame, in nanoseconds; 0 if no mask needs it.
     public var outlineCost: UInt64 { outline.cost }
 
     /// Forgets what was seen of the scene, for another one.
     public mutating func forgetScene() { outline.reset() }
+
+    /// Blurs the people who are not the main one.
+    mutating func blurBystanders() {
+        backgrounds.draw(.blur(radius: Self.bystanderBlur), behind: &outline, onto: &frame)
+        areBystandersHidden = true
+    }
+
+    /// The radius of the discs that a bystander's points become, relative to the picture's height: a face that fills a
+    /// third of it is as wide as two discs.
+    private static let bystanderBlur: Float = 0.1
+
+    /// Copies the frame, before something is drawn behind the people.
+    mutating func savePeople() {
+        var saved = people.take() ?? Frame(frame.layout)
+        if saved.layout != frame.layout { saved = Frame(frame.layout) }
+        convert(frame, into: &saved)
+        people = consume saved
+    }
+
+    /// Draws the saved people in front of what was drawn since.
+    mutating func restorePeople() {
+        guard let saved = people.take() else { return }
+        backgrounds.restore(saved, in: &outline, onto: &frame)
+        people = consume saved
+    }
+
+    /// Frees the memory of the outline, because no mask needs it.
+    mutating func releaseOutline() {
+        outline.release()
+        backgrounds.release()
+        if people != nil { people = nil }
+    }
 
     /// Redraws the outdated mesh images of this frame for the next one. Doesn't change this frame.
     public mutating func drawDeferred() { meshes.drawDeferred(frame.layout) }

@@ -14,50 +14,117 @@ extension LayerKind {
 struct BackgroundLayer: PictureLayer {
     enum Mode: String, CaseIterable, Sendable { case blur, picture, color, dim, grey }
 
-    let background: Background
-    /// The model of the outline; nil if it could not be loaded.
-    let model: OutlineModel?
-    /// Why there is no model, for the user.
+    /// Who is not part of the background.
+    enum People: String, CaseIterable, Sendable {
+        case all
+        /// The person with the largest face.
+        case largest
+    }
+
+    /// One for each frame of animated art, else a single one.
+    private let backgrounds: [Background]
+    private let timeline: Timeline
+    let people: People
+    /// What is wrong with the layer, for the user; nil if nothing is.
     let warning: String?
+
+    /// Whether nothing of the room is left.
+    var hidesRoom: Bool { backgrounds[0].hidesRoom }
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
     init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let range = parts.target.range
+        let (target, range) = (parts.target, parts.target.range)
+        var timeline = Timeline(durations: [1], .forever)
+        var warning: String?
         switch try fields.oneOf("mode", Mode.self) {
         case .blur:
             // Relative to the picture's height: from softened to hardly recognisable.
             let strength = Float(try fields.number("strength", in: 0...1, default: 0.5))
-            background = .blur(radius: 0.012 + 0.088 * strength)
-        case .picture:
-            let art = try PictureArt(
-                file: try fields.string("art"), folder: parts.folder, target: parts.target,
-                fit: try fields.choice("fit", default: .cover))
-            let pixels = art.pixels(over: Color(0, 0, 0))
-            background = .picture(
-                BackgroundPicture(width: parts.target.width, height: parts.target.height, pixels: pixels.span))
+            backgrounds = [.blur(radius: 0.012 + 0.088 * strength)]
+        case .picture: (backgrounds, timeline, warning) = try Self.pictures(&fields, parts)
         case .color:
-            let color = try fields.color("color", default: "#35506b")
-            let end = fields.has("to") ? try fields.color("to", default: "#35506b") : color
-            background = .gradient(color.yuv(range), end.yuv(range))
+            let start = try fields.color("color", choices: target.choices, default: "#35506b")
+            let end = fields.has("to") ? try fields.color("to", choices: target.choices, default: "") : start
+            backgrounds = [.gradient(start.yuv(range), end.yuv(range))]
         case .dim:
             // Towards black: at full strength, a tenth of the light is left.
             let kept = 1 - 0.9 * Float(try fields.number("strength", in: 0...1, default: 0.6))
-            background = .adjusted(gain: SIMD3(repeating: kept), offset: .zero)
+            backgrounds = [.adjusted(gain: SIMD3(repeating: kept), offset: .zero)]
         case .grey:
             let kept = 1 - Float(try fields.number("strength", in: 0...1, default: 1))
-            background = .adjusted(gain: SIMD3(1, kept, kept), offset: .zero)
+            backgrounds = [.adjusted(gain: SIMD3(1, kept, kept), offset: .zero)]
         }
-        do throws(Problem) {
-            (model, warning) = (try parts.target.outline?.model(), nil)
-        } catch {
-            (model, warning) = (nil, "backgrounds cover the whole picture, people included: \(error)")
+        let people: People = try fields.choice("people", default: .all)
+        self.people = target.choices["people"].flatMap(People.init) ?? people
+        (self.timeline, self.warning) = (timeline, warning)
+    }
+
+    /// Reads the art of mode `picture`: the user's choice, one of `pictures`, or `art`.
+    private static func pictures(
+        _ fields: inout Fields, _ parts: LayerParts
+    ) throws -> (backgrounds: [Background], timeline: Timeline, warning: String?) {
+        let fit: PictureFit = try fields.choice("fit", default: .cover)
+        let pictures = try fields.texts("pictures")
+        let choice = parts.target.choices["picture"]
+        let file: String
+        if pictures.isEmpty {
+            file = try fields.string("art")
+        } else {
+            guard !fields.has("art") else {
+                throw fields.wrong("art", "used together with 'pictures'", allowed: "only one of them")
+            }
+            let names = pictures.keys.sorted()
+            let standard = try fields.string("picture", default: names[0])
+            guard let own = pictures[standard] else { throw fields.unknown("picture", standard, among: names) }
+            file = choice.flatMap { pictures[$0] } ?? own
         }
+        var warning: String?
+        if let choice, pictures[choice] == nil {
+            do {
+                guard let folder = parts.target.ownPictures, MaskOption.isFileName(choice) else {
+                    throw Problem(.missing, "'\(brief(choice))' is none of your pictures", fix: "set another one")
+                }
+                let loaded = try load(choice, in: folder, fit, parts)
+                return (loaded.backgrounds, loaded.timeline, nil)
+            } catch {
+                // The room stays hidden, whatever became of the user's file.
+                warning = "it shows its own picture instead of yours: \(error)"
+            }
+        }
+        let loaded = try load(file, in: parts.folder, fit, parts)
+        return (loaded.backgrounds, loaded.timeline, warning)
+    }
+
+    /// Loads a picture, or the frames of an APNG.
+    private static func load(
+        _ file: String, in folder: String, _ fit: PictureFit, _ parts: LayerParts
+    ) throws -> (backgrounds: [Background], timeline: Timeline) {
+        let target = parts.target
+        func background(_ art: PictureArt) -> Background {
+            let pixels = art.pixels(over: Color(0, 0, 0))
+            return .picture(BackgroundPicture(width: target.width, height: target.height, pixels: pixels.span))
+        }
+        let path = try Art.resolvePath(folder, file)
+        guard let film = try ArtReader.loadAnimation(path: path) else {
+            return (
+                [background(try PictureArt(file: file, folder: folder, target: target, fit: fit))],
+                Timeline(durations: [1], .forever)
+            )
+        }
+        let backgrounds = try film.pictures.map { picture in
+            // Each of them is kept at the frame's size.
+            try ArtBudget.current?.countPixels(target.width * target.height, path)
+            return background(PictureArt(picture.raster, target: target, fit: fit))
+        }
+        let repetition = parts.style.motion.repetition ?? (film.plays == 0 ? .forever : .once)
+        return (backgrounds, Timeline(durations: film.pictures.map(\.milliseconds), repetition))
     }
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         canvas.backgrounds.draw(
-            background, opacity: appearance.opacity, behind: &canvas.outline, onto: &canvas.frame)
-        if background.hidesRoom { canvas.isRoomHidden = true }
+            backgrounds[timeline.frame(at: appearance.time)], opacity: appearance.opacity, behind: &canvas.outline,
+            onto: &canvas.frame)
+        if hidesRoom { canvas.isRoomHidden = true }
     }
 }

@@ -3,7 +3,7 @@ import JSON
 import Track
 
 extension LayerKind {
-    static let swap = LayerKind("swap", onPicture: { try FaceSwapLayer(&$0, $1) })
+    static let swap = LayerKind("swap", allowsBehind: false, onPicture: { try FaceSwapLayer(&$0, $1) })
 }
 
 /// A layer that swaps the two largest faces in the picture, each in the other's light and colours. With one face it

@@ -26,12 +26,16 @@ struct LayerKind: Sendable {
     let allowsSwing: Bool
     /// Whether the user can replace the layer's "text".
     let hasText: Bool
+    /// Whether a layer on the whole picture can lie behind the people.
+    let allowsBehind: Bool
     private let surface: Surface
 
     private init(
-        _ name: String, _ surface: Surface, allowsFrames: Bool = false, allowsSwing: Bool = false, hasText: Bool = false
+        _ name: String, _ surface: Surface, allowsFrames: Bool = false, allowsSwing: Bool = false,
+        hasText: Bool = false,
+        allowsBehind: Bool = false
     ) {
-        (self.name, self.surface) = (name, surface)
+        (self.name, self.surface, self.allowsBehind) = (name, surface, allowsBehind)
         (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
     }
 
@@ -43,7 +47,9 @@ struct LayerKind: Sendable {
     }
 
     /// Makes a kind whose layers are drawn once, on the whole picture.
-    init(_ name: String, onPicture read: @escaping Reader<any PictureLayer>) { self.init(name, .picture(read)) }
+    init(_ name: String, allowsBehind: Bool = true, onPicture read: @escaping Reader<any PictureLayer>) {
+        self.init(name, .picture(read), allowsBehind: allowsBehind)
+    }
 
     /// Makes a kind whose layers are drawn once, behind the people.
     init(_ name: String, behindPeople read: @escaping Reader<BackgroundLayer>) { self.init(name, .background(read)) }
@@ -52,7 +58,7 @@ struct LayerKind: Sendable {
     init(
         _ name: String, hasText: Bool, onFacesIf key: String, read: @escaping Reader<any Layer & PictureLayer>
     ) {
-        self.init(name, .facesIf(key: key, read), hasText: hasText)
+        self.init(name, .facesIf(key: key, read), hasText: hasText, allowsBehind: true)
     }
 
     /// The kind with a name; nil if there is none.

@@ -9,8 +9,19 @@ public struct MaskLayer: Sendable {
         case background(BackgroundLayer)
     }
 
+    /// When a layer is drawn: the stages follow each other, whatever the layers' order.
+    enum Stage {
+        case background
+        /// On the whole picture, but behind the people.
+        case behind
+        case front
+    }
+
     let style: LayerStyle
     let content: Content
+    let stage: Stage
+    /// The outline of the people; nil if the layer doesn't need it.
+    let outline: OutlineUse?
 
     /// Whether the layer is drawn on each face, and not once per frame.
     private var isOnFaces: Bool {
@@ -23,9 +34,15 @@ public struct MaskLayer: Sendable {
     }
 
     /// Whether the layer leaves nothing of the room visible, in every frame.
-    var hidesRoom: Bool { style.when == nil && background?.background.hidesRoom ?? false }
+    var hidesRoom: Bool { style.when == nil && background?.hidesRoom ?? false }
 
-    init(style: LayerStyle, content: Content) { (self.style, self.content) = (style, content) }
+    /// What is wrong with the layer, for the user; nil if nothing is.
+    var warning: String? { outline?.warning ?? background?.warning }
+
+    /// Makes a layer that is drawn in front.
+    init(style: LayerStyle, content: Content) {
+        (self.style, self.content, stage, outline) = (style, content, .front, nil)
+    }
 
     /// Reads one layer of a mask's description.
     /// - Parameter folder: the mask's folder; no path in the description may lead outside it.
@@ -51,6 +68,15 @@ public struct MaskLayer: Sendable {
                 allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
         }
         content = try kind.read(&fields, LayerParts(folder: folder, target: target, style: style))
+        switch content {
+        case .background:
+            stage = .background
+            outline = OutlineUse(target, without: "backgrounds cover the whole picture, people included")
+        case .picture where try kind.allowsBehind && fields.bool("behind", default: false):
+            stage = .behind
+            outline = OutlineUse(target, without: "what belongs behind the people is drawn in front of them")
+        case .picture, .face: (stage, outline) = (.front, nil)
+        }
         if !isOnFaces, style.on != .every {
             throw fields.wrong(
                 "on", "set for a layer on the whole picture", allowed: "only layers that are drawn on faces")

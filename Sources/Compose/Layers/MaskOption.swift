@@ -4,17 +4,26 @@ public enum MaskOption: Equatable, Sendable {
     case color
     /// A palette, by one of these names.
     case palette([String])
+    /// A picture: one of these names, or the name of one of the user's own.
+    case picture([String])
     /// Any text of at most `maxTextLength` characters. A layer with an empty one is not drawn.
     case text
 
     /// The most characters of a text. No name is longer, and a line of a hundred can't be read.
     static let maxTextLength = 200
 
+    /// Whether a text may be the name of one of the user's own pictures: a file's, without its folder.
+    public static func isFileName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 128 && !name.hasPrefix(".")
+            && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") }
+    }
+
     /// Whether a value is valid for the option.
     public func allows(_ value: String) -> Bool {
         switch self {
         case .color: Color(value) != nil
         case .palette(let names): names.contains(value)
+        case .picture(let names): names.contains(value) || Self.isFileName(value)
         case .text: value.count <= Self.maxTextLength
         }
     }
@@ -24,6 +33,7 @@ public enum MaskOption: Equatable, Sendable {
         switch self {
         case .color: "color"
         case .palette: "palette"
+        case .picture: "picture"
         case .text: "text"
         }
     }
@@ -33,6 +43,7 @@ public enum MaskOption: Equatable, Sendable {
         switch self {
         case .color: "a colour such as #d02030, or its English name"
         case .palette(let names): names.joined(separator: ", ")
+        case .picture(let names): (names + ["a file"]).joined(separator: ", ")
         case .text: "at most \(Self.maxTextLength) characters"
         }
     }

@@ -74,7 +74,7 @@ struct ApplyCommand: ParsableCommand {
                 "guise: \(withheld) of \(frames) frames were covered completely: they may show a face that was not found"
             )
         }
-        if faces == 0, !pipeline.hasBackground { log("guise: no face was found in \(input); \(output) is unchanged") }
+        if faces == 0, !pipeline.usesOutline { log("guise: no face was found in \(input); \(output) is unchanged") }
         let most = context.configuration.faces.max
         if isPhoto, faces >= most, faces > 1 {
             log("guise: \(faces) people wear masks, which is the most at once (faces.max); others wear nothing")

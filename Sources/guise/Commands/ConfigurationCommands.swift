@@ -21,6 +21,7 @@ struct SetCommand: ParsableCommand {
         discussion: """
             guise set santa opacity 50%
             guise set full-beard hair '#8090a0'      or a name: black, white, red, ...
+            guise set background-picture picture ~/holiday.jpg
             guise set camera.when always
             """)
     @Argument(help: "A mask, one of its options and a value; or a configuration key and a value.")
@@ -44,9 +45,10 @@ struct SetCommand: ParsableCommand {
     }
 
     var request: Command {
-        // Values for a mask are strings, except its opacity. A configuration key's value is parsed as JSON (a number,
+        // Values for a mask are strings, except its opacity; the daemon may run in another folder than this command. A configuration key's value is parsed as JSON (a number,
         // true, false or a list), and is a string if that fails.
-        let word = what.last ?? ""
+        var word = what.last ?? ""
+        if what.count == 3, what[1] == "picture", word.contains("/") || isReadable(word) { word = absolute(word) }
         let isWord = what.count == 3 && what[1] != "opacity"
         let value = isWord ? JSON(word) : (try? JSON(Array(word.utf8), file: "value")) ?? JSON(word)
         let mask = what.count == 3 ? what[0] : nil

@@ -51,7 +51,7 @@ struct FreezeCommand: ControlCommand {
 }
 
 /// The absolute path of a file, because the daemon's working directory differs from the shell's.
-private func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
+func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
 
 struct SnapshotCommand: ControlCommand {
     typealias Reply = SnapshotReply

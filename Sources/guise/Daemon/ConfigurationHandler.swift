@@ -6,10 +6,12 @@ import JSON
 struct ConfigurationHandler {
     let store: ConfigurationStore
     let masks: MaskCatalog
+    let pictures: PictureStore
+    let history: ChangeHistory
 
     func handle(_ request: ConfigurationRequest) throws -> Handling {
         switch request {
-        case .set(let mask?, let key, let value): .now(try set(mask, key, value))
+        case .set(let mask?, let key, let value): try set(mask, key, value)
         case .set(nil, let key, let value):
             .now(SettingReply(key: key, value: value, notes: try store.set(key, to: value)))
         case .configuration: .now(store.current)
@@ -18,22 +20,29 @@ struct ConfigurationHandler {
         }
     }
 
-    /// Sets an option of an active mask.
-    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> WornReply {
-        var selections = masks.loader.selections
-        guard let place = selections.firstIndex(where: { $0.mask == mask }) else {
-            guard masks.contains(mask) else { throw masks.unknown(mask) }
-            throw RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`")
-        }
+    /// Sets an option of an active mask. A picture's file is read first, beside the other requests.
+    private func set(_ mask: String, _ key: String, _ value: JSON) throws -> Handling {
+        guard masks.loader.selections.contains(where: { $0.mask == mask }) else { throw notWorn(mask) }
         if key == "opacity" {
             guard let number = value.number ?? value.string.flatMap(Self.share), (0...1).contains(number) else {
                 throw RequestError(
                     .badValue, "'opacity' is \(value.text); allowed: a number from 0 to 1, or a percentage such as 50%")
             }
-            selections[place].opacity = Float(number)
-        } else {
-            selections[place].choices[key] = try choice(mask, key, value)
+            return .now(try change(mask) { $0.opacity = Float(number) })
         }
+        let text = try choice(mask, key, value)
+        guard text.hasPrefix("/") else { return .now(try change(mask) { $0.choices[key] = text }) }
+        return .background {
+            let name = try pictures.add(file: text)
+            return try history.record("set \(mask) \(key)") { try change(mask) { $0.choices[key] = name } }
+        }
+    }
+
+    /// Changes the selection of an active mask.
+    private func change(_ mask: String, _ body: (inout MaskSelection) -> Void) throws -> WornReply {
+        var selections = masks.loader.selections
+        guard let place = selections.firstIndex(where: { $0.mask == mask }) else { throw notWorn(mask) }
+        body(&selections[place])
         try masks.select(selections)
         return WornReply(selections)
     }
@@ -44,7 +53,13 @@ struct ConfigurationHandler {
         return Double(text.dropLast().trimmingPrefix(" ").split(separator: " ").joined()).map { $0 / 100 }
     }
 
+    private func notWorn(_ mask: String) -> RequestError {
+        masks.contains(mask)
+            ? RequestError(.notNow, "'\(mask)' is not worn; put it on with `guise show \(mask)`") : masks.unknown(mask)
+    }
+
     /// Checks a value for an option of a mask.
+    /// - Returns: the value; the path of a file that becomes one of the user's pictures.
     private func choice(_ mask: String, _ key: String, _ value: JSON) throws -> String {
         let choices = masks.summaries.first { $0.name == mask }?.choices ?? [:]
         guard let choice = choices[key] else {
@@ -54,6 +69,13 @@ struct ConfigurationHandler {
                 .badValue,
                 "'\(mask)' has no '\(brief(key))'; \(hint)it has the options: \((["opacity"] + known).joined(separator: ", "))"
             )
+        }
+        if case .picture(let names) = choice {
+            let allowed = names + pictures.names
+            if let text = value.string, allowed.contains(text) || text.hasPrefix("/") { return text }
+            throw RequestError(
+                .badValue,
+                "'\(key)' is \(brief(value.text)); allowed: the path of a picture, \(allowed.joined(separator: ", "))")
         }
         let named = choice == .color ? value.string.flatMap { colorNames[$0.lowercased()] } : nil
         guard let text = named ?? value.string, choice.allows(text) else {

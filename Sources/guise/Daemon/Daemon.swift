@@ -43,13 +43,14 @@ final class Daemon: RequestResponder {
         history = ChangeHistory(configuration, catalog, onChange: { writer.writer.withLock { $0?.request() } })
         status = StatusReporter(mailbox, loader, history, outputs: outputs)
         events = EventReporter(mailbox, loader, status, history, lookStore)
-        masks = MaskHandler(masks: catalog)
+        masks = MaskHandler(masks: catalog, pictures: pageService.pictures)
         looks = LookHandler(looks: lookStore, catalog: catalog, masks: masks)
         pictures = PictureHandler(
             mailbox: mailbox, loader: loader, captures: pageService.captures, configuration: configuration,
             events: events, canvas: canvas)
         devices = DeviceHandler(mailbox: mailbox, configuration: configuration, history: history)
-        configurations = ConfigurationHandler(store: configuration, masks: catalog)
+        configurations = ConfigurationHandler(
+            store: configuration, masks: catalog, pictures: pageService.pictures, history: history)
         service = ServiceHandler(
             status: status, mailbox: mailbox, pageService: pageService, configuration: configuration,
             shared: context.paths.shared)

@@ -5,6 +5,7 @@ import JSON
 /// Answers requests for the active masks.
 struct MaskHandler {
     let masks: MaskCatalog
+    let pictures: PictureStore
 
     private var worn: [MaskSelection] { masks.loader.selections }
 
@@ -27,11 +28,11 @@ struct MaskHandler {
     }
 
     private var list: MaskListReply {
-        let worn = worn
+        let (worn, own) = (worn, pictures.names)
         return MaskListReply(
             masks: masks.summaries.map { summary in
                 let selection = worn.first { $0.mask == summary.name }
-                return MaskDescription(summary, selection, worn: selection != nil)
+                return MaskDescription(summary, selection, worn: selection != nil, ownPictures: own)
             })
     }
 

@@ -48,7 +48,7 @@ struct MaskDescription: Encodable {
     /// An option.
     struct Choice: Encodable {
         let kind: String
-        /// The allowed palettes.
+        /// The allowed palettes or pictures.
         let allowed: [String]?
         /// The current value; null if it is not set.
         @Nullable var now: String?
@@ -71,13 +71,20 @@ struct MaskDescription: Encodable {
     /// - Parameters:
     ///   - selection: the mask's selection, if it is active.
     ///   - worn: whether the mask is active; nil if no daemon was asked.
-    init(_ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil) {
+    ///   - ownPictures: the names of the user's own pictures.
+    init(
+        _ summary: MaskSummary, _ selection: MaskSelection? = nil, worn: Bool? = nil, ownPictures: [String] = []
+    ) {
         (name, title, author, tags, self.worn) = (summary.name, summary.title, summary.author, summary.tags, worn)
         (kind, hides) = (summary.kind?.rawValue, summary.isHiding)
         var choices: [String: Choice] = [:]
         for (name, option) in summary.choices {
             var allowed: [String]?
-            if case .palette(let names) = option { allowed = names }
+            switch option {
+            case .palette(let names): allowed = names
+            case .picture(let names): allowed = names + ownPictures
+            case .color, .text: break
+            }
             choices[name] = Choice(
                 kind: option.kind, allowed: allowed, now: selection?.choices[name], default: summary.defaults[name])
         }

@@ -1,0 +1,93 @@
+import Capture
+import Compose
+import Page
+import Synchronization
+import SystemKit
+
+/// The user's own pictures for backgrounds: a folder of JPEGs that Guise has encoded itself, from files that its
+/// decoders, bounded children, could read.
+final class PictureStore: Sendable {
+    /// The folder; nil without a home folder.
+    private let folder: String?
+    private let worker = Worker("pictures", maxQueued: 4)
+    /// Held while a picture gets its name.
+    private let naming = Mutex<Void>(())
+
+    /// The most pictures. A list of more is of no use on the page.
+    static let maxPictures = 32
+    /// The longer side in pixels from which a picture is halved: larger than the frames of calls.
+    private static let largeSide = 2048
+    private static let quality = 92
+
+    init(folder: String?) { self.folder = folder }
+
+    /// The names of all pictures, sorted.
+    var names: [String] { folder.map { entries(of: $0).filter(MaskOption.isFileName) } ?? [] }
+
+    /// Adds a picture, or the first one of a clip.
+    /// - Returns: its name. A picture that is already there keeps its name.
+    /// - Throws: `Problem` that names the file; in this case nothing has changed.
+    func add(file path: String) throws -> String {
+        try add(path, named: String(path.split(separator: "/").last ?? ""))
+    }
+
+    /// Adds a picture from a file's bytes.
+    /// - Parameter name: the file's name.
+    /// - Returns: the picture's name; nil if too many pictures are waiting.
+    /// - Throws: `Problem`; in this case nothing has changed.
+    func add(bytes: [UInt8], named name: String) async throws -> String? {
+        try await worker.run { [self] in
+            let file = try MemoryFile(bytes, what: "a picture")
+            do { return try add(file.path, named: name) } catch let problem as Problem {
+                let message = problem.message.replacing(file.path, with: "the picture")
+                throw Problem(problem.kind, message, fix: problem.fix)
+            }
+        }
+    }
+
+    private func add(_ path: String, named name: String) throws -> String {
+        guard let folder else {
+            throw Problem(
+                .missing, "there is no folder for pictures: neither HOME nor XDG_CONFIG_HOME is set", fix: "set HOME")
+        }
+        var encoded: [UInt8]?
+        try Clip.firstPicture(of: path, within: .received) { view in
+            guard encoded == nil else { return }
+            let (width, height) = (view.layout.width, view.layout.height)
+            let largest = max(1, width * Self.largeSide / max(width, height))
+            var encoder = try JPEGEncoder(layout: view.layout, maxWidth: largest, quality: Self.quality)
+            encoded = encoder.encode(view)
+        }
+        guard let encoded else { throw Problem(.unusable, "cannot read \(path): it contains no picture") }
+        return try naming.withLock { _ in try save(encoded, as: Self.stem(of: name), in: folder) }
+    }
+
+    /// Saves a picture under a name that no other one has.
+    private func save(_ jpeg: [UInt8], as stem: String, in folder: String) throws -> String {
+        let names = names
+        for name in names where name.hasPrefix(stem) {
+            if let known = try? contents(of: "\(folder)/\(name)"), known == jpeg { return name }
+        }
+        guard names.count < Self.maxPictures else {
+            throw Problem(
+                .invalid, "there are already \(names.count) pictures in \(folder), the limit is \(Self.maxPictures)",
+                fix: "delete some of them")
+        }
+        try makeOwnFolders(folder)
+        var (name, number) = ("\(stem).jpg", 1)
+        while mayExist("\(folder)/\(name)") {
+            number += 1
+            name = "\(stem) \(number).jpg"
+        }
+        try writeOwnFile(jpeg, to: "\(folder)/\(name)", isDurable: true)
+        return name
+    }
+
+    /// A file's name without its ending, and without what would be a nuisance in a list or in a shell.
+    private static func stem(of name: String) -> String {
+        let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
+        let kept = stem.map { $0.isLetter || $0.isNumber || "-_".contains($0) ? $0 : " " }.prefix(40)
+        let words = String(kept).split(separator: " ").joined(separator: " ")
+        return words.isEmpty ? "picture" : words
+    }
+}
