@@ -18,6 +18,10 @@ let swiftSettings: [SwiftSetting] =
         .enableExperimentalFeature("Lifetimes"),
     ] + (strict ? [.treatAllWarnings(as: .error, .when(configuration: .debug))] : [])
 
+/// The commit to name in `guise --version`, which the Makefile sets. Only a C module sees it, so that a new commit
+/// recompiles no library.
+let commit = Context.environment["GUISE_COMMIT"] ?? ""
+
 /// Settings for code that runs for each pixel or frame: optimised in debug builds too, with all of Swift's checks.
 /// Otherwise the tests would take twenty times as long, and could not require that a warm frame allocates nothing.
 let hotSettings = swiftSettings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
@@ -67,6 +71,7 @@ let package = Package(
         .target(name: "CConvert", linkerSettings: [.linkedLibrary("v4lconvert")]),
         // Counts allocations through malloc, for `guise bench` and the tests.
         .target(name: "CAllocations", cSettings: isSanitized ? [.define("CALLOCATIONS_OFF")] : []),
+        .target(name: "CVersion", cSettings: commit.isEmpty ? [] : [.define("GUISE_COMMIT", to: "\"\(commit)\"")]),
         .systemLibrary(name: "CCairo", pkgConfig: "cairo"),
         // For the HMAC codes by which the page and its server authenticate each other.
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
@@ -142,7 +147,7 @@ let package = Package(
             dependencies: [
                 "SystemKit", "Frames", "JSON", "V4L2", "Capture", "Track", "Outline", "Compose", "Privacy", "Publish",
                 "Engine", "Control", "Page", "Doctor",
-                "CLinux", "CAllocations",
+                "CLinux", "CAllocations", "CVersion",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: hotSettings + smallCode,

@@ -67,6 +67,7 @@ public struct Installer {
     /// Installs everything. Existing files that match stay as they are, so running it again is harmless.
     /// - Throws: `Problem` if a file of Guise is missing or a file cannot be written.
     public func install() throws(Problem) {
+        guard !isPackaged else { return try installPackaged() }
         for file in try files() { try write(file) }
         startUnits()
         if completions[.zsh] != nil, let folder = system.completionFile(.zsh)?.parent, isInstalled(.zsh) {
@@ -147,8 +148,10 @@ public struct Installer {
         }
     }
 
-    private func startUnits() {
-        let commands = [["daemon-reload"], ["enable", "--now", "guise.socket"]].map { ["systemctl", "--user"] + $0 }
+    /// - Parameter enabling: false if the package enables the socket for all users.
+    private func startUnits(enabling: Bool = true) {
+        let start = enabling ? ["enable", "--now", "guise.socket"] : ["start", "guise.socket"]
+        let commands = [["daemon-reload"], start].map { ["systemctl", "--user"] + $0 }
         if choices.isDry { return commands.forEach { user.print("would run: \($0.joined(separator: " "))") } }
         // Without a user manager, as in a container or after su, the units take effect at the next login.
         for command in commands where system.run(command).text == nil {
@@ -159,6 +162,26 @@ public struct Installer {
         user.print("Guise now starts with the first command (guise.socket)")
         user.print(
             "to start it at each login, before programs look for cameras: systemctl --user enable guise.service")
+    }
+
+    // MARK: the package
+
+    /// Whether the program is the Debian package's, which brings the units, completions and the USB camera.
+    private var isPackaged: Bool { program == Self.packagedProgram && system.isPackaged }
+
+    /// Makes this session use the package: removes an earlier installation by hand, which would take precedence, and
+    /// starts what the package could not.
+    private func installPackaged() throws(Problem) {
+        user.print("the package has installed the units, the completions and the USB camera's service")
+        for path in ownFiles { try removeOwn(path) }
+        startUnits(enabling: false)
+        guard choices.hasModule else { return }
+        guard system.hasVirtualUSB, system.has("/run/systemd/system") else { return try installModule() }
+        let old = (USBService.files.map(\.path) + [USBService.program]).filter { system.has($0) }
+        guard !old.isEmpty || system.usbCamera == nil else { return }
+        var commands: [[String]] = old.isEmpty ? [] : [["rm", "-f"] + old, ["systemctl", "daemon-reload"]]
+        commands.append(["systemctl", "restart", "\(USBService.name).service"])
+        runAsRoot(commands)
     }
 
     // MARK: the module
@@ -282,16 +305,7 @@ public struct Installer {
     /// - Throws: `Problem` if a file cannot be removed.
     public func uninstall() throws(Problem) {
         stopUnits()
-        let paths =
-            Self.units.map { "\(system.unitFolder ?? "")/\($0)" } + Shell.allCases.compactMap(system.completionFile)
-        for path in paths {
-            switch InstalledFile.state(of: system.text(path)) {
-            case .absent: break
-            case .edited where !choices.hasEdited:
-                user.print("kept, because it was edited (--force removes it): \(path)")
-            case .ours, .edited: try remove(path)
-            }
-        }
+        for path in ownFiles { try removeOwn(path) }
         // The links that `enable` creates, if systemctl did not remove them.
         if let units = system.unitFolder {
             for link in ["sockets.target.wants/guise.socket", "default.target.wants/guise.service"] {
@@ -311,9 +325,25 @@ public struct Installer {
         if let own = system.base("XDG_CONFIG_HOME", ".config").map({ "\($0)/guise" }), system.has(own) {
             user.print("kept, because it is yours: \(own)")
         }
+        if isPackaged { user.print("the package stays; to remove it: sudo apt purge guise") }
         guard choices.hasModule else { return }
         uninstallCamera()
         uninstallModule()
+    }
+
+    /// The paths of the files that `install` may have written into the user's folders.
+    private var ownFiles: [String] {
+        Self.units.map { "\(system.unitFolder ?? "")/\($0)" } + Shell.allCases.compactMap(system.completionFile)
+    }
+
+    /// Removes a file that `install` wrote, unless the user has edited it.
+    private func removeOwn(_ path: String) throws(Problem) {
+        switch InstalledFile.state(of: system.text(path)) {
+        case .absent: break
+        case .edited where !choices.hasEdited:
+            user.print("kept, because it was edited (--force removes it): \(path)")
+        case .ours, .edited: try remove(path)
+        }
     }
 
     private func stopUnits() {

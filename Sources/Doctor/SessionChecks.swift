@@ -12,6 +12,10 @@ extension Check {
         if let program = service.program, !system.has(program) {
             return .error("guise.service starts \(program), which does not exist", fix: "guise install")
         }
+        if let program = service.program, program != Installer.packagedProgram, system.isPackaged {
+            return .warning(
+                "guise.service starts \(program) instead of the installed package's program", fix: "guise install")
+        }
         if service.hasFailed {
             let result = service.properties["Result"] ?? "unknown"
             return result == "start-limit-hit"

@@ -78,6 +78,9 @@ public struct System: Sendable {
 extension System {
     func has(_ path: String) -> Bool { FileManager.default.fileExists(atPath: root + path) }
 
+    /// Whether the Debian package is installed.
+    var isPackaged: Bool { has("/usr/lib/systemd/user/guise.socket") }
+
     func names(in folder: String) -> [String] { entries(of: root + folder) }
 
     func bytes(_ path: String) -> [UInt8]? { try? contents(of: root + path) }

@@ -15,6 +15,8 @@ enum USBService {
     static let files =
         [(name: "sysusers.d/guise-camera.conf", path: userFile)]
         + units.map { (name: "system/\($0)", path: "/etc/systemd/system/\($0)") }
+    /// The unit that the Debian package installs.
+    static let packagedUnit = "/usr/lib/systemd/system/guise-camera.service"
     /// The kernel module of the virtual USB controller.
     static let module = "vhci-hcd"
 }
@@ -56,7 +58,7 @@ extension Check {
                 ? .ok("the USB camera is \(camera.path); one program may watch at a time")
                 : .ok("\(readers.list) may be watching \(camera.path); a second program would be told that it is busy")
         }
-        guard USBService.files.contains(where: { system.has($0.path) }) else {
+        guard (USBService.files.map(\.path) + [USBService.packagedUnit]).contains(where: system.has) else {
             // The loopback's checks say what else can be done.
             guard system.hasVirtualUSB, !system.moduleIsLoaded else { return nil }
             return .warning("the USB camera, which needs no v4l2loopback, is not installed", fix: "guise install")

@@ -32,7 +32,7 @@ struct AppContext {
     /// - Throws: `Problem` if cascades are missing or damaged.
     func tracker() throws -> Tracker {
         let catalog = try CascadeCatalog(folder: paths.cascades)
-        let landmarks = ProcessInfo.processInfo.environment["GUISE_LANDMARKS"] ?? LandmarkModel.debianPath
+        let landmarks = LandmarkModel.path(shared: paths.shared, environment: ProcessInfo.processInfo.environment)
         let detector = try FaceDetector(catalog: catalog, landmarks: landmarks, cache: paths.cache)
         if let warning = detector.warning { log("guise: \(warning)", .warning) }
         return Tracker(

@@ -303,3 +303,56 @@ private func homeWithCamera() throws -> Machine {
     #expect(session.printed("kept while Guise is running: /run/user/1000/guise"))
     #expect(machine.names.contains("run/user/1000/guise/control.sock"))
 }
+
+/// A machine with the Debian package.
+private func homeWithPackage() throws -> Machine {
+    let machine = try homeWithCamera()
+    try machine.put("/usr/lib/systemd/user/guise.socket")
+    try machine.put("/usr/lib/systemd/system/guise-camera.service")
+    machine.programs["systemctl --user start guise.socket"] = .text("")
+    return machine
+}
+
+@Test func `with the package nothing is written, and the session learns of its units`() throws {
+    let machine = try homeWithPackage()
+    let before = machine.names
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
+    #expect(machine.names == before, "\(machine.names.symmetricDifference(before))")
+    #expect(session.printed("the package has installed") && session.printed("Guise now starts with the first command"))
+    // The service could not start while the package was installed.
+    #expect(session.ran == [["sudo", "systemctl", "restart", "guise-camera.service"]])
+    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").uninstall()
+    #expect(machine.names == before && session.printed("sudo apt purge guise"))
+    #expect(session.ran.isEmpty, "the package's own files stay")
+}
+
+@Test func `an installation by hand makes way for the package, but for files that were edited`() throws {
+    let machine = try homeWithPackage()
+    let before = machine.names
+    let session = Session()
+    try session.installer(machine).install()
+    let old = "/etc/systemd/system/guise-camera.service"
+    try machine.put(old, "an old unit")
+    machine.unit(
+        "guise.service", "LoadState=loaded", "ActiveState=inactive",
+        "ExecStart={ path=/home/ann/.local/bin/guise ; argv[]=/home/ann/.local/bin/guise run }")
+    machine.unit("guise.socket", "LoadState=loaded", "ActiveState=active")
+    try machine.put("/home/ann/.local/bin/guise")
+    try machine.expect(.service, .warning, "/home/ann/.local/bin/guise instead of", fix: "guise install")
+    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
+    #expect(machine.text("\(units)/guise.service") == nil && machine.text(bash) == nil)
+    #expect(session.ran.first == ["sudo", "rm", "-f", old] && session.ran.last?.contains("restart") == true)
+    try machine.put("\(units)/guise.service", "mine\n")
+    try session.installer(machine, program: "/usr/bin/guise").install()
+    #expect(machine.text("\(units)/guise.service") == "mine\n" && session.printed("kept, because it was edited"))
+    #expect(before.isSubset(of: machine.names))
+}
+
+@Test func `with the package, a kernel without the USB controller gets the loopback's options`() throws {
+    let machine = try homeWithPackage()
+    try FileManager.default.removeItem(atPath: machine.root + "/sys/devices/platform/vhci_hcd.0")
+    let session = Session()
+    try session.installer(machine, answer: true, hasModule: true, program: "/usr/bin/guise").install()
+    #expect(session.ran.contains { $0.contains("/etc/modprobe.d/guise.conf") })
+}

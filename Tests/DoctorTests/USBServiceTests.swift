@@ -62,5 +62,9 @@ extension Machine {
         try machine.put(unit)
         let finding = try #require(machine.finding())
         #expect(finding.state == .error && finding.fix == "sudo systemctl restart guise-camera")
+        let packaged = try Machine()
+        try packaged.put("/lib/modules/\(Machine.kernel)/modules.dep", "kernel/drivers/usb/usbip/vhci-hcd.ko.xz:\n")
+        try packaged.put("/usr/lib/systemd/system/guise-camera.service")
+        #expect(packaged.finding() == finding)
     }
 }

@@ -105,6 +105,12 @@ extension EndToEnd {
             #expect(devices.code == 0 && devices.errors.contains("no video devices"), "\(devices)")
         }
 
+        @Test func `without a command it says in three lines what to do next`() throws {
+            let outcome = try scratch.guise()
+            #expect(outcome.code == 0 && outcome.out.split(separator: "\n").count == 3, "\(outcome)")
+            #expect(outcome.out.hasPrefix("camera: ") && outcome.out.contains("guise page"), "\(outcome)")
+        }
+
         @Test func `an unknown option is a usage error`() throws {
             let outcome = try scratch.guise("run", "--sorce", "sample")
             #expect(outcome.code == 64 && outcome.errors.contains("--source"), "\(outcome)")

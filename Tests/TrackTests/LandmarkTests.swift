@@ -156,3 +156,30 @@ private func distance(_ a: Face.Landmarks, _ b: [Point]) -> Float {
     #expect(opened == 8)
     #expect(try FileManager.default.contentsOfDirectory(atPath: cache).count == 1)
 }
+
+@Test func `a converted model needs neither dlib's file nor a cache, and everybody may read it`() throws {
+    let scratch = try ScratchFolder()
+    let plain = ModelFile()
+    let path = try scratch.write(Data(plain.bytes), "model.dat")
+    let folder = scratch.path("share/landmarks")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let shared = scratch.path("share")
+    #expect(LandmarkModel.path(shared: shared, environment: [:]) == LandmarkModel.debianPath)
+    let converted = try LandmarkModel.convert(path, into: folder)
+    try FileManager.default.removeItem(atPath: path)
+    #expect(LandmarkModel.path(shared: shared, environment: [:]) == converted)
+    #expect(LandmarkModel.path(shared: shared, environment: ["GUISE_LANDMARKS": "/other"]) == "/other")
+    #expect(LandmarkModel.path(shared: nil, environment: [:]) == LandmarkModel.debianPath)
+    let mode = try FileManager.default.attributesOfItem(atPath: converted)[.posixPermissions] as? Int
+    #expect(mode == 0o644)
+    let cache = scratch.path("cache")
+    var fitter = LandmarkFitter(try LandmarkModel(path: converted, cache: cache))
+    let picture = Picture(width: 200, height: 160)
+    let found = try #require(picture.withView { fitter.fit($0, in: box) })
+    #expect(distance(found, plain.fit(picture, in: box)) < 0.003 * 90)
+    #expect(!FileManager.default.fileExists(atPath: cache))
+    // A damaged file is named.
+    try Data(contentsOf: URL(fileURLWithPath: converted)).dropLast(64).write(to: URL(fileURLWithPath: converted))
+    let problem = #expect(throws: Problem.self) { try LandmarkModel(path: converted, cache: nil) }
+    #expect(problem?.message.contains(converted) == true)
+}

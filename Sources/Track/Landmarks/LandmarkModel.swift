@@ -1,10 +1,35 @@
 import Frames
+import Glibc
 import SystemKit
 
 /// A landmark model, read-only and shared by all fitters: dlib's trees in a compact format of our own.
 public final class LandmarkModel: Sendable {
     /// The path where Debian's libdlib-data installs the model.
     public static let debianPath = "/usr/share/dlib/shape_predictor_68_face_landmarks.dat"
+    /// The name of the compact file, which differs with each version of its layout.
+    static let compactName = "landmarks-68.v\(LandmarkFile.version)"
+
+    /// The path of the landmark data to use: that of `GUISE_LANDMARKS`, otherwise the compact file that packages install
+    /// with Guise, otherwise Debian's dlib model.
+    /// - Parameter shared: the folder of Guise's own files; nil if it was not found.
+    public static func path(shared: String?, environment: [String: String]) -> String {
+        if let named = environment["GUISE_LANDMARKS"] { return named }
+        let compact = shared.map { "\($0)/landmarks/\(compactName)" }
+        if let compact, isReadable(compact) { return compact }
+        return debianPath
+    }
+
+    /// Converts a dlib model to a compact file that every user can read.
+    /// - Returns: the path of the new file in `folder`.
+    /// - Throws: `Problem` that names the file if the model is missing or unusable, or the folder cannot be written.
+    public static func convert(_ path: String, into folder: String) throws(Problem) -> String {
+        let compact = "\(folder)/\(compactName)"
+        try writeOwnFile(try LandmarkConverter.convert(path), to: compact, overwrites: true, isDurable: true)
+        guard unsafe chmod(compact, 0o644) == 0 else {
+            throw Problem(.system, "could not make \(compact) readable for all: \(errorMessage(of: errno))")
+        }
+        return compact
+    }
 
     let tables: MappedFile
     let file: LandmarkFile
@@ -16,12 +41,16 @@ public final class LandmarkModel: Sendable {
     /// it cannot be written, the model is converted at each start. Fits read a copy in memory: each touches thousands
     /// of places in it, and on large pages they are accessed faster (docs/tracker.md).
     /// - Parameters:
-    ///   - path: a dlib model of 68 points.
+    ///   - path: a dlib model of 68 points, or a compact file, which needs no cache.
     ///   - cache: a directory of our own, created if missing; nil: no cache.
     /// - Throws: `Problem` that names the file and its package if the model is missing or unusable.
     public convenience init(path: String = debianPath, cache: String?) throws(Problem) {
+        if let tables = try? MappedFile(path: path), let file = LandmarkFile(tables) {
+            self.init(tables: try MappedFile(copying: tables.bytes), file: file)
+            return
+        }
         let source = try DlibModel.read(path).stamp
-        let kept = cache.map { "\($0)/landmarks-68.v\(LandmarkFile.version)" }
+        let kept = cache.map { "\($0)/\(Self.compactName)" }
         if let kept, let tables = try? MappedFile(path: kept), let file = LandmarkFile(tables),
             file.sourceSize == source.size, file.sourceModified == source.modified
         {

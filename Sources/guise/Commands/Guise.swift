@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Doctor
 import JSON
 import SystemKit
 
@@ -8,13 +9,20 @@ struct Guise: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "guise",
         abstract: "Hats, beards and masks on the faces in your webcam, live, in any video call.",
-        version: guiseVersion,
+        version: guiseCommit.isEmpty ? guiseVersion : "\(guiseVersion) (\(guiseCommit))",
         subcommands: [
             RunCommand.self, ApplyCommand.self, TrackCommand.self, MasksCommand.self, DevicesCommand.self,
             BenchCommand.self, DoctorCommand.self, PageCommand.self, InstallCommand.self, UninstallCommand.self,
             CompletionsCommand.self,
+            LandmarksCommand.self,
         ],
         groupedSubcommands: [CommandGroup(name: "To a running guise", subcommands: controlCommands)])
+
+    /// Without a subcommand: what is there, and what to do next.
+    func run() throws {
+        let system = System.here(shared: (try? Paths())?.shared, setting: .current())
+        for line in system.firstSteps { print(terminalSafe(line)) }
+    }
 
     /// Runs a command. Every error is printed here, once, on one line. The exit code is 1 for errors, 3 if no daemon is
     /// running, and 64 for invalid options.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Doctor
 import Glibc
 import SystemKit
 
@@ -19,15 +20,26 @@ struct PageCommand: ParsableCommand {
 
     func run() throws {
         if revoke { try Paths().pageSecrets.revoke() }
+        if try open() { return }
+        // After `--revoke`, a missing daemon is not started: the option only replaces the secret.
+        guard !revoke else { return }
+        // The service is preferred: it outlives the terminal or launcher, and a second start finds the first.
+        if System.here(shared: nil, setting: .read(file: nil, width: 0, height: 0)).startSocket(), try open() { return }
+        try Launcher.serve(AppContext(), page: noOpen ? .printed : .shown)
+    }
+
+    /// Opens the page of the running daemon.
+    /// - Returns: false if there is no daemon.
+    private func open() throws -> Bool {
         do {
             var client = try connectToDaemon()
             let link = terminalSafe(try client.perform(.service(.page), as: PageReply.self).address)
             // Others may be able to read a file or a pipe.
             if noOpen || isatty(STDOUT_FILENO) == 1 { print(link) }
             if !noOpen { Browser.open(link) }
+            return true
         } catch is NoDaemon {
-            // After `--revoke`, a missing daemon is not started: the option only replaces the secret.
-            if !revoke { try Launcher.serve(AppContext(), page: noOpen ? .printed : .shown) }
+            return false
         }
     }
 }

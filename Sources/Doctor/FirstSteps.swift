@@ -1,0 +1,47 @@
+import SystemKit
+import V4L2
+
+extension System {
+    /// What `guise` without a command prints, one line each: the camera, the virtual camera, and what to do next.
+    public var firstSteps: [String] {
+        ["camera: \(cameraStep)", "virtual camera: \(virtualCameraStep)", nextStep]
+    }
+
+    private var cameraStep: String {
+        guard let camera = devices.first(where: \.isCamera) else {
+            return "none, so Guise shows a sample portrait; a camera is used as soon as it is plugged in"
+        }
+        return "\(camera.capabilities?.card ?? "a camera") (\(camera.path))"
+    }
+
+    private var virtualCameraStep: String {
+        if let device = usbCamera ?? loopback {
+            return "\(Self.label) (\(device.path)); choose it as the camera in your call"
+        }
+        let findings = [Check.usbCamera, Check.module, Check.kernel].compactMap { $0.probe(self) }
+        let fix = findings.first { $0.state != .ok }?.fix ?? "guise install"
+        return "none, so calls can't see the masks yet; fix: \(fix)"
+    }
+
+    private var nextStep: String {
+        isDaemonRunning
+            ? "Guise is running: `guise page` shows it, `guise next` changes the mask; all commands: guise --help"
+            : "next: `guise page` shows you with masks in the browser; all commands: guise --help"
+    }
+
+    /// Whether a daemon answers. Never starts one: a socket on which only systemd listens is not asked.
+    var isDaemonRunning: Bool {
+        guard let socket, has(socket) else { return false }
+        let isListening = unit("guise.socket")?.isActive ?? false
+        if isListening, !(unit("guise.service")?.isActive ?? false) { return false }
+        guard case .line = query(socket, "{\"request\": \"status\"}") else { return false }
+        return true
+    }
+
+    /// Starts the socket on which systemd starts the daemon. A session that began before Guise was installed must first
+    /// learn of its units.
+    /// - Returns: false if no user manager answers, or it has no such unit.
+    public func startSocket() -> Bool {
+        [["daemon-reload"], ["start", "guise.socket"]].allSatisfy { run(["systemctl", "--user"] + $0).text != nil }
+    }
+}
