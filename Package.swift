@@ -46,13 +46,15 @@ func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSett
         swiftSettings: settings)
 }
 
-/// Makes programs smaller by 2.6 MB: no library sees the program's symbols but those that it asks for itself (1.2 MB),
+/// Makes programs smaller by 2.9 MB: functions with the same instructions become one, since nothing compares functions by
+/// their address (0.3 MB); no library sees the program's symbols but those that it asks for itself (1.2 MB),
 /// which lets the linker drop what is unused; and relocations take a bit each instead of 24 bytes (1.4 MB; this needs
 /// glibc 2.36, and Swift's own linker, because gold has no such relocations).
 let smallSettings: [LinkerSetting] = [
     .unsafeFlags(
-        "-use-ld=lld -Xlinker -O2 -Xlinker --no-export-dynamic -Xlinker -z -Xlinker pack-relative-relocs"
-            .split(separator: " ").map(String.init), .when(configuration: .release))
+        ["-use-ld=lld"]
+            + ["-O2", "--icf=all", "--no-export-dynamic", "-z", "pack-relative-relocs"].flatMap { ["-Xlinker", $0] },
+        .when(configuration: .release))
 ]
 
 let package = Package(
