@@ -33,8 +33,11 @@ export async function showStream(image, path, signal) {
         const url = URL.createObjectURL(new Blob([buffer.subarray(start, start + count)], { type: "image/jpeg" }));
         buffer = buffer.slice(start + count);
         if (signal.aborted) return URL.revokeObjectURL(url);
+        // Loaded apart first: an image that takes a picture which is not loaded yet is blank for a moment.
+        const loaded = new Image();
+        loaded.src = url;
+        await loaded.decode().catch(() => {});
         image.src = url;
-        // Rejected if another picture has replaced it.
         await image.decode().catch(() => {});
         URL.revokeObjectURL(url);
     }
