@@ -30,7 +30,7 @@ import Testing
         /// The next message that has arrived; nil if there is none.
         func next() -> String? {
             var bytes = [UInt8](repeating: 0, count: 256)
-            let count = unsafe recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT.rawValue))
+            let count = unsafe recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))
             return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
         }
     }
