@@ -50,7 +50,7 @@ extension EndToEnd {
             try wear("fine")
             try wear("no-art", svg: nil)
             let outcome = try scratch.guise("masks", "fine", "no-art", "--json")
-            let masks = try JSON(outcome.out, file: "out")["masks"]?.elements ?? []
+            let masks = try JSON(Array(outcome.out.utf8), file: "out")["masks"]?.elements ?? []
             #expect(outcome.code == 0 && outcome.errors.contains("no-art"), "\(outcome)")
             #expect(masks.map { $0["name"]?.string } == ["fine"], "\(outcome)")
             #expect(masks.first?["title"]?.string == "fine")

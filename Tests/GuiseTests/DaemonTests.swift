@@ -200,7 +200,7 @@ import Testing
         _ = try house.ask(Self.set(JSON(path)))
         #expect(picture() == "At the sea.jpg")
         let stored = house.scratch.path("config/guise/Pictures/At the sea.jpg")
-        #expect(try house.scratch.measure(stored) == "1200x300 1", "made smaller")
+        #expect(try house.scratch.measure(stored) == "2048x512 1", "made smaller")
         _ = try house.ask(Self.set("dawn"))
         #expect(picture() == "dawn")
         _ = try house.ask(Self.set(JSON(path)))

@@ -43,10 +43,10 @@ struct MasksCommand: ParsableCommand {
         var found: [MaskSummary] = []
         for name in wanted {
             do {
-                guard let summary = library.summary(of: name) else { continue }
                 var target = contactSheet?.target ?? small
-                target.choices = summary.example
+                target.choices = library.summary(of: name)?.example ?? [:]
                 let mask = try library.load(name, for: target)
+                guard let summary = library.summary(of: name) else { continue }
                 if !json { print(terminalSafe(summary.line)) }
                 try contactSheet?.add(mask)
                 found.append(summary)
