@@ -2,24 +2,16 @@
 blender -b -P dawn.py -- OUT.png [WIDTH] [SAMPLES]"""
 
 import math
+import os
 import sys
 
 import bpy
 
-arguments = sys.argv[sys.argv.index("--") + 1:]
-width = int(arguments[1]) if len(arguments) > 1 else 1920
-samples = int(arguments[2]) if len(arguments) > 2 else 128
+# Blender does not look for modules beside the script.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from scene import light_world, linear, place_camera, start
 
-bpy.ops.wm.read_factory_settings(use_empty=True)
-scene = bpy.context.scene
-scene.render.engine = "CYCLES"
-scene.cycles.device = "CPU"
-
-
-def linear(color):
-    """The linear RGBA of #rrggbb."""
-    parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    return [p / 12.92 if p < 0.04 else ((p + 0.055) / 1.055) ** 2.4 for p in parts] + [1]
+scene = start(128)
 
 
 def sheet(y, base, waves, low, high):
@@ -112,26 +104,11 @@ def lamp(at, turn, size, energy, color):
 
 lamp((-2.4, 2.2, 3.2), (math.radians(-12), math.radians(-38), 0), 1.6, 150, (1, 0.86, 0.7))
 lamp((2.6, 0.4, 1.6), (math.radians(60), 0, math.radians(48)), 2.2, 45, (0.72, 0.82, 1))
-world = bpy.data.worlds.new("world")
-world.use_nodes = True
-world.node_tree.nodes["Background"].inputs[0].default_value = (0.8, 0.82, 0.95, 1)
-world.node_tree.nodes["Background"].inputs[1].default_value = 0.35
-scene.world = world
+light_world(scene, (0.8, 0.82, 0.95), 0.35)
 
-lens = bpy.data.cameras.new("camera")
-lens.lens, lens.sensor_width = 42, 36
-lens.dof.use_dof, lens.dof.focus_distance, lens.dof.aperture_fstop = True, 3.2, 0.7
-eye = bpy.data.objects.new("camera", lens)
-eye.location, eye.rotation_euler = (0, -0.4, 0.55), (math.radians(90), 0, 0)
-scene.collection.objects.link(eye)
-scene.camera = eye
+place_camera(scene, (0, -0.4, 0.55), focal_length=42, focus=3.2, f_stop=0.7)
 
-scene.render.resolution_x, scene.render.resolution_y = width, width * 9 // 16
-scene.cycles.samples = samples
 scene.cycles.max_bounces = 4
 scene.cycles.sample_clamp_indirect = 1
-scene.cycles.use_denoising = False
 scene.view_settings.view_transform = "Standard"
-scene.render.image_settings.file_format = "PNG"
-scene.render.filepath = arguments[0]
 bpy.ops.render.render(write_still=True)

@@ -2,26 +2,19 @@
 background-picture: blender -b -P study.py -- OUT.png [WIDTH] [SAMPLES]"""
 
 import math
+import os
 import random
 import sys
 
 import bpy
 
-arguments = sys.argv[sys.argv.index("--") + 1:]
-width = int(arguments[1]) if len(arguments) > 1 else 1920
-samples = int(arguments[2]) if len(arguments) > 2 else 256
+# Blender does not look for modules beside the script.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from scene import light_world, linear, place_camera, start
+
 random.seed(11)
 
-bpy.ops.wm.read_factory_settings(use_empty=True)
-scene = bpy.context.scene
-scene.render.engine = "CYCLES"
-scene.cycles.device = "CPU"
-
-
-def linear(color):
-    """The linear RGBA of #rrggbb."""
-    parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    return [p / 12.92 if p < 0.04 else ((p + 0.055) / 1.055) ** 2.4 for p in parts] + [1]
+scene = start(256)
 
 
 def material(name, color, rough=0.7, noise=None, glow=None, metal=0.0):
@@ -263,23 +256,10 @@ held = bpy.data.objects.new("window", window)
 held.location = (-3.6, 1.0, 1.5)
 held.rotation_euler = (0, math.radians(-78), math.radians(18))
 scene.collection.objects.link(held)
-world = bpy.data.worlds.new("world")
-world.use_nodes = True
-world.node_tree.nodes["Background"].inputs[0].default_value = (0.75, 0.78, 0.85, 1)
-world.node_tree.nodes["Background"].inputs[1].default_value = 0.16
-scene.world = world
+light_world(scene, (0.75, 0.78, 0.85), 0.16)
 
-lens = bpy.data.cameras.new("camera")
-lens.lens, lens.sensor_width = 31, 36
-lens.dof.use_dof, lens.dof.focus_distance, lens.dof.aperture_fstop = True, 1.15, 1.1
-eye = bpy.data.objects.new("camera", lens)
-eye.location = (0, 0, 0.62)
-eye.rotation_euler = (math.radians(90), 0, 0)
-scene.collection.objects.link(eye)
-scene.camera = eye
+place_camera(scene, (0, 0, 0.62), focal_length=31, focus=1.15, f_stop=1.1)
 
-scene.render.resolution_x, scene.render.resolution_y = width, width * 9 // 16
-scene.cycles.samples = samples
 scene.cycles.use_adaptive_sampling = True
 scene.cycles.adaptive_threshold = 0.01
 scene.cycles.max_bounces = 6
@@ -289,7 +269,4 @@ scene.cycles.blur_glossy = 1
 scene.view_settings.view_transform = "Filmic"
 scene.view_settings.look = "Medium High Contrast"
 scene.view_settings.exposure = 0.55
-scene.render.image_settings.file_format = "PNG"
-scene.render.filepath = arguments[0]
-scene.cycles.use_denoising = False
 bpy.ops.render.render(write_still=True)
