@@ -42,7 +42,7 @@ public final class PageServer: Sendable {
                 .serverChannelInitializer { channel in
                     // Without free descriptors, it pauses for a second and then continues.
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                        try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler(pause: .seconds(1)))
                     }
                 }
                 .childChannelOption(
