@@ -33,8 +33,8 @@ let kernelSettings =
             ["-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))
     ]
 
-/// Settings for modules without pixel loops, which are compiled for size: makes the program 0.2 MB smaller, and no frame
-/// slower.
+/// Settings for modules without pixel loops, which are compiled for size: makes the program 0.2 MB smaller, and no
+/// frame slower.
 let smallCode: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 /// A module's unit tests: `MODULETests` in Tests.
@@ -46,10 +46,10 @@ func unitTests(_ module: String, _ others: [String] = [], _ settings: [SwiftSett
         swiftSettings: settings)
 }
 
-/// Makes programs smaller by 2.9 MB: functions with the same instructions become one, since nothing compares functions by
-/// their address (0.3 MB); no library sees the program's symbols but those that it asks for itself (1.2 MB),
-/// which lets the linker drop what is unused; and relocations take a bit each instead of 24 bytes (1.4 MB; this needs
-/// glibc 2.36, and Swift's own linker, because gold has no such relocations).
+/// Makes programs smaller by 2.9 MB: functions with the same instructions become one, since nothing compares functions
+/// by their address (0.3 MB); no library sees the program's symbols but those that it asks for itself (1.2 MB), which
+/// lets the linker drop what is unused; and relocations take a bit each instead of 24 bytes (1.4 MB; this needs glibc
+/// 2.36, and Swift's own linker, because gold has no such relocations).
 let smallSettings: [LinkerSetting] = [
     .unsafeFlags(
         ["-use-ld=lld"]

@@ -171,8 +171,8 @@ public struct Compositor: ~Copyable {
         canvas.restorePeople()
     }
 
-    /// Collects the heads in the frame. While the main person's face is lost, but not the outline, nobody else takes that
-    /// role: a person who turns away is still the one in the call.
+    /// Collects the heads in the frame. While the main person's face is lost, but not the outline, nobody else takes
+    /// that role: a person who turns away is still the one in the call.
     private mutating func findHeads(_ outline: borrowing OutlineTracker) {
         let isSeen = scene.trackedFaces.contains { $0.face.id == mainPerson }
         if isSeen || !outline.hasMainPerson { mainPerson = largest }

@@ -68,9 +68,12 @@ public struct System: Sendable {
     }
 
     /// The machine that this program runs on.
-    public static func here(shared: String?, setting: Setting) -> System {
+    /// - Parameter devices: its video devices; listing them opens each.
+    public static func here(
+        shared: String?, setting: Setting, devices: [DeviceListing] = listDevices()
+    ) -> System {
         System(
-            environment: ProcessInfo.processInfo.environment, user: getuid(), devices: listDevices(), shared: shared,
+            environment: ProcessInfo.processInfo.environment, user: getuid(), devices: devices, shared: shared,
             setting: setting, isTaken: cameraIsTaken, run: { runProgram($0) }, query: { querySocket($0, $1) })
     }
 }

@@ -16,7 +16,8 @@ public struct OutlineTracker: ~Copyable {
 
     /// Seconds between runs of the network while little moves, and while much does.
     private static let (calmInterval, busyInterval) = (1 / 15.5, 1 / 31.0)
-    /// Seconds between runs while frames are late, whatever moves, and for which that stays so after the last late frame.
+    /// Seconds between runs while frames are late, whatever moves, and for which that stays so after the last late
+    /// frame.
     private static let (lateInterval, lateness) = (1 / 8.0, 1.0)
     /// The share of cells that must have changed since the last run for the shorter interval. A talking head changes
     /// less, a waving arm or a moved camera more.

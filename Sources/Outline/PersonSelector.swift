@@ -10,7 +10,7 @@ public enum OutlineSubject: Equatable, Sendable {
     case allButOthers
 }
 
-/// A head in the frame, by which people in an outline are told apart.
+/// A head in the frame, by which people in an outline are distinguished.
 public struct OutlineHead: Sendable {
     /// The middle between the eyes, pixels.
     let center: Point
@@ -24,8 +24,8 @@ public struct OutlineHead: Sendable {
     }
 }
 
-/// Tells the main person's cells in a mask from those of other people. People who do not touch are told apart by what is
-/// connected, people who do by whose head is nearest. Once made, nothing allocates.
+/// Tells the main person's cells in a mask from those of other people. People who do not touch are distinguished by
+/// what is connected, people who do by whose head is nearest. Once made, nothing allocates.
 struct PersonSelector: ~Copyable {
     /// The mask of the main person; of the frame before, until it is selected again.
     private(set) var kept = Floats(count: PictureCells.count)
@@ -41,8 +41,8 @@ struct PersonSelector: ~Copyable {
     private static let edge: UInt8 = 3
     /// The share of a head's distance that counts below the head, where its body is.
     private static let body: Float = 0.25
-    /// The distance, in eye distances, from the heads of others within which a cell is theirs, if the main person's head
-    /// is not seen.
+    /// The distance, in eye distances, from the heads of others within which a cell is theirs, if the main person's
+    /// head is not seen.
     private static let reach: Float = 3
     /// The part of the picture that a person covers at least.
     private static let least = PictureCells.count / 400

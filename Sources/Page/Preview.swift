@@ -38,7 +38,7 @@ public final class Preview: Sendable {
     /// core. A larger picture keeps its sharpness and comes less often.
     static let pixelsPerSecond = 15.0 * 928 * 522
     /// The least pictures per second, however large they are: with fewer, nobody takes it for a live picture.
-    static let leastRate = 5.0
+    static let minRate = 5.0
 
     /// The layout of the frames.
     public let layout: FrameLayout
@@ -136,7 +136,7 @@ public final class Preview: Sendable {
             var options = wanted
             let width = Double(min(options.width, preview.layout.width))
             let pixels = width * width * Double(preview.layout.height) / Double(preview.layout.width)
-            options.rate = min(options.rate, max(Preview.pixelsPerSecond / pixels, Preview.leastRate))
+            options.rate = min(options.rate, max(Preview.pixelsPerSecond / pixels, Preview.minRate))
             (self.preview, self.options) = (preview, options)
             preview.slot(options.picture).addViewer(options, preview.layout)
             preview.onViewer()

@@ -98,7 +98,7 @@ final class SoundTrack: Sendable {
                 switch try child.read(into: &span, from: 0) {
                 case .bytes(let count):
                     let time = Double(now())
-                    guard unsafe write(descriptor, bytes, count) == count else {
+                    guard writeAll(bytes.span.extracting(0..<count), to: descriptor) else {
                         problem = Problem(.system, "the sound cannot be written: \(errorMessage(of: errno))")
                         break reading
                     }
@@ -149,7 +149,7 @@ struct SoundClock {
     /// The nominal samples per second.
     static let nominalRate = 48_000
     /// The seconds after which the clocks are compared. Sooner, the differences of arrival would count for more.
-    private static let leastForDrift = 60
+    private static let minDriftSeconds = 60
     /// The seconds of sound at both ends of the recording that the clocks are compared over.
     private static let driftSpan = 10
 
@@ -177,7 +177,7 @@ struct SoundClock {
 
     /// Samples per second of the monotonic clock.
     var rate: Int {
-        guard starts.count >= Self.leastForDrift, let first = start,
+        guard starts.count >= Self.minDriftSeconds, let first = start,
             let last = starts.suffix(Self.driftSpan).map(\.time).min()
         else { return Self.nominalRate }
         // If the card is slower than the clock, the start seems to become later.

@@ -130,16 +130,7 @@ public func writeOwnFile(
     }
     let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw problem() }
-    var written = 0
-    while written < bytes.count {
-        let count = unsafe bytes.withUnsafeBufferPointer {
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer($0)[written...])
-            return retryingInterrupted { unsafe write(descriptor, rest.baseAddress, rest.count) }
-        }
-        guard count > 0 else { break }
-        written += count
-    }
-    guard written == bytes.count, !isDurable || fsync(descriptor) == 0,
+    guard writeAll(bytes.span, to: descriptor), !isDurable || fsync(descriptor) == 0,
         overwrites ? unsafe rename(part, path) == 0 : renameToNew(part, path)
     else {
         let failure = problem()
@@ -148,6 +139,26 @@ public func writeOwnFile(
         throw failure
     }
     close(descriptor)
+}
+
+/// Writes all bytes to a descriptor.
+/// - Returns: false on failure; `errno` gives the reason.
+public func writeAll(_ bytes: Span<UInt8>, to descriptor: CInt) -> Bool {
+    unsafe bytes.withUnsafeBytes { bytes in
+        var written = 0
+        while written < bytes.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
+            let count = retryingInterrupted { unsafe write(descriptor, rest.baseAddress, rest.count) }
+            guard count > 0 else { return false }
+            written += count
+        }
+        return true
+    }
+}
+
+/// The last part of a path: a file's name, without its folder.
+public func fileName(of path: String) -> String {
+    path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
 }
 
 /// Renames a file without replacing an existing one.

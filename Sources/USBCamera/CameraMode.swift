@@ -5,8 +5,8 @@ public struct CameraMode: Equatable, Sendable {
     /// The height in pixels.
     public let height: Int
     /// The bytes of the picture in each isochronous packet. They divide the picture, and 32 packets, the most that
-    /// uvcvideo puts in a transfer, divide its packets if there are more: then transfers end with pictures and are full,
-    /// so that the kernel need not move packets apart (usbip_pad_iso).
+    /// uvcvideo puts in a transfer, divide its packets if there are more: then transfers end with pictures and are
+    /// full, so that the kernel need not move packets apart (usbip_pad_iso).
     let packetBytes: Int
 
     /// The bytes of a picture.

@@ -3,8 +3,8 @@ import CLinux
 import Glibc
 import SystemKit
 
-/// `guise-camera`: the system service that presents the camera. Started as root; it keeps root's rights until the camera
-/// is plugged in.
+/// `guise-camera`: the system service that presents the camera. Started as root; it keeps root's rights until the
+/// camera is plugged in.
 @main
 struct GuiseCamera {
     static func main() {

@@ -28,7 +28,7 @@ final class CaptureStore: Sendable {
     /// Remembers a file.
     /// - Returns: the name by which the page finds it.
     func add(_ path: String) -> String {
-        let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
+        let name = fileName(of: path)
         made.withLock { made in
             made.removeAll { $0.name == name }
             made.append((name, path))
@@ -45,7 +45,7 @@ final class CaptureStore: Sendable {
     /// - Throws: `RequestError` if this daemon did not save a file of that name, or the new name is not valid or taken.
     func rename(_ name: String, to new: String) throws -> AlbumReply.Entry {
         let path = try existingPath(of: name)
-        let (folder, file) = Self.split(path)
+        let file = fileName(of: path)
         let ending = file.lastIndex(of: ".").map { String(file[$0...]) } ?? ""
         let title = new.hasSuffix(ending) ? String(new.dropLast(ending.count)) : new
         guard !title.allSatisfy(\.isWhitespace), !title.hasPrefix("."), !title.contains("/"), !title.contains("\0"),
@@ -54,7 +54,7 @@ final class CaptureStore: Sendable {
             throw RequestError(
                 .badValue, "'\(brief(new))' is no name for a file; allowed: 1 to \(Self.maxName) bytes without a slash")
         }
-        let renamed = "\(folder)/\(title)\(ending)"
+        let renamed = "\(path.dropLast(file.count))\(title)\(ending)"
         guard renamed != path else { return AlbumReply.Entry(name: name, path: path) }
         guard renameToNew(path, renamed) else {
             let code = errno
@@ -81,12 +81,6 @@ final class CaptureStore: Sendable {
             throw RequestError(.badValue, "no picture or recording '\(brief(name))' was saved since Guise started")
         }
         return path
-    }
-
-    /// The folder and the name of a file.
-    private static func split(_ path: String) -> (folder: String, file: String) {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        return (String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
     /// The longest file name in bytes that Linux's file systems take (NAME_MAX).

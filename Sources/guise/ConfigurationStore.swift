@@ -101,8 +101,8 @@ final class ConfigurationStore: Sendable {
         return path
     }
 
-    /// Writes the keys that were set since the last call to the file, and nothing else: what the user edited in the file
-    /// meanwhile stays, and so do the masks of the next start.
+    /// Writes the keys that were set since the last call to the file, and nothing else: what the user edited in the
+    /// file meanwhile stays, and so do the masks of the next start.
     /// - Throws: as `save`. The keys are written by the next call.
     func saveChanges() throws {
         let keys = unsaved.withLock { $0 }
@@ -151,8 +151,8 @@ final class ConfigurationStore: Sendable {
         noteChanges(since: old)
     }
 
-    /// Goes back to an earlier configuration, which `saveChanges` writes to the file. The active masks stay, and so does
-    /// what is done with lost faces, if the earlier configuration showed more of them.
+    /// Goes back to an earlier configuration, which `saveChanges` writes to the file. The active masks stay, and so
+    /// does what is done with lost faces, if the earlier configuration showed more of them.
     /// - Returns: notes for the user.
     /// - Throws: `RequestError` if the earlier one is not valid any more; in this case nothing has changed.
     func restore(_ text: ConfigurationText) throws -> [String] {

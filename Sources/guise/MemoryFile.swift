@@ -13,19 +13,18 @@ struct MemoryFile: ~Copyable {
     /// - Parameter what: the bytes' name for messages: "a photo".
     /// - Throws: `Problem` of kind `system` if there is not enough memory.
     init(_ bytes: [UInt8], what: String) throws(Problem) {
-        descriptor = unsafe clinux_memory_file("guise")
-        guard descriptor >= 0 else {
-            throw Problem(.system, "no memory for \(what): \(errorMessage(of: -descriptor))")
+        func noMemory(_ error: CInt) -> Problem {
+            Problem(.system, "no memory for \(what): \(errorMessage(of: error))")
         }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBufferPointer {
-                unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
-            }
-            guard count > 0 else { throw Problem(.system, "no memory for \(what): \(errorMessage(of: errno))") }
-            written += count
+        let made = unsafe clinux_memory_file("guise")
+        guard made >= 0 else { throw noMemory(-made) }
+        guard writeAll(bytes.span, to: made) else {
+            let error = errno
+            close(made)
+            throw noMemory(error)
         }
+        descriptor = made
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit { close(descriptor) }
 }

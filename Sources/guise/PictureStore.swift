@@ -15,8 +15,8 @@ final class PictureStore: Sendable {
 
     /// The most pictures. A list of more is of no use on the page.
     static let maxPictures = 32
-    /// The longer side in pixels from which a picture is halved: larger than the frames of calls.
-    private static let largeSide = 2048
+    /// The longer side in pixels to which a larger picture is reduced: more than the frames of calls have.
+    private static let maxSide = 2048
     private static let quality = 92
 
     init(folder: String?) { self.folder = folder }
@@ -28,7 +28,7 @@ final class PictureStore: Sendable {
     /// - Returns: its name. A picture that is already there keeps its name.
     /// - Throws: `Problem` that names the file; in this case nothing has changed.
     func add(file path: String) throws -> String {
-        try add(path, named: String(path.split(separator: "/").last ?? ""))
+        try add(path, named: fileName(of: path))
     }
 
     /// Adds a picture from a file's bytes.
@@ -54,7 +54,7 @@ final class PictureStore: Sendable {
         try Clip.firstPicture(of: path, within: .received) { view in
             guard encoded == nil else { return }
             let (width, height) = (view.layout.width, view.layout.height)
-            let largest = max(1, width * Self.largeSide / max(width, height))
+            let largest = max(1, width * Self.maxSide / max(width, height))
             var encoder = try JPEGEncoder(layout: view.layout, maxWidth: largest, quality: Self.quality)
             encoded = encoder.encode(view)
         }

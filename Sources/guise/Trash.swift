@@ -23,7 +23,7 @@ struct Trash {
         do {
             for part in ["files", "info"] { try makeOwnFolders("\(folder)/\(part)") }
         } catch { throw failure("\(error)") }
-        let file = path.split(separator: "/").last.map(String.init) ?? ""
+        let file = fileName(of: path)
         let date = localTime(format: "%Y-%m-%dT%H:%M:%S")
         let encoded = path.utf8.map(Self.encoded).joined()
         let info = "[Trash Info]\nPath=\(encoded)\nDeletionDate=\(date)\n"

@@ -28,7 +28,7 @@ import Testing
 
     private let cell = Point(1, 1)
 
-    @Test func `people who do not touch are told apart, whoever is larger`() {
+    @Test func `people who do not touch are distinguished, whoever is larger`() {
         var selector = PersonSelector()
         let mask = mask([(20..<80, 30..<144), (150..<190, 60..<144)])
         for (isLeft, heads) in [

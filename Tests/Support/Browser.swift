@@ -169,8 +169,8 @@ public final class Browser: @unchecked Sendable {
         return value
     }
 
-    /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer. No
-    /// cookies are kept, and no redirection is followed.
+    /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer.
+    /// No cookies are kept, and no redirection is followed.
     public static func prefetch(
         _ method: String, _ address: String, _ headers: [String: String] = [:], body: String? = nil,
         in scratch: ScratchFolder

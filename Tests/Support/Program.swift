@@ -95,7 +95,8 @@ public final class Running: Sendable {
     /// Called when the test run exits, before the programs that still run are ended.
     static func atExit(_ body: @escaping @Sendable () -> Void) { endings.withLock { $0.append(body) } }
 
-    /// Programs that tests share are still running when the test run exits. They get ten seconds for their own children.
+    /// Programs that tests share are still running when the test run exits. They get ten seconds for their own
+    /// children.
     private static let endsLivingAtExit: Void = {
         atexit {
             for ending in Running.endings.withLock({ $0 }) { ending() }

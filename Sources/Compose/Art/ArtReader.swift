@@ -8,8 +8,8 @@ import SystemKit
 public enum ArtReader {
     /// Loads an SVG, PNG or JPEG. The file's first bytes tell which.
     ///
-    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG or JPEG keeps its size unless it
-    /// is larger than that. All are made smaller if `density` asks for less.
+    /// An SVG's viewBox is drawn with its longer side `maxDimension` pixels long. A PNG or JPEG keeps its size unless
+    /// it is larger than that. All are made smaller if `density` asks for less.
     /// - Parameters:
     ///   - density: the most pixels per art unit that are useful.
     ///   - maxDimension: the most pixels on the longer side; at most 4096 take effect.

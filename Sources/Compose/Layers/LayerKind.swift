@@ -2,8 +2,8 @@ import JSON
 
 /// What code outside of a layer's own file knows about its kind. Each kind is declared next to its layer.
 struct LayerKind: Sendable {
-    /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list it
-    /// here, and describe it in Masks/mask.schema.json and docs/masks.md.
+    /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list
+    /// it here, and describe it in Masks/mask.schema.json and docs/masks.md.
     static let all: [LayerKind] = [
         .sprite, .solid, .skin, .makeup, .anonymize, .merge, .swap, .background, .effect, .frame, .particles, .text,
     ]

@@ -26,7 +26,8 @@ struct TextLayer: Layer, PictureLayer {
     private let perEye: Float
     /// Whether the text is mirrored horizontally.
     private let isMirrored: Bool
-    /// Whether there is nothing to write. Then the plate isn't drawn either: a sign without a name looks like a mistake.
+    /// Whether there is nothing to write. Then the plate isn't drawn either: a sign without a name looks like a
+    /// mistake.
     private let isEmpty: Bool
 
     /// Reads the layer's description and renders the text.

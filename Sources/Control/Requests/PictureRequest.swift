@@ -13,7 +13,8 @@ public enum PictureRequest: RequestGroup {
     /// Save a photo to this file, or to a new file in the user's pictures folder. A note records the active masks in a
     /// file beside it.
     case snapshot(String?, note: Bool)
-    /// Record video to this file, or to a new file in the user's videos folder; with the microphone's sound, or without.
+    /// Record video to this file, or to a new file in the user's videos folder; with the microphone's sound, or
+    /// without.
     case startRecording(String?, sound: Bool)
     /// End the recording.
     case stopRecording

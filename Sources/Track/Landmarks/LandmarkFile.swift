@@ -6,8 +6,9 @@ import SystemKit
 ///
 /// All leaves of all levels are near one low-dimensional subspace, since they are differences of face shapes. A leaf is
 /// stored as its coordinates along the first eigenvectors of the leaves' second moment ("basis"): the first
-/// `wordCoordinates` in 16 bits, little-endian, the next `byteCoordinates` in 8 bits, all biased to be positive, in units
-/// that each level has for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of bytes.
+/// `wordCoordinates` in 16 bits, little-endian, the next `byteCoordinates` in 8 bits, all biased to be positive, in
+/// units that each level has for each coordinate ("steps"). So a leaf is one cache line, and sums of leaves are sums of
+/// bytes.
 struct LandmarkFile: Equatable {
     /// Must be incremented with every change of the layout or of the meaning of its values.
     static let version: UInt64 = 2

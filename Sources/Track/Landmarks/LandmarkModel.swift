@@ -9,8 +9,8 @@ public final class LandmarkModel: Sendable {
     /// The name of the compact file, which differs with each version of its layout.
     static let compactName = "landmarks-68.v\(LandmarkFile.version)"
 
-    /// The path of the landmark data to use: that of `GUISE_LANDMARKS`, otherwise the compact file that packages install
-    /// with Guise, otherwise Debian's dlib model.
+    /// The path of the landmark data to use: that of `GUISE_LANDMARKS`, otherwise the compact file that packages
+    /// install with Guise, otherwise Debian's dlib model.
     /// - Parameter shared: the folder of Guise's own files; nil if it was not found.
     public static func path(shared: String?, environment: [String: String]) -> String {
         if let named = environment["GUISE_LANDMARKS"] { return named }

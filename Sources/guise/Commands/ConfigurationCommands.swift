@@ -45,8 +45,9 @@ struct SetCommand: ParsableCommand {
     }
 
     var request: Command {
-        // Values for a mask are strings, except its opacity; the daemon may run in another folder than this command. A configuration key's value is parsed as JSON (a number,
-        // true, false or a list), and is a string if that fails.
+        // Values for a mask are strings, except its opacity. A configuration key's value is parsed as JSON (a number,
+        // true, false or a list), and is a string if that fails. The daemon may run in another folder than this
+        // command.
         var word = what.last ?? ""
         if what.count == 3, what[1] == "picture", word.contains("/") || isReadable(word) { word = absolute(word) }
         let isWord = what.count == 3 && what[1] != "opacity"

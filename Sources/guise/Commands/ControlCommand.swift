@@ -31,12 +31,17 @@ extension ControlCommand {
     func run() throws { _ = try send() }
 
     /// Sends the request, and prints the reply.
-    func send() throws -> Reply {
-        var client = try connectToDaemon()
-        let reply = try client.perform(request, as: Reply.self)
-        for line in reply.lines { print(terminalSafe(line)) }
-        return reply
-    }
+    func send() throws -> Reply { try printReply(to: request, as: Reply.self) }
+}
+
+/// Sends a request to the daemon, and prints the reply.
+/// - Throws: as `connectToDaemon`, and the daemon's error.
+@discardableResult
+func printReply<Reply: PrintableReply>(to request: Command, as type: Reply.Type) throws -> Reply {
+    var client = try connectToDaemon()
+    let reply = try client.perform(request, as: type)
+    for line in reply.lines { print(terminalSafe(line)) }
+    return reply
 }
 
 /// - Throws: `NoDaemon`, or `Problem`.

@@ -24,10 +24,8 @@ struct InstallOptions: ParsableArguments {
             runInTerminal: { runInTerminal($0) })
         return try Installer(
             .here(shared: try Paths().shared, setting: .read(file: nil, width: 0, height: 0)), program: program,
-            completions: [
-                .bash: Guise.completionScript(for: .bash), .zsh: Guise.completionScript(for: .zsh),
-                .fish: Guise.completionScript(for: .fish),
-            ], choices: choices, user: user)
+            completions: Dictionary(uniqueKeysWithValues: Shell.allCases.map { ($0, $0.completions) }),
+            choices: choices, user: user)
     }
 
     private static func confirm(_ question: String) -> Bool {

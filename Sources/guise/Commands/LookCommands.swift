@@ -41,12 +41,11 @@ struct LookCommand: ParsableCommand {
     }
 
     func run() throws {
-        var client = try connectToDaemon()
-        let lines =
-            save || delete
-            ? try client.perform(request, as: LooksReply.self).lines
-            : try client.perform(request, as: WornReply.self).lines
-        for line in lines { print(terminalSafe(line)) }
+        if save || delete {
+            try printReply(to: request, as: LooksReply.self)
+        } else {
+            try printReply(to: request, as: WornReply.self)
+        }
     }
 
     var request: Command { .look(.look(name, save ? .save : delete ? .delete : .wear)) }

@@ -24,7 +24,8 @@ struct PageCommand: ParsableCommand {
         // After `--revoke`, a missing daemon is not started: the option only replaces the secret.
         guard !revoke else { return }
         // The service is preferred: it outlives the terminal or launcher, and a second start finds the first.
-        if System.here(shared: nil, setting: .read(file: nil, width: 0, height: 0)).startSocket(), try open() { return }
+        let system = System.here(shared: nil, setting: .read(file: nil, width: 0, height: 0), devices: [])
+        if system.startSocket(), try open() { return }
         try Launcher.serve(AppContext(), page: noOpen ? .printed : .shown)
     }
 

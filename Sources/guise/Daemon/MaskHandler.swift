@@ -45,8 +45,8 @@ struct MaskHandler {
     }
 
     /// Puts masks on. Masks that are on already keep their options and their place.
-    /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide faces.
-    ///   The new mask takes the place of the first of them.
+    /// - Parameter replacesKind: whether the active masks of the same kinds are taken off, except those that hide
+    ///   faces. The new mask takes the place of the first of them.
     /// - Returns: the active masks, those that were `replaced`, and those of the same kind that were `kept`.
     private func putOn(_ names: [String], replacesKind: Bool = true) throws -> WornReply {
         let summaries = Dictionary(uniqueKeysWithValues: masks.summaries.map { ($0.name, $0) })
