@@ -14,9 +14,9 @@ import Testing
     init() throws {
         scratch = try ScratchFolder()
         wakeEvent = try WakeEvent()
-        try scratch.write("old", "watched/file")
-        try scratch.makeFolder("watched/folder")
-        try scratch.write("outside", "outside")
+        // Not by this process: children that other tests start at the same time would inherit the open file, and close it
+        // when it is watched already.
+        try scratch.shell("mkdir -p watched/folder && echo old > watched/file && echo outside > outside")
     }
 
     private let both: FolderWatch.WaitResult = [.wakeEvent, .change]
