@@ -159,7 +159,7 @@ let package = Package(
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
             name: "TestSupport",
-            dependencies: ["CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control"],
+            dependencies: ["CArt", "CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control"],
             path: "Tests/Support",
             swiftSettings: hotSettings),
         // OpenCV, the reference for the tracker's classifier and for scaled pictures.

@@ -43,6 +43,7 @@ const renew = () => { if (live && live.path !== streamPath("after")) look(); };
 $("live").onload = () => {
     const { naturalWidth, naturalHeight } = $("live");
     $("screen").classList.add("lit");
+    if (shape == naturalWidth / naturalHeight) return;
     shape = naturalWidth / naturalHeight;
     document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
 };

@@ -13,13 +13,16 @@ final class ConfigurationStore: Sendable {
     private let latest: Mutex<ConfigurationText>
     /// The keys that were set and are not in the file yet.
     private let unsaved = Mutex<Set<String>>([])
+    /// The file as it was last written here, unless it then contained what is not active yet. Locked during writing.
+    private let written = Mutex<FileVersion?>(nil)
+    private let isReloadRequested = Atomic<Bool>(false)
     /// Wakes the watching thread.
-    private let reloadEvent: WakeEvent
+    private let watchEvent: WakeEvent
 
     init(_ text: ConfigurationText, _ paths: Paths, _ mailbox: Mailbox, _ masks: MaskCatalog) throws {
         (self.paths, self.mailbox, self.masks) = (paths, mailbox, masks)
         latest = Mutex(text)
-        reloadEvent = try WakeEvent()
+        watchEvent = try WakeEvent()
     }
 
     /// The configuration, without changes of the masks.
@@ -38,7 +41,10 @@ final class ConfigurationStore: Sendable {
     // MARK: - the file
 
     /// Requests a reload of the configuration, after SIGHUP. The watching thread performs it.
-    func requestReload() { reloadEvent.signal() }
+    func requestReload() {
+        isReloadRequested.store(true, ordering: .releasing)
+        watchEvent.signal()
+    }
 
     /// Starts a thread that reloads the configuration whenever its file changes. An invalid file is reported, and the
     /// last valid configuration stays active.
@@ -48,21 +54,20 @@ final class ConfigurationStore: Sendable {
         report: @escaping @Sendable (String) -> Void
     ) {
         startThread(named: "configuration") { [self] in
-            var watch = FolderWatch(wakeEvent: reloadEvent.descriptor)
+            var watch = FolderWatch(wakeEvent: watchEvent.descriptor)
             var version = latest.withLock { $0.file }.flatMap { FileVersion($0) }
             while true {
                 // `save` may have created a file if there was none.
                 let file = latest.withLock { $0.file }
                 let folders = file.map { path in [path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] } ?? []
                 watch.set(files: folders, names: [])
-                let isAsked = watch.wait(quiet: 100).contains(.wakeEvent)
-                let now = file.flatMap { FileVersion($0) }
-                guard isAsked || now != version else { continue }
-                version = now
+                _ = watch.wait(quiet: 100)
+                let isAsked = isReloadRequested.exchange(false, ordering: .acquiring)
+                let isEdited = isEdited(file, since: &version)
+                guard isAsked || isEdited else { continue }
                 do {
                     let before = latest.withLock { $0.value }
                     let notes = try change { try reload() }
-                    // The configuration that `save` wrote is active already.
                     let isNew = latest.withLock { $0.value } != before
                     if !notes.isEmpty || !isAsked && isNew {
                         report((["the configuration was reloaded"] + notes).joined(separator: "; "))
@@ -70,6 +75,15 @@ final class ConfigurationStore: Sendable {
                 } catch { report("the configuration is unchanged: \(error)") }
             }
         }
+    }
+
+    /// Whether the file was changed by others. What was written here is active, or was taken back since.
+    /// - Parameter version: the file as it was last seen, which becomes its present one.
+    func isEdited(_ file: String?, since version: inout FileVersion?) -> Bool {
+        let now = file.flatMap { FileVersion($0) }
+        let isOwn = now != nil && now == written.withLock { $0 }
+        defer { version = now }
+        return now != version && !isOwn
     }
 
     /// Reads the configuration file again. An invalid file changes nothing.
@@ -95,9 +109,7 @@ final class ConfigurationStore: Sendable {
             return (text.text, path)
         }
         unsaved.withLock { $0 = [] }
-        try writeAtomically(text, to: path)
-        // There may be a file to watch for the first time.
-        reloadEvent.signal()
+        try write(text, to: path, isActive: true)
         return path
     }
 
@@ -105,9 +117,21 @@ final class ConfigurationStore: Sendable {
     /// file meanwhile stays, and so do the masks of the next start.
     /// - Throws: as `save`. The keys are written by the next call.
     func saveChanges() throws {
-        let keys = unsaved.withLock { $0 }
+        // Those that are set from here on are written by the next call.
+        let keys = unsaved.withLock { keys in
+            defer { keys = [] }
+            return keys
+        }
         guard !keys.isEmpty else { return }
-        let (text, path) = try latest.withLock { text -> (String, String) in
+        do { try write(keys) } catch {
+            unsaved.withLock { $0.formUnion(keys) }
+            throw error
+        }
+    }
+
+    /// Writes the values of keys into the file as it is now.
+    private func write(_ keys: Set<String>) throws {
+        let (text, path, isActive) = try latest.withLock { text -> (String, String, Bool) in
             let path = try ownFile(text)
             let isNew = path != text.file || !mayExist(path)
             var written = isNew ? text : try ConfigurationText(text: try contents(of: path), file: path)
@@ -115,11 +139,19 @@ final class ConfigurationStore: Sendable {
                 if let value = text.value.json[path: key] { written = try written.setting(key, value) }
             }
             text = text.moved(to: path)
-            return (written.text, path)
+            return (written.text, path, written.value == text.value)
         }
-        try writeAtomically(text, to: path)
-        unsaved.withLock { $0.subtract(keys) }
-        reloadEvent.signal()
+        try write(text, to: path, isActive: isActive)
+    }
+
+    /// - Parameter isActive: whether the text is the current configuration, so that it need not be reloaded.
+    private func write(_ text: String, to path: String, isActive: Bool) throws {
+        try written.withLock { written in
+            try writeAtomically(text, to: path)
+            written = isActive ? FileVersion(path) : nil
+        }
+        // There may be a file to watch for the first time.
+        watchEvent.signal()
     }
 
     /// The file to write to: the one that was read, unless it was installed with Guise.

@@ -4,6 +4,7 @@ import Foundation
 import Frames
 import JSON
 import Synchronization
+import SystemKit
 import TestSupport
 import Testing
 
@@ -171,5 +172,25 @@ import Testing
         let message = house.requestError(.mask(.random(all: false)))?.message
         #expect(message?.contains("`guise random --all`") == true)
         #expect(try work.isDisjoint(with: house.worn(.mask(.random(all: true)))))
+    }
+
+    @Test func `a setting that was just saved can be undone, and what others write is loaded`() throws {
+        let house = try House()
+        let (store, file) = (house.daemon.configuration, house.scratch.path("config/guise/config.json"))
+        var version = FileVersion(file)
+        _ = try house.ask(.configuration(.set(mask: nil, key: "view.zoom", value: "face")))
+        try house.daemon.saveChanges()
+        _ = try house.ask(.history(.undo))
+        // The file still zooms. It was written here, so that it is no reason to load it.
+        #expect(!store.isEdited(file, since: &version))
+        try house.daemon.saveChanges()
+        #expect(!store.isEdited(file, since: &version))
+        try house.write(configuration: #"{"faces": {"max": 2}}"#)
+        #expect(store.isEdited(file, since: &version) && !store.isEdited(file, since: &version))
+        // What others wrote before is in what is written here.
+        try house.write(configuration: #"{"faces": {"max": 3}, "view": {"mirror": true}}"#)
+        _ = try house.ask(.configuration(.set(mask: nil, key: "view.zoom", value: "face")))
+        try house.daemon.saveChanges()
+        #expect(store.isEdited(file, since: &version))
     }
 }

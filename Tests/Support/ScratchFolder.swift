@@ -1,3 +1,4 @@
+import CArt
 import Foundation
 import Testing
 
@@ -104,11 +105,16 @@ public final class ScratchFolder {
         ).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// A picture of a file, as ffmpeg decodes it.
+    /// A picture of a file, as ffmpeg decodes it, which takes a fifth of a second; an unchanged PNG is read faster.
     /// - Parameters:
     ///   - options: ffmpeg's, such as a filter.
     ///   - isLast: the last picture; otherwise the first.
     public func picture(_ path: String, _ options: String = "", isLast: Bool = false) throws -> Picture {
+        if path.hasSuffix(".png"), options.isEmpty,
+            let picture = Picture(png: [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))))
+        {
+            return picture
+        }
         let raw = "picture-\(UUID().uuidString.prefix(8)).ppm"
         let count = isLast ? "" : "-frames:v 1"
         try shell("ffmpeg -v error -nostdin -i '\(path)' \(options) \(count) -pix_fmt rgb24 -update 1 '\(raw)'")
@@ -135,6 +141,24 @@ public struct Picture {
             let height = Int(words[2]), let start = head.last?.endIndex, ppm.count == start + 1 + width * height * 3
         else { return nil }
         self.init(width: width, height: height, bytes: Array(ppm[(start + 1)...]))
+    }
+
+    /// Reads an opaque PNG; nil if it is none.
+    init?(png: [UInt8]) {
+        // The header: 8 bytes of signature, the first chunk's length and name, then width and height.
+        func number(at place: Int) -> Int { png[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
+        guard png.count > 24, png[1...3].elementsEqual("PNG".utf8) else { return nil }
+        let (width, height) = (number(at: 16), number(at: 20))
+        var rgba = [UInt8](repeating: 0, count: 4 * width * height)
+        var error = [CChar](repeating: 0, count: 256)
+        let result = unsafe cart_png_draw(
+            png, png.count, &rgba, CInt(width), CInt(height), &error, error.count)
+        guard result == 0 else { return nil }
+        var rgb = [UInt8](repeating: 0, count: 3 * width * height)
+        for pixel in 0..<width * height {
+            for part in 0..<3 { rgb[3 * pixel + part] = rgba[4 * pixel + part] }
+        }
+        self.init(width: width, height: height, bytes: rgb)
     }
 
     /// The number of differing pixels, and their bounding box.
