@@ -6,7 +6,7 @@ import { announce, attempt, make, press } from "./elements.js";
 import * as library from "./library.js";
 import { pixels } from "./pixels.js";
 import { isOn, shelf, use } from "./shelf.js";
-import { showStream } from "./stream.js";
+import { clear, showStream } from "./stream.js";
 
 /// The kinds of masks that fill the small view.
 const worn = new Set(["hat", "glasses", "beard", "animal"]);
@@ -15,7 +15,7 @@ const count = 6;
 
 /// Fills the body of a window with the small view, which lives as long as the window.
 export function mount(view, isMirrored) {
-    const picture = make("img", { className: "small-picture", alt: "What the call sees, live" });
+    const picture = make("canvas", { className: "small-picture", role: "img", "aria-label": "What the call sees, live", width: 0, height: 0 });
     const words = make("p", { className: "small-words", role: "status" });
     const list = make("div", { className: "small-list", role: "group", "aria-label": "Favourites" });
     const panic = make("button", { type: "button", className: "panic", "aria-keyshortcuts": ".", title: "Show a placeholder at once (.)" }, "Panic");
@@ -66,7 +66,7 @@ export function mount(view, isMirrored) {
     const look = () => {
         stream?.abort();
         stream = null;
-        if (state !== "open" || view.closed) return picture.removeAttribute("src");
+        if (state !== "open" || view.closed) return clear(picture);
         const own = stream = new AbortController();
         const path = `/stream?picture=after&rate=15&width=${pixels(picture, 16 / 9)}`;
         showStream(picture, path, own.signal).catch(() => {}).then(() => setTimeout(() => { if (stream === own) look(); }, 1000));

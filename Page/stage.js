@@ -4,7 +4,7 @@ import { keep } from "./album.js";
 import { ask, on, state } from "./connection.js";
 import { $, announce, attempt, calm, clock, press, size, toast } from "./elements.js";
 import { pixels } from "./pixels.js";
-import { showStream } from "./stream.js";
+import { clear, showStream } from "./stream.js";
 
 /// What Guise said last of its state: {paused, frozen, camera}.
 let status = {};
@@ -29,9 +29,9 @@ function look() {
     live?.abort.abort();
     live = null;
     const isSeen = !document.hidden && state === "open" && !photo;
-    if (!isSeen) return $("live").removeAttribute("src");
+    if (!isSeen) return clear($("live"));
     const own = live = { path: streamPath("after"), abort: new AbortController() };
-    showStream($("live"), own.path, own.abort.signal).catch(() => {}).then(() => {
+    showStream($("live"), own.path, own.abort.signal, fit).catch(() => {}).then(() => {
         // The stream is requested again as long as Guise is running.
         setTimeout(() => { if (live === own) look(); }, 1000);
     });
@@ -40,13 +40,14 @@ function look() {
 /// Starts the stream again if its options have changed.
 const renew = () => { if (live && live.path !== streamPath("after")) look(); };
 
-$("live").onload = () => {
-    const { naturalWidth, naturalHeight } = $("live");
+/// Gives the screen the picture's shape.
+function fit() {
+    const { width, height } = $("live");
     $("screen").classList.add("lit");
-    if (shape == naturalWidth / naturalHeight) return;
-    shape = naturalWidth / naturalHeight;
-    document.documentElement.style.setProperty("--shape", `${naturalWidth} / ${naturalHeight}`);
-};
+    if (shape === width / height) return;
+    shape = width / height;
+    document.documentElement.style.setProperty("--shape", `${width} / ${height}`);
+}
 document.addEventListener("visibilitychange", look);
 new ResizeObserver(calm(300, renew)).observe($("screen"));
 // A window that is moved to another screen keeps its size, but may have other pixels, which no event reports in time.
@@ -101,7 +102,7 @@ export function hold(isHeld) {
     else if (isHeld) showStream($("before"), streamPath("before"), (before = new AbortController()).signal).catch(() => {});
     else {
         before?.abort();
-        $("before").removeAttribute("src");
+        clear($("before"));
     }
     $("before").hidden = !isHeld || Boolean(photo);
     announce(isHeld ? "Without masks" : "With masks");

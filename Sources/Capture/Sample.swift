@@ -7,8 +7,8 @@ import SystemKit
 public struct Sample: FrameSource, ~Copyable {
     /// I420, limited range.
     public let layout: FrameLayout
-    /// Frames per second for which the motion is designed.
-    public let rate: Double? = 30
+    /// Frames per second.
+    public let rate: Double?
     /// Nil: a frame is always available.
     public let descriptor: CInt? = nil
     /// False: frames are produced as fast as they are read.
@@ -24,8 +24,9 @@ public struct Sample: FrameSource, ~Copyable {
     private var frame: Frame
     private var number = 0
 
-    /// The number of frames after which the motion repeats: all its periods divide 160 s.
-    private static let period = 4800
+    private let framesPerSecond: Double
+    /// The time after which the motion repeats, seconds: all its periods divide it.
+    private static let period = 160.0
     /// The usual position of the face in a portrait, as fractions of its size; the motion rotates around it.
     private static let pivot = Point(0.44, 0.3)
     /// Side of the picture to which the portrait is reduced for the background, pixels.
@@ -35,8 +36,9 @@ public struct Sample: FrameSource, ~Copyable {
     ///   - path: a portrait of any size; head and shoulders look best.
     ///   - width: width of the frames, pixels.
     ///   - height: height of the frames, pixels.
+    ///   - rate: frames per second.
     /// - Throws: what `Clip` throws for the file.
-    public init(path: String, width: Int = 1280, height: Int = 720) throws {
+    public init(path: String, width: Int = 1280, height: Int = 720, rate: Double = 30) throws {
         var portrait = Frame(FrameLayout(width: 1, height: 1, format: .i444))
         try Clip.firstPicture(of: path) { view in
             let size = view.layout
@@ -49,7 +51,9 @@ public struct Sample: FrameSource, ~Copyable {
         self.background = background
         self.portrait = portrait
         frame = Frame(layout)
-        description = "sample (\(path)), \(layout) at 30 fps"
+        self.rate = rate
+        framesPerSecond = rate
+        description = "sample (\(path)), \(layout) at \(rate.rounded() == rate ? "\(Int(rate))" : "\(rate)") fps"
     }
 
     /// Draws the next frame and lends it.
@@ -69,7 +73,7 @@ public struct Sample: FrameSource, ~Copyable {
         _ body: (borrowing FrameView, _ time: FrameTime) throws -> Void
     ) throws -> Bool {
         guard number > 0 else { return false }
-        try body(frame.view, FrameTime(number: number - 1, seconds: Double(number - 1) / 30))
+        try body(frame.view, FrameTime(number: number - 1, seconds: Double(number - 1) / framesPerSecond))
         return true
     }
 
@@ -78,7 +82,7 @@ public struct Sample: FrameSource, ~Copyable {
     /// Pans by a quarter of the width, rolls by 25 degrees, and scales from 0.7 to 1.5 times the frame's height, each
     /// with its own period.
     func place(_ number: Int) -> Affine {
-        let seconds = Float(number % Self.period) / 30
+        let seconds = Float((Double(number) / framesPerSecond).truncatingRemainder(dividingBy: Self.period))
         func wave(_ period: Float) -> Float { Frames.sin(2 * .pi * seconds / period) }
         let size = Point(Float(layout.width), Float(layout.height))
         let source = Point(Float(portrait.layout.width), Float(portrait.layout.height))

@@ -88,7 +88,7 @@ public func isFolder(_ path: String) -> Bool {
 }
 
 /// A file's identity, size and modification time, which show whether an editor changed or replaced it.
-public struct FileVersion: Equatable, Sendable {
+public struct FileVersion: Equatable, Sendable, CustomStringConvertible {
     /// The path as given.
     public let path: String
     /// Whether the path is a folder.
@@ -111,6 +111,9 @@ public struct FileVersion: Equatable, Sendable {
         size = isFolder ? 0 : Int(status.st_size)
         (seconds, nanoseconds) = isFolder ? (0, 0) : (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
+
+    /// Equal for equal versions, and in each run.
+    public var description: String { "\(path) \(device) \(inode) \(size) \(seconds) \(nanoseconds)" }
 }
 
 /// Writes a file that only this user may read. It is written under a random temporary name, then renamed.

@@ -26,13 +26,17 @@ struct AppContext {
         outline = OutlineFile(path: paths.outline)
     }
 
+    /// The landmark model's file.
+    var landmarks: String {
+        LandmarkModel.path(shared: paths.shared, environment: ProcessInfo.processInfo.environment)
+    }
+
     var library: MaskLibrary { MaskLibrary(searchPaths: paths.masks) }
 
     /// Creates a tracker with the configured settings.
     /// - Throws: `Problem` if cascades are missing or damaged.
     func tracker() throws -> Tracker {
         let catalog = try CascadeCatalog(folder: paths.cascades)
-        let landmarks = LandmarkModel.path(shared: paths.shared, environment: ProcessInfo.processInfo.environment)
         let detector = try FaceDetector(catalog: catalog, landmarks: landmarks, cache: paths.cache)
         if let warning = detector.warning { log("guise: \(warning)", .warning) }
         return Tracker(

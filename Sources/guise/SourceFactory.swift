@@ -64,7 +64,8 @@ extension AppContext {
         guard isReadable(paths.sample) else {
             throw Problem(.missing, "the sample picture \(paths.sample) is missing", fix: "run `make sample`")
         }
-        return try Sample(path: paths.sample, width: configuration.output.width, height: configuration.output.height)
+        let output = configuration.output
+        return try Sample(path: paths.sample, width: output.width, height: output.height, rate: output.rate)
     }
 
     /// Resolves `auto` on this machine.

@@ -37,6 +37,8 @@ final class Thumbnails: Sendable {
     }
 
     private let context: AppContext
+    /// Of masks without options on the sample's face.
+    private let cache: ThumbnailCache
     private let worker = Worker("thumbnails", maxQueued: 512) { ArtReader.shutDownRenderer() }
     private let pictures = Mutex<[Key: Picture]>([:])
     private let subjects = Mutex(PreviewSubjects())
@@ -48,7 +50,12 @@ final class Thumbnails: Sendable {
     /// The maximum number of thumbnails, of about 8 KB each. Nobody has more masks and looks than this.
     private static let maxPictures = 512
 
-    init(_ context: AppContext) { self.context = context }
+    init(_ context: AppContext) {
+        self.context = context
+        let paths = context.paths
+        cache = ThumbnailCache(
+            folder: paths.cache.map { "\($0)/thumbnails" }, files: [paths.sample, paths.outline, context.landmarks])
+    }
 
     /// The most masks on one thumbnail: more than anybody wears at once, and few enough to be drawn in time.
     private static let maxMasks = 12
@@ -102,15 +109,25 @@ final class Thumbnails: Sendable {
         let masks = JSON(selections.map(\.setting)).text
         let key = Key(masks: masks, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
         let fileVersions = selections.flatMap { library.fileVersions(of: $0.mask) }
-        // Before the cache, because there may be no face of the user's own.
-        let subject = try subject(face)
+        // There may be no face of the user's own.
+        let mine = face == .mine ? try subject(.mine) : nil
         if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
+        let isStored = face == .sample && selections.count == 1 && selections[0] == MaskSelection(selections[0].mask)
+        if isStored, let jpeg = cache.read(selections[0].mask, fileVersions) {
+            return keep(jpeg, as: key, fileVersions)
+        }
+        let subject = try mine ?? subject(face)
         let layout = subject.pose.picture.layout
         let loaded = try selections.map { try load($0, layout) }
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)
         var drawn: [UInt8]?
         subject.pose.withMasks(loaded) { drawn = encoder.encode($0.view) }
         guard let jpeg = drawn else { throw Problem(.system, "could not draw a thumbnail of \(masks)") }
+        if isStored { cache.write(jpeg, of: selections[0].mask, fileVersions) }
+        return keep(jpeg, as: key, fileVersions)
+    }
+
+    private func keep(_ jpeg: [UInt8], as key: Key, _ fileVersions: [FileVersion]) -> [UInt8] {
         pictures.withLock { pictures in
             if pictures.count >= Self.maxPictures { pictures.removeAll() }
             pictures[key] = Picture(fileVersions: fileVersions, jpeg: jpeg)

@@ -9,13 +9,13 @@ import Testing
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
 
-    private func sample() throws -> Sample {
+    private func sample(rate: Double = 30) throws -> Sample {
         // A white disc on red where the face would be.
         let path = try scratch.make(
             "p.png",
             "-f lavfi -i color=red:s=100x100,format=rgb24,geq=r=255:g=255*lt(hypot(X-44\\,Y-30)\\,5):b=255*lt(hypot(X-44\\,Y-30)\\,5)"
                 + " -frames:v 1")
-        return try Sample(path: path, width: 320, height: 180)
+        return try Sample(path: path, width: 320, height: 180, rate: rate)
     }
 
     /// The mean position and the number of white pixels.
@@ -62,6 +62,17 @@ import Testing
             _ = try b.withFrame { view, _ in second = view.bytes.indices.map { view.bytes[$0] } }
             #expect(first == second && !first.isEmpty)
         }
+    }
+
+    @Test func `at another rate the portrait is at the same place at the same time`() throws {
+        let usual = try sample()
+        let slow = try sample(rate: 7.5)
+        for number in 0..<40 {
+            let places = (slow.place(number), usual.place(4 * number))
+            #expect(places.0 == places.1, "frame \(number)")
+        }
+        let description = slow.description
+        #expect(description.hasSuffix("320x180 at 7.5 fps"))
     }
 
     @Test func `a missing portrait is an error`() {

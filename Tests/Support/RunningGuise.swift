@@ -12,7 +12,7 @@ public final class RunningGuise: @unchecked Sendable {
 
     /// The sample, at its own pace, small and slow enough to leave the processor to other tests.
     public static let sample = ["--source", "sample", "--realtime"]
-    public static let smallOutput = #""output": {"width": 640, "height": 360, "rate": 5}"#
+    public static let smallOutput = #""output": {"width": 640, "height": 360, "rate": 10}"#
 
     /// Starts Guise and waits until it publishes.
     /// - Parameters:

@@ -43,7 +43,7 @@ def main(guise, output):
                 const place = image.getBoundingClientRect();
                 return place.top < innerHeight && place.bottom > 0;
             });
-            return document.getElementById('live').naturalWidth > 0 && seen.length > 0
+            return document.getElementById('live').width > 0 && seen.length > 0
                 && seen.every((image) => image.naturalWidth > 0)"""
         end = time.monotonic() + 120
         while not call(session + "/execute/sync", {"script": seen, "args": []}):
