@@ -186,42 +186,53 @@ public struct Grain: Sendable {
     private mutating func draw(
         _ vertices: Span<RasterVertex>, _ triangles: Span<UInt16>, faces: RasterFaces, _ shader: some FragmentShader
     ) {
-        let (width, height, firstRow, across) = (region.width, band.count, band.lowerBound, blocksAcross)
-        let hidden = band.lowerBound * (width + 2)
         let origin = SIMD4<Float>(Float(region.x), Float(region.y + band.lowerBound), 0, 0)
+        let rows = (low: origin.y - 1, high: origin.y + Float(band.count))
+        withTarget { target in
+            // Back faces are drawn second: most are hidden by then, and cheap.
+            for side in 0..<(faces == .both ? 2 : 1) {
+                for i in stride(from: 0, to: triangles.count - 2, by: 3) {
+                    let first = Int(triangles[i])
+                    let second = Int(triangles[i + 1 + side])
+                    let third = Int(triangles[i + 2 - side])
+                    // Most triangles are in other bands.
+                    let y = vertices[first].position.y
+                    let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
+                    guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
+                    // Snapped before the origin is subtracted, so that a vertex has the same position in all of its
+                    // triangles, whatever region is drawn.
+                    let p = snapped(vertices[first].position) - origin
+                    let q = snapped(vertices[second].position) - origin
+                    let r = snapped(vertices[third].position) - origin
+                    // Half of the triangles face away.
+                    guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
+                    var (a, b, c) = (vertices[first], vertices[second], vertices[third])
+                    (a.position, b.position, c.position) = (p, q, r)
+                    target.draw(a, b, c, shader, recursionDepth: 0)
+                }
+            }
+        }
+    }
+
+    /// Lends the memory of the band.
+    @inline(__always)
+    private mutating func withTarget(_ body: (Target) -> Void) {
+        let (width, height, firstRow, across) = (region.width, band.count, band.lowerBound, blocksAcross)
+        let hidden = firstRow * (width + 2)
         unsafe depth.withUnsafeMutableBufferPointer { depth in
             unsafe color.withUnsafeMutableBufferPointer { color in
                 unsafe touched.withUnsafeMutableBufferPointer { touched in
-                    guard let depth = depth.baseAddress, let color = color.baseAddress,
-                        let touched = touched.baseAddress,
-                        let occluders = unsafe occluders.withUnsafeBufferPointer({ $0.baseAddress }),
-                        let farthestOccluders = unsafe farthestOccluders.withUnsafeBufferPointer({ $0.baseAddress })
-                    else { return }
-                    let target = unsafe Target(
-                        depth: depth, color: color, occluders: occluders + hidden, touched: touched, width: width,
-                        height: height, farthestOccluders: farthestOccluders, blocksAcross: across, firstRow: firstRow)
-                    let rows = (low: origin.y - 1, high: origin.y + Float(height))
-                    // Back faces are drawn second: most are hidden by then, and cheap.
-                    for side in 0..<(faces == .both ? 2 : 1) {
-                        for i in stride(from: 0, to: triangles.count - 2, by: 3) {
-                            let first = Int(triangles[i])
-                            let second = Int(triangles[i + 1 + side])
-                            let third = Int(triangles[i + 2 - side])
-                            // Most triangles are in other bands.
-                            let y = vertices[first].position.y
-                            let (y2, y3) = (vertices[second].position.y, vertices[third].position.y)
-                            guard max(y, y2, y3) > rows.low, min(y, y2, y3) < rows.high else { continue }
-                            // Snapped before the origin is subtracted, so that a vertex has the same position in all of
-                            // its triangles, whatever region is drawn.
-                            let p = snapped(vertices[first].position) - origin
-                            let (q, r) = (
-                                snapped(vertices[second].position) - origin, snapped(vertices[third].position) - origin
-                            )
-                            // Half of the triangles face away.
-                            guard (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0 else { continue }
-                            var (a, b, c) = (vertices[first], vertices[second], vertices[third])
-                            (a.position, b.position, c.position) = (p, q, r)
-                            target.draw(a, b, c, shader, recursionDepth: 0)
+                    unsafe occluders.withUnsafeBufferPointer { occluders in
+                        unsafe farthestOccluders.withUnsafeBufferPointer { farthestOccluders in
+                            guard let depth = depth.baseAddress, let color = color.baseAddress,
+                                let touched = touched.baseAddress, let occluders = occluders.baseAddress,
+                                let farthestOccluders = farthestOccluders.baseAddress
+                            else { return }
+                            body(
+                                unsafe Target(
+                                    depth: depth, color: color, occluders: occluders + hidden, touched: touched,
+                                    width: width, height: height, farthestOccluders: farthestOccluders,
+                                    blocksAcross: across, firstRow: firstRow))
                         }
                     }
                 }
