@@ -228,3 +228,21 @@ if Context.environment["GUISE_FUZZ"] == "1" {
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
     ]
 }
+
+// Each target names what it depends on through others too: the layouts of their types are compiled into it, but SwiftPM
+// compiles a target again only if the interface of one that it names has changed (docs/workarounds.md).
+var known = Dictionary(
+    uniqueKeysWithValues: package.targets.map { target in
+        let names = target.dependencies.compactMap { if case .byNameItem(let name, _) = $0 { name } else { nil } }
+        return (target.name, Set(names))
+    })
+let direct = known
+for _ in 0..<known.count {
+    for (name, dependencies) in known {
+        known[name] = dependencies.reduce(dependencies) { $0.union(known[$1] ?? []) }
+    }
+}
+for target in package.targets {
+    let indirect = known[target.name, default: []].subtracting(direct[target.name, default: []])
+    target.dependencies += indirect.sorted().map { .byName(name: $0) }
+}
