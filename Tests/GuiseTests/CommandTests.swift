@@ -31,6 +31,22 @@ struct CommandTests {
         }
     }
 
+    @Test func `a command without options sends the same request without the parser`() throws {
+        for name in ["show", "hide", "toggle", "only", "next", "previous", "clear", "random", "surprise", "pause"] {
+            let words = [name] + (Self.arguments[name] ?? [])
+            let parsed = try #require(try Guise.parseAsRoot(words) as? any ControlCommand)
+            #expect(PlainRequest(words)?.command == parsed.request, "\(name)")
+        }
+    }
+
+    @Test(arguments: [
+        [], ["toggle"], ["toggle", "--help"], ["toggle", "a", "b"], ["next", "a"], ["wear", "a"], ["masks"], ["status"],
+        ["stop"], ["snapshot"], ["record"], ["togle", "a"], ["--version"],
+    ])
+    func `options, mistakes and other commands are left to the parser`(words: [String]) {
+        #expect(PlainRequest(words)?.command == nil)
+    }
+
     @Test func `the documentation names every command`() throws {
         let text = try String(contentsOfFile: Fixtures.inPackage("docs/usage.md"), encoding: .utf8)
         // Only the lines that show commands: prose has most of these words too.
