@@ -93,10 +93,13 @@ let package = Package(
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
         .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
+        // Kernels that scale, for AVX2. Optimised in debug builds too.
+        .target(name: "CScale", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
+
         // The modules of the video pipeline.
         // The operating system: files, descriptors, threads, clocks, child processes.
         .target(name: "SystemKit", dependencies: ["CLinux"], swiftSettings: hotSettings + smallCode),
-        .target(name: "Frames", dependencies: ["SystemKit", "CLinux"], swiftSettings: kernelSettings),
+        .target(name: "Frames", dependencies: ["SystemKit", "CLinux", "CScale"], swiftSettings: kernelSettings),
         .target(name: "JSON", dependencies: ["SystemKit"], swiftSettings: swiftSettings + smallCode),
         // The USB camera as its service and its sink need it: the protocols, without any I/O.
         .target(name: "USBCamera", dependencies: ["SystemKit"], swiftSettings: hotSettings),

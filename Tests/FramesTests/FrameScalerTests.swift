@@ -45,9 +45,10 @@ private func whole(_ layout: FrameLayout) -> PixelRect {
     PixelRect(x: 0, y: 0, width: layout.width, height: layout.height)
 }
 
-private func scaled(_ source: borrowing Frame, to output: FrameLayout) -> Frame {
+private func scaled(_ source: borrowing Frame, to output: FrameLayout, mayBeWide: Bool) -> Frame {
     var frame = Frame(output)
-    var scaler = FrameScaler(from: source.layout, whole(source.layout), to: output, whole(output))
+    var scaler = FrameScaler(
+        from: source.layout, whole(source.layout), to: output, whole(output), mayBeWide: mayBeWide)
     scaler.scale(source.view, into: &frame)
     return frame
 }
@@ -82,11 +83,16 @@ private let sizes: [((Int, Int), (Int, Int))] = [
 ]
 
 @Suite struct FrameScalerTests {
-    @Test(arguments: sizes)
-    func `a plane is scaled as defined, and as OpenCV scales it`(size: (Int, Int), target: (Int, Int)) {
+    /// With AVX2, if the processor has it, and without.
+    @Test(arguments: sizes, [true, false])
+    func `a plane is scaled as defined, and as OpenCV scales it`(
+        sizes: ((Int, Int), (Int, Int)), mayBeWide: Bool
+    ) {
+        let (size, target) = sizes
         let layout = FrameLayout(width: size.0, height: size.1, format: .gray, lumaStride: size.0 + 13)
         let source = scene(layout)
-        let frame = scaled(source, to: FrameLayout(width: target.0, height: target.1, format: .gray))
+        let frame = scaled(
+            source, to: FrameLayout(width: target.0, height: target.1, format: .gray), mayBeWide: mayBeWide)
         let ours = plane(frame)
         #expect(likeness(ours, reference(plane(source), size, target)) > 52)
         var other = [UInt8](repeating: 0, count: target.0 * target.1)
@@ -118,13 +124,16 @@ private let sizes: [((Int, Int), (Int, Int))] = [
         var planes = Frame(FrameLayout(width: 102, height: 66, format: unpacked, range: .full))
         convert(source, into: &planes)
         for (width, height) in [(160, 90), (64, 48), (38, 14)] {
-            let frame = scaled(source, to: FrameLayout(width: width, height: height, format: to, range: .full))
-            for index in 0..<(from == .gray ? 1 : 3) {
-                let (a, b) = (planes.layout.planes[index], frame.layout.planes[index])
-                let want = reference(plane(planes, index), (a.rowBytes, a.rows), (b.rowBytes, b.rows))
-                #expect(likeness(plane(frame, index), want) > 52, "plane \(index) in \(width)x\(height)")
+            for mayBeWide in [true, false] {
+                let output = FrameLayout(width: width, height: height, format: to, range: .full)
+                let frame = scaled(source, to: output, mayBeWide: mayBeWide)
+                for index in 0..<(from == .gray ? 1 : 3) {
+                    let (a, b) = (planes.layout.planes[index], frame.layout.planes[index])
+                    let want = reference(plane(planes, index), (a.rowBytes, a.rows), (b.rowBytes, b.rows))
+                    #expect(likeness(plane(frame, index), want) > 52, "plane \(index) in \(width)x\(height)")
+                }
+                if from == .gray { #expect(plane(frame, 1).allSatisfy { $0 == 128 }) }
             }
-            if from == .gray { #expect(plane(frame, 1).allSatisfy { $0 == 128 }) }
         }
     }
 

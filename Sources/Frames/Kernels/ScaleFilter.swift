@@ -21,6 +21,8 @@ struct ScaleFilter {
     private let length: Int
     /// The sum of a target sample's weights.
     private let total: Double
+    /// Whether each target sample is made of at most two source samples, whatever part is scaled.
+    let isInterpolation: Bool
 
     /// Target samples that are computed together.
     static let group = 16
@@ -41,6 +43,7 @@ struct ScaleFilter {
         self.first = Array(repeating: 0, count: room)
         // The mean of some samples covers parts of two more.
         let step = Double(size) * scale.from * scale.to / Double(length)
+        isInterpolation = step < 2
         weights = Array(repeating: .zero, count: room * (Int(max(1, step)) / 2 + 2))
         set(from: Double(first), Double(size))
     }

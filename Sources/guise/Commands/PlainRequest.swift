@@ -18,7 +18,7 @@ struct PlainRequest {
         switch command {
         case .mask(.masks): return nil
         case .mask, .picture(.pause), .picture(.resume), .picture(.freeze): self.command = command
-        case .picture, .device, .configuration, .service: return nil
+        case .look, .history, .picture, .device, .configuration, .service: return nil
         }
     }
 

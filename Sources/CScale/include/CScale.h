@@ -1,0 +1,37 @@
+#ifndef GUISE_CSCALE_H
+#define GUISE_CSCALE_H
+// Kernels that scale rows of samples, for processors with AVX2. They are in C because Swift has no way to compile one
+// function for a better processor than the rest of the program; FrameScaler has others for every processor. They allocate
+// nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
+#include <stdint.h>
+
+/// Samples that are computed together.
+enum { cscale_group = 16 };
+
+/// A filter of rows: each output sample is the weighted mean of two input samples.
+struct cscale_filter {
+    /// Groups of output samples.
+    int groups;
+    /// The first of 16 input samples from which half a group is made: two for each group.
+    const int32_t *_Nonnull starts;
+    /// Where the two samples of each output are among those 16: `2 * cscale_group` for each group.
+    const uint8_t *_Nonnull places;
+    /// The weights of the two samples, of which the sum is 255.
+    const uint8_t *_Nonnull weights;
+};
+
+struct cscale_kernels {
+    /// Collects every second or fourth byte.
+    void (*_Nonnull gather)(const uint8_t *_Nonnull bytes, int step, int count, uint8_t *_Nonnull out);
+    /// Filters a row. Writes 255 times the samples less 128, whole groups.
+    void (*_Nonnull filter)(const uint8_t *_Nonnull samples, const struct cscale_filter *_Nonnull filter,
+                            int16_t *_Nonnull out);
+    /// Mixes two rows that `filter` wrote, of which whole pairs of groups are read. `below` is the second row's weight,
+    /// 0 to 256.
+    void (*_Nonnull mix)(const int16_t *_Nonnull above, const int16_t *_Nonnull other, int below, int count,
+                         uint8_t *_Nonnull out);
+};
+
+/// The kernels; NULL if the processor can't run them.
+const struct cscale_kernels *_Nullable cscale_kernels(void);
+#endif
