@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Stops to accept connections for a while when one can't be accepted, such as for lack of file descriptors.
+/// Stops accepting connections for a while when one can't be accepted, such as for lack of file descriptors.
 ///
 /// NIO's own `AcceptBackoffHandler` only delays the next read that is asked for. If the first connection of a wake-up
-/// fails, a read is still pending: none is asked for, and the event loop is woken again at once, all the time.
+/// fails, a read is still pending: none is asked for, and the event loop is woken again and again.
 final class AcceptPauseHandler: ChannelInboundHandler {
     typealias InboundIn = Channel
 

@@ -171,3 +171,11 @@ extension JSON {
         ])
     }
 }
+
+extension LooksReply {
+    init(_ content: LookStore.Content) {
+        self.init(
+            looks: content.looks.map { Look(name: $0.name, masks: $0.masks.map(WornMask.init)) },
+            favourites: content.favourites)
+    }
+}

@@ -64,19 +64,19 @@ import Track
         let source = Samples(noise: input).frame
         let small = FrameLayout(width: 960, height: 540, format: .yuyv)
         var frame = Frame(input)
-        var planar = Frame(small)
+        var smaller = Frame(small)
         var whole = Scaler(from: input, to: input)
         var scaled = Scaler(from: input, to: small)
         var zoomed = Scaler(from: input, to: input, canMove: true)
-        var resting = Scaler(from: input, to: input, canMove: true)
+        var aligned = Scaler(from: input, to: input, canMove: true)
         zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
-        resting.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
+        aligned.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, rotation: .none, isMirrored: true)
         let copy = least { whole.fit(source.view, into: &frame) }
         figure("fitting, as it is", copy, "ms")
-        figure("fitting, scaled to 960x540", least { scaled.fit(source.view, into: &planar) } / copy, "copies")
+        figure("fitting, scaled to 960x540", least { scaled.fit(source.view, into: &smaller) } / copy, "copies")
         figure("fitting, zoomed", least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
-        figure("fitting, a zoom at rest", least { resting.fit(source.view, into: &frame) } / copy, "copies")
+        figure("fitting, zoomed to whole pixels", least { aligned.fit(source.view, into: &frame) } / copy, "copies")
         figure("mirroring", least { rotator.rotate(source.view) } / copy, "copies")
     }
 

@@ -6,6 +6,7 @@ import JSON
 import Page
 import Publish
 import Synchronization
+import SystemKit
 import TestSupport
 import Testing
 
@@ -488,6 +489,17 @@ import Testing
             house.requestError(.picture(.startRecording(house.scratch.path("none/a.mp4"), sound: false)))?.code
                 == .failed)
         #expect(house.mailbox.now.recorder == nil)
+    }
+
+    @Test func `a warning that comes while events are read is reported`() throws {
+        let house = try House()
+        let now = monotonicTime()
+        house.daemon.events.report("later than now")
+        let messages = house.daemon.events.pendingEvents(at: now).compactMap { event in
+            if case .error(let message) = event { message } else { nil }
+        }
+        #expect(messages == ["later than now"])
+        #expect(house.daemon.events.pendingEvents(at: now - 1).isEmpty, "nothing is reported twice")
     }
 
     @Test func `a failed recording is reported and does not block the next`() throws {

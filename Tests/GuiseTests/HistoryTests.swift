@@ -193,4 +193,19 @@ import Testing
         try house.daemon.saveChanges()
         #expect(store.isEdited(file, since: &version))
     }
+
+    @Test func `a change that cannot be undone now can be undone later`() throws {
+        let house = try House()
+        _ = try house.ask(.mask(.show("aa-choices")))
+        _ = try house.ask(.mask(.clear))
+        let file = house.scratch.path("config/guise/Masks/aa-choices/mask.json")
+        let description = try house.scratch.read("config/guise/Masks/aa-choices/mask.json")
+        try house.scratch.write("{", "config/guise/Masks/aa-choices/mask.json")
+        try #require(Fixtures.exists(file))
+        #expect(throws: (any Error).self) { _ = try house.ask(.history(.undo)) }
+        #expect(house.loader.selections.isEmpty)
+        try house.scratch.write(description, "config/guise/Masks/aa-choices/mask.json")
+        _ = try house.ask(.history(.undo))
+        #expect(house.loader.selections.map(\.mask) == ["aa-choices"])
+    }
 }

@@ -5,8 +5,8 @@ import Testing
 /// Runs each test on its own thread, up to a maximum at once, so that tests may block: they wait for programs and
 /// sockets, and Swift's few cooperative threads stay free for the servers under test.
 public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
-    /// More than there are cores, because such tests mostly wait.
-    private static let gate = Gate(width: 8)
+    /// Twice as many as there are cores, because such tests mostly wait. More only compete for the caches.
+    private static let gate = Gate(width: 4)
 
     public var isRecursive: Bool { true }
 

@@ -19,7 +19,9 @@ struct CascadeTests {
         // Fewer in a usual run, because a debug build is slow.
         let thorough = ProcessInfo.processInfo.environment["GUISE_FIGURES"] != nil
         let pictures =
-            (1...(thorough ? 3 : 1)).map { Gray.synthetic(width: thorough ? 150 : 110, height: thorough ? 130 : 100, seed: $0) }
+            (1...(thorough ? 3 : 1)).map {
+                Gray.synthetic(width: thorough ? 150 : 110, height: thorough ? 130 : 100, seed: $0)
+            }
             + LabelledPhotos.some(thorough ? 4 : 1, height: thorough ? 140 : 100)
         var (compared, differing, passed) = (0, 0, 0)
         // Not 1: OpenCV's code for a flat window is the code for having passed one stage.

@@ -98,7 +98,7 @@ struct MotionTests {
         }
     }
 
-    @Test func `a camera's noise is not motion, a change of light by a tenth is`() {
+    @Test func `a camera's noise is not motion, a change of light by a fifth is`() {
         var motion = FrameMotion(width: 640, height: 360)
         for frame in 0..<6 {
             // As strong as a webcam's in a dim room: a standard deviation of four levels.

@@ -1,8 +1,8 @@
 import Control
 import JSON
 
-/// A command line that is just a request for masks or for the picture: its name and, for some, a mask. Such are bound to
-/// keys, so they are run without the parser of all commands, which takes longer than everything else.
+/// A command line that is just a request for masks or for the picture: its name and, for some, a mask. These are often
+/// bound to keys, so they run without the parser of all commands, which takes longer than everything else.
 struct PlainRequest {
     let command: Command
 
@@ -17,7 +17,7 @@ struct PlainRequest {
         guard case .command(let command) = parsed?.content else { return nil }
         switch command {
         case .mask(.masks): return nil
-        case .mask, .picture(.pause), .picture(.resume), .picture(.freeze): self.command = command
+        case .mask, .picture(.pause), .picture(.panic), .picture(.resume), .picture(.freeze): self.command = command
         case .look, .history, .picture, .device, .configuration, .service: return nil
         }
     }

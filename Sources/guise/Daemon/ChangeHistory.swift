@@ -6,7 +6,7 @@ import SystemKit
 /// The changes of masks and settings that can be taken back, for all clients together. Whatever is taken back, faces
 /// that are hidden now stay hidden: a mask that hides them is only taken off by name.
 final class ChangeHistory: Sendable {
-    /// What a change may change.
+    /// The state that `undo` restores.
     private struct Snapshot {
         let masks: [MaskSelection]
         let configuration: ConfigurationText
@@ -88,7 +88,7 @@ final class ChangeHistory: Sendable {
         }
     }
 
-    /// Takes back the last change, or makes it again.
+    /// Takes back the last change.
     /// - Returns: the change, and what is worn now, with the masks that stayed because they hide faces.
     /// - Throws: `RequestError` if there is no such change, or the masks cannot be worn; then nothing has changed.
     func undo() throws -> HistoryReply { try move(from: \.done, to: \.undone, "there is nothing to undo") }
@@ -101,11 +101,13 @@ final class ChangeHistory: Sendable {
     ) throws -> HistoryReply {
         try state.withLock { state in
             let before = snapshot
-            while let step = state[keyPath: from].popLast() {
+            while let step = state[keyPath: from].last {
+                // A step that no longer changes anything is skipped, such as a mask that could not be loaded.
+                let isSame = step.snapshot.isSame(as: before)
+                let (kept, notes) = isSame ? ([], []) : try apply(step.snapshot)
+                state[keyPath: from].removeLast()
                 state.edition += 1
-                // A mask that could not be loaded changed nothing.
-                guard !step.snapshot.isSame(as: before) else { continue }
-                let (kept, notes) = try apply(step.snapshot)
+                guard !isSame else { continue }
                 if !before.isSame(as: snapshot) {
                     state[keyPath: to].append(Step(name: step.name, key: nil, time: 0, snapshot: before))
                     onChange()

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Frames
 import JSON
 import Publish
+import Synchronization
 import SystemKit
 
 /// Answers requests for the picture that others see.
@@ -78,19 +79,26 @@ struct PictureHandler {
 
     // MARK: - recordings
 
+    /// Held while a recording starts, which may take a while on a thread of its own.
+    private static let start = Mutex<Void>(())
+
     private func startRecording(_ path: String?, sound: SoundInput?) throws -> RecordingReply {
-        // A recording that has failed counts as ended.
-        guard mailbox.now.recorder?.progress.problem != nil || mailbox.now.recorder == nil else {
-            throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
+        let reply = try Self.start.withLockIfAvailable { _ in
+            // A recording that has failed counts as ended.
+            if let recorder = mailbox.now.recorder, recorder.progress.problem == nil {
+                throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
+            }
+            let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
+            let recorder = try Recorder(
+                path: path, layout: canvas, rate: configuration.value.output.rate, sound: sound
+            ) {
+                [weak events] problem in events?.report("the recording has ended: \(problem)")
+            }
+            mailbox.change { $0.recorder = recorder }
+            return RecordingReply(recorder)
         }
-        let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")
-        let recorder = try Recorder(
-            path: path, layout: canvas, rate: configuration.value.output.rate, sound: sound
-        ) {
-            [weak events] problem in events?.report("the recording has ended: \(problem)")
-        }
-        mailbox.change { $0.recorder = recorder }
-        return RecordingReply(recorder)
+        guard let reply else { throw RequestError(.notNow, "a recording is already being started") }
+        return reply
     }
 
     private func stopRecording() throws -> Handling {
@@ -107,7 +115,9 @@ struct PictureHandler {
                 reply(
                     Result {
                         // If the encoder failed, the file with the frames before the failure may still exist.
-                        do { try recorder.finish() } catch  where !isReadable(recorder.path) { throw error } catch {}
+                        do { try recorder.finish() } catch {
+                            guard isReadable(recorder.path) else { throw error }
+                        }
                         return RecordingReply(recorder, album: captures.add(recorder.path))
                     })
             }

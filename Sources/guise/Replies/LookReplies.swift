@@ -9,9 +9,4 @@ struct LooksReply: Codable {
     let looks: [Look]
     /// The names of the favourite masks, in the order in which they became so.
     let favourites: [String]
-
-    init(_ content: LookStore.Content) {
-        looks = content.looks.map { Look(name: $0.name, masks: $0.masks.map(WornMask.init)) }
-        favourites = content.favourites
-    }
 }

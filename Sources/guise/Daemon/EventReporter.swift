@@ -70,6 +70,8 @@ final class EventReporter: Sendable {
     /// Warnings for subscribers, the newest `maxWarnings`, with their time on the monotonic clock.
     private let warnings = Mutex<[(time: UInt64, line: String)]>([])
     private static let maxWarnings = 100
+    /// Nanoseconds: the age up to which a warning is news, and the time between two reports of the metrics.
+    private static let second: UInt64 = 1_000_000_000
 
     /// The reported state, used to report only changes.
     private struct ReportedState {
@@ -99,23 +101,25 @@ final class EventReporter: Sendable {
     }
 
     /// Returns the events since the last call.
-    func pendingEvents() -> [Event] {
+    /// - Parameter now: the time, nanoseconds. Other threads may report and read events at the same moment, so times may
+    ///   be later than this.
+    func pendingEvents(at now: UInt64 = monotonicTime()) -> [Event] {
         var events: [Event] = []
-        let (selections, loopStatus, now) = (loader.selections, mailbox.lastStatus, monotonicTime())
+        let (selections, loopStatus) = (loader.selections, mailbox.lastStatus)
         let (names, looks) = (history.names, looks.news)
         let pending = warnings.withLock { warnings in
             defer { warnings = [] }
             return warnings
         }
         // Older ones are from a time without subscribers, who would take them for new.
-        for warning in pending where now - warning.time < 1_000_000_000 {
+        for warning in pending where now < warning.time + Self.second {
             events.append(.error(message: warning.line))
         }
         let before = reported.withLock { reported in
             let before = reported
             (reported.selections, reported.loopStatus) = (selections, loopStatus)
             (reported.history, reported.looks) = (names.edition, looks.edition)
-            if now - reported.metrics >= 1_000_000_000 { reported.metrics = now }
+            if now >= reported.metrics + Self.second { reported.metrics = now }
             return before
         }
         if selections != before.selections { events.append(.masks(selections.map(WornMask.init))) }
@@ -132,7 +136,7 @@ final class EventReporter: Sendable {
         if (loopStatus.faces, loopStatus.predicted) != (before.loopStatus.faces, before.loopStatus.predicted) {
             events.append(.faces(loopStatus.faces, predicted: loopStatus.predicted))
         }
-        if now - before.metrics >= 1_000_000_000 { events.append(.metrics(status.metrics)) }
+        if now >= before.metrics + Self.second { events.append(.metrics(status.metrics)) }
         return events
     }
 }
