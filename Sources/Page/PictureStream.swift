@@ -14,25 +14,29 @@ struct PictureStream: Sendable {
     /// - Throws: `PageError` that names the allowed values.
     static func options(_ request: PageRequest) throws(PageError) -> Preview.StreamOptions {
         var options = Preview.StreamOptions()
-        func wrong(_ key: String, _ allowed: String) -> PageError {
+        func badValue(_ key: String, _ allowed: String) -> PageError {
             PageError(400, "bad-value", "'\(key)' allows: \(allowed)")
+        }
+        func flag(_ key: String, _ value: String) throws(PageError) -> Bool {
+            guard value == "0" || value == "1" else { throw badValue(key, "0, 1") }
+            return value == "1"
         }
         for item in request.query {
             switch item.name {
             case "picture":
                 guard let picture = Preview.Picture(rawValue: item.value) else {
-                    throw wrong("picture", Preview.Picture.allCases.map(\.rawValue).joined(separator: ", "))
+                    throw badValue("picture", Preview.Picture.allCases.map(\.rawValue).joined(separator: ", "))
                 }
                 options.picture = picture
-            case "overlay": options.hasOverlay = item.value == "1"
-            case "mirrored": options.isMirrored = item.value == "1"
+            case "overlay": options.hasOverlay = try flag(item.name, item.value)
+            case "mirrored": options.isMirrored = try flag(item.name, item.value)
             case "width":
                 guard let width = Int(item.value), (64...4096).contains(width) else {
-                    throw wrong("width", "64 to 4096")
+                    throw badValue("width", "64 to 4096")
                 }
                 options.width = width
             case "rate":
-                guard let rate = Double(item.value), (1...60).contains(rate) else { throw wrong("rate", "1 to 60") }
+                guard let rate = Double(item.value), (1...60).contains(rate) else { throw badValue("rate", "1 to 60") }
                 options.rate = rate
             // Other items serve only to defeat caches.
             default: break

@@ -70,7 +70,7 @@ final class MaskCatalog: Sendable {
     /// Masks that replace the active ones, below them the active masks that hide faces and are not among them: no face
     /// is shown unless a request names the mask that hides it.
     /// - Returns: the masks, and the names of those that stayed.
-    func keepingHidden(_ selections: [MaskSelection]) -> (selections: [MaskSelection], kept: [String]) {
+    func keepingHidingMasks(_ selections: [MaskSelection]) -> (selections: [MaskSelection], kept: [String]) {
         let hiding = Set(summaries.filter(\.isHiding).map(\.name))
         let worn = loader.selections.filter { hiding.contains($0.mask) }
         let kept = worn.filter { worn in !selections.contains { $0.mask == worn.mask } }

@@ -11,17 +11,17 @@ struct MemoryFile: ~Copyable {
 
     /// Writes bytes to a new file.
     /// - Parameter what: the bytes' name for messages: "a photo".
-    /// - Throws: `Problem` of kind `system` if there is not enough memory.
+    /// - Throws: `Problem` of kind `system` if there is not enough memory, or no free descriptor.
     init(_ bytes: [UInt8], what: String) throws(Problem) {
-        func noMemory(_ error: CInt) -> Problem {
-            Problem(.system, "no memory for \(what): \(errorMessage(of: error))")
+        func failed(_ error: CInt) -> Problem {
+            Problem(.system, "cannot keep \(what) in memory: \(errorMessage(of: error))")
         }
         let made = unsafe clinux_memory_file("guise")
-        guard made >= 0 else { throw noMemory(-made) }
+        guard made >= 0 else { throw failed(-made) }
         guard writeAll(bytes.span, to: made) else {
             let error = errno
             close(made)
-            throw noMemory(error)
+            throw failed(error)
         }
         descriptor = made
     }

@@ -39,10 +39,10 @@ final class PageService: PageHost {
     /// Sets the server that answers the requests on the page's web socket.
     func setControlServer(_ server: ControlServer) { control.withLock { $0 = server } }
 
-    /// Returns the page's address. Starts the server if it is not running.
+    /// Returns the page's link with the secret, and its address without. Starts the server if it is not running.
     /// - Parameter port: the port for a new server; 0 for any free one.
     /// - Throws: `Problem` of kind `busy` if the port is taken.
-    func open(port: Int) throws(Problem) -> (link: String, place: String) {
+    func open(port: Int) throws(Problem) -> (link: String, address: String) {
         // A `Result`, because the error type of `withLock` is that of its closure.
         let opened = server.withLock { server in
             Result { () throws(Problem) -> PageServer in

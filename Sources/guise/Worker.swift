@@ -7,7 +7,7 @@ import SystemKit
 final class Worker: Sendable {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
-        var isAtWork = false
+        var hasThread = false
     }
 
     private let name: String
@@ -21,7 +21,7 @@ final class Worker: Sendable {
     /// gets a third of the loop's share, so that photos are finished in time on a busy machine.
     private static let nice: CInt = 5
     /// The idle time in seconds after which the thread ends.
-    private static let timeout = 10.0
+    private static let idleTimeout = 10.0
 
     /// Creates a worker without a thread.
     /// - Parameters:
@@ -48,8 +48,8 @@ final class Worker: Sendable {
         let isQueued = state.withLock { state in
             guard state.jobs.count < maxQueued else { return false }
             state.jobs.append(job)
-            if !state.isAtWork {
-                state.isAtWork = true
+            if !state.hasThread {
+                state.hasThread = true
                 start()
             }
             return true
@@ -66,15 +66,15 @@ final class Worker: Sendable {
     private func work() {
         lowerThreadPriority(by: Self.nice)
         while true {
-            let isWoken = jobAvailable.wait(timeout: .now() + Self.timeout) == .success
+            let wasSignalled = jobAvailable.wait(timeout: .now() + Self.idleTimeout) == .success
             let job: (@Sendable () -> Void)? = state.withLock { state in
                 if state.jobs.isEmpty {
-                    if !isWoken { state.isAtWork = false }
+                    if !wasSignalled { state.hasThread = false }
                     return nil
                 }
                 return state.jobs.removeFirst()
             }
-            if let job { job() } else if !isWoken { return onIdle() }
+            if let job { job() } else if !wasSignalled { return onIdle() }
         }
     }
 }

@@ -10,7 +10,7 @@ import Testing
 @testable import SystemKit
 
 /// The log lines of a loader.
-private final class Said: Sendable {
+private final class LogRecorder: Sendable {
     private let all = Mutex<[String]>([])
     var lines: [String] { all.withLock { $0 } }
     func add(_ line: String) { all.withLock { $0.append(line) } }
@@ -19,7 +19,7 @@ private final class Said: Sendable {
 /// Loading and unloading of masks between frames.
 @Suite(.ownThread) struct MaskLoaderTests {
     let scratch: ScratchFolder
-    private let said = Said()
+    private let log = LogRecorder()
     /// Signalled when the loader has new masks.
     private let wakeEvent: WakeEvent
     init() throws { (scratch, wakeEvent) = (try ScratchFolder(), try WakeEvent()) }
@@ -37,11 +37,11 @@ private final class Said: Sendable {
     }
 
     private func loader(_ names: [String]) throws -> MaskLoader {
-        let said = said
+        let log = log
         return try MaskLoader(
             searchPaths: [scratch.path("Masks")],
             target: ArtTarget(FrameLayout(width: 320, height: 240, format: .yuyv)),
-            selections: names.map(MaskSelection.init), log: { said.add($0) })
+            selections: names.map(MaskSelection.init), log: { log.add($0) })
     }
 
     /// Waits for the loader's next masks.
@@ -76,7 +76,7 @@ private final class Said: Sendable {
         #expect(next(loader, &seen)[0].edition == 3)
         loader.select([])
         #expect(next(loader, &seen).isEmpty)
-        #expect(said.lines == [])
+        #expect(log.lines == [])
     }
 
     @Test func `a mask that can't be loaded changes nothing, and is reported`() throws {
@@ -91,11 +91,11 @@ private final class Said: Sendable {
             ("none", "there is no mask 'none'"), ("broken", "broken/a.svg"), ("set", "there is no mask 'beard'"),
         ] {
             for others in [[], ["hat"]] {
-                let told = said.lines.count
+                let previousCount = log.lines.count
                 loader.select((others + [name]).map(MaskSelection.init))
-                waits { said.lines.count > told && loader.selections == [MaskSelection("hat")] }
-                #expect(said.lines.last?.contains(words) == true, "\(said.lines)")
-                #expect(said.lines.last?.hasSuffix("(the current masks stay on)") == true, "\(said.lines)")
+                waits { log.lines.count > previousCount && loader.selections == [MaskSelection("hat")] }
+                #expect(log.lines.last?.contains(words) == true, "\(log.lines)")
+                #expect(log.lines.last?.hasSuffix("(the current masks stay on)") == true, "\(log.lines)")
                 #expect(loader.update(since: &seen) == nil && loader.masks.map(\.name) == ["hat"])
             }
         }
@@ -130,8 +130,8 @@ private final class Said: Sendable {
             // Nothing was edited since, so nothing is new.
             let before = callocations_count()
             for _ in 0..<100 { _ = loader.update(since: &seen) }
-            let asked = callocations_count() - before
-            #expect(asked == 0)
+            let allocations = callocations_count() - before
+            #expect(allocations == 0)
         }
     }
 }

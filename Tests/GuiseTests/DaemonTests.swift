@@ -17,7 +17,7 @@ import Testing
 /// Requests to the daemon and their errors, without a socket, a camera or a frame.
 @Suite(.ownThread) struct DaemonTests {
     /// A daemon with a temporary home.
-    final class House {
+    final class DaemonFixture {
         static let standard = """
             {"source": "camera", "masks": [], "faces": {"max": 4}, "output": {"width": 64, "height": 64}}
             """
@@ -33,7 +33,7 @@ import Testing
         ///   - configuration: the user's file; nil: none.
         ///   - source: the loop's source; empty: a file, which can't be changed.
         init(
-            _ configuration: String? = House.standard, source: String = "camera",
+            _ configuration: String? = DaemonFixture.standard, source: String = "camera",
             canvas: FrameLayout = FrameLayout(width: 64, height: 48, format: .i420)
         ) throws {
             scratch = try ScratchFolder()
@@ -66,50 +66,50 @@ import Testing
         func write(configuration: String) throws { try scratch.write(configuration, "config/guise/config.json") }
 
         /// Sends a request and waits for the reply.
-        func ask(_ verb: Command) throws -> JSON {
-            let answer = Answer()
-            daemon.handle(verb) { answer.put($0) }
+        func ask(_ command: Command) throws -> JSON {
+            let answer = ReplyBox()
+            daemon.handle(command) { answer.put($0) }
             return try answer.take()
         }
 
         /// The error of a request; nil if it succeeded.
-        func requestError(_ verb: Command) -> RequestError? {
+        func requestError(_ command: Command) -> RequestError? {
             do {
-                _ = try ask(verb)
+                _ = try ask(command)
                 return nil
             } catch { return RequestError(error) }
         }
 
         /// The names of masks in a reply.
-        func worn(_ verb: Command) throws -> [String] {
-            try ask(verb)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
+        func worn(_ command: Command) throws -> [String] {
+            try ask(command)["masks"]?.elements.compactMap { $0["name"]?.string } ?? []
         }
 
         /// The notes for the user in a reply.
-        func notes(_ verb: Command) throws -> [String] {
-            try ask(verb)["notes"]?.elements.compactMap(\.string) ?? []
+        func notes(_ command: Command) throws -> [String] {
+            try ask(command)["notes"]?.elements.compactMap(\.string) ?? []
         }
 
         /// The current configuration.
         var values: JSON { get throws { try #require(try ask(.configuration(.configuration))["values"]) } }
 
         /// The pending events, without metrics, which depend on the clock, and without the history's.
-        var news: [JSON] {
+        var newEvents: [JSON] {
             daemon.pendingEvents().filter { ![.metrics, .history].contains($0.topic) }.map(\.event)
         }
     }
 
-    private final class Answer: Sendable {
+    private final class ReplyBox: Sendable {
         private let result = Mutex<Result<JSON, any Error>?>(nil)
-        private let came = DispatchSemaphore(value: 0)
+        private let arrived = DispatchSemaphore(value: 0)
 
         func put(_ answer: Result<JSON, any Error>) {
             result.withLock { $0 = answer }
-            came.signal()
+            arrived.signal()
         }
 
         func take() throws -> JSON {
-            came.wait()
+            arrived.wait()
             let answer = result.withLock { $0 }
             return try #require(answer).get()
         }
@@ -118,21 +118,21 @@ import Testing
     // MARK: - Status
 
     @Test func `the state is the loop's, unless a request is pending`() throws {
-        let house = try House()
-        house.daemon.status.setCamera("a camera")
-        func state() throws -> String? { try house.ask(.service(.status))["state"]?.string }
+        let fixture = try DaemonFixture()
+        fixture.daemon.status.setCamera("a camera")
+        func state() throws -> String? { try fixture.ask(.service(.status))["state"]?.string }
         #expect(try state() == "closed")
         for (camera, word) in [(LoopStatus.Camera.opening, "opening"), (.lost, "lost"), (.open, "running")] {
             var loopStatus = LoopStatus()
             (loopStatus.camera, loopStatus.frames, loopStatus.faces) = (camera, 7, 2)
-            house.mailbox.update(loopStatus)
+            fixture.mailbox.update(loopStatus)
             #expect(try state() == word)
         }
-        _ = try house.ask(.picture(.freeze))
+        _ = try fixture.ask(.picture(.freeze))
         #expect(try state() == "frozen")
-        _ = try house.ask(.picture(.pause))
+        _ = try fixture.ask(.picture(.pause))
         #expect(try state() == "paused")
-        let status = try house.ask(.service(.status))
+        let status = try fixture.ask(.service(.status))
         #expect(status["source"]?.string == "a camera" && status["version"]?.string == guiseVersion)
         #expect(status["outputs"]?.text == "[\"nowhere\"]" && status["masks"]?.text == "[]")
         #expect(status["frames"]?.number == 7 && status["faces"]?.number == 2)
@@ -140,51 +140,51 @@ import Testing
     }
 
     @Test func `a stop ends the loop`() throws {
-        let house = try House()
-        #expect(!house.mailbox.isEnding)
-        _ = try house.ask(.service(.stop))
-        #expect(house.mailbox.isEnding)
+        let fixture = try DaemonFixture()
+        #expect(!fixture.mailbox.isEnding)
+        _ = try fixture.ask(.service(.stop))
+        #expect(fixture.mailbox.isEnding)
     }
 
     @Test func `every request of the protocol is answered`() throws {
-        let house = try House(#"{"page": {"port": 0}, "masks": [], "output": {"width": 64, "height": 64}}"#)
+        let fixture = try DaemonFixture(#"{"page": {"port": 0}, "masks": [], "output": {"width": 64, "height": 64}}"#)
         let keys: [String: [String: JSON]] = [
             "show": ["mask": "ab-grey"], "hide": ["mask": "ab-grey"], "toggle": ["mask": "ab-grey"],
             "only": ["mask": "ab-grey"], "wear": ["masks": ["ab-grey"]], "set": ["key": "faces.max", "value": 2],
             "add": ["masks": ["aa-choices"]], "order": ["masks": ["aa-choices", "ab-grey"]],
             "look": ["name": "both", "action": "save"], "favourite": ["mask": "ab-grey"],
-            "use": ["device": "sample"], "snapshot": ["path": JSON(house.scratch.path("a.png"))],
-            "record": ["path": JSON(house.scratch.path("a.mp4"))],
+            "use": ["device": "sample"], "snapshot": ["path": JSON(fixture.scratch.path("a.png"))],
+            "record": ["path": JSON(fixture.scratch.path("a.mp4"))],
         ]
         for name in Request.names {
             let json = (keys[name] ?? [:]).reduce(JSON(["request": JSON(name)])) { $0.with($1.key, $1.value) }
             // What a surprise gives to single people can't be saved.
-            if name == "look" { _ = try house.ask(.mask(.only("ab-grey"))) }
+            if name == "look" { _ = try fixture.ask(.mask(.only("ab-grey"))) }
             // The server answers subscriptions.
             guard case .command(let command) = try Request(id: nil, json).content else { continue }
-            let answer = Answer()
-            house.daemon.handle(command) { answer.put($0) }
+            let answer = ReplyBox()
+            fixture.daemon.handle(command) { answer.put($0) }
             // Only a snapshot waits for the loop.
-            for request in house.mailbox.takeCaptureRequests() { request.refuse("there is no picture") }
+            for request in fixture.mailbox.takeCaptureRequests() { request.refuse("there is no picture") }
             do { _ = try answer.take() } catch {
                 #expect(name == "snapshot", "\(name): \(error)")
             }
         }
-        _ = try house.ask(.picture(.stopRecording))
+        _ = try fixture.ask(.picture(.stopRecording))
     }
 
     @Test func `a status is decoded by the command line as it was sent`() throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("aa-choices")))
-        _ = try house.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.9)))
-        let path = house.scratch.path("a.mp4")
-        _ = try house.ask(.picture(.startRecording(path, sound: false)))
-        let sent = try house.ask(.service(.status))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.9)))
+        let path = fixture.scratch.path("a.mp4")
+        _ = try fixture.ask(.picture(.startRecording(path, sound: false)))
+        let sent = try fixture.ask(.service(.status))
         #expect(sent["masks"]?.text == #"[{"name":"aa-choices","opacity":0.9,"choices":{}}]"#)
         let status: StatusReply = try sent.decoded()
         #expect(JSON(encoding: status).text == sent.text)
         #expect(status.lines.contains("worn: aa-choices") && status.lines.contains("recording: \(path)"))
-        _ = try house.ask(.picture(.stopRecording))
+        _ = try fixture.ask(.picture(.stopRecording))
     }
 
     // MARK: - Pictures
@@ -194,70 +194,70 @@ import Testing
     }
 
     @Test func `a file becomes one of the user's own pictures, and what can't be read changes nothing`() throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("background-picture")))
-        func picture() -> String? { house.loader.selections.first?.choices["picture"] }
-        let path = try house.scratch.make("At the sea!.png", "-f lavfi -i testsrc=s=4800x1200 -frames:v 1")
-        _ = try house.ask(Self.set(JSON(path)))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("background-picture")))
+        func picture() -> String? { fixture.loader.selections.first?.choices["picture"] }
+        let path = try fixture.scratch.make("At the sea!.png", "-f lavfi -i testsrc=s=4800x1200 -frames:v 1")
+        _ = try fixture.ask(Self.set(JSON(path)))
         #expect(picture() == "At the sea.jpg")
-        let stored = house.scratch.path("config/guise/Pictures/At the sea.jpg")
-        #expect(try house.scratch.measure(stored) == "2048x512 1", "made smaller")
-        _ = try house.ask(Self.set("dawn"))
+        let stored = fixture.scratch.path("config/guise/Pictures/At the sea.jpg")
+        #expect(try fixture.scratch.measure(stored) == "2048x512 1", "made smaller")
+        _ = try fixture.ask(Self.set("dawn"))
         #expect(picture() == "dawn")
-        _ = try house.ask(Self.set(JSON(path)))
+        _ = try fixture.ask(Self.set(JSON(path)))
         #expect(picture() == "At the sea.jpg", "the same picture is kept once")
 
         // Another one of the same name.
-        _ = try house.scratch.make("At the sea!.png", "-f lavfi -i testsrc2=s=320x180 -frames:v 1")
-        _ = try house.ask(Self.set(JSON(path)))
+        _ = try fixture.scratch.make("At the sea!.png", "-f lavfi -i testsrc2=s=320x180 -frames:v 1")
+        _ = try fixture.ask(Self.set(JSON(path)))
         #expect(picture() == "At the sea 2.jpg")
-        let list = try house.ask(.mask(.masks))["masks"]?.elements.first { $0["name"] == "background-picture" }
+        let list = try fixture.ask(.mask(.masks))["masks"]?.elements.first { $0["name"] == "background-picture" }
         let allowed = list?["choices"]?["picture"]?["allowed"]
         #expect(allowed?.text == #"["dawn","study","At the sea 2.jpg","At the sea.jpg"]"#)
 
-        _ = try house.scratch.write("no picture", "b.jpg")
+        _ = try fixture.scratch.write("no picture", "b.jpg")
         for (value, words) in [
-            (house.scratch.path("b.jpg"), "not a picture"), (house.scratch.path("gone.jpg"), "no such file"),
-            (house.scratch.path("config"), "folder"), ("gone.jpg", "allowed"), ("", "allowed"),
+            (fixture.scratch.path("b.jpg"), "not a picture"), (fixture.scratch.path("gone.jpg"), "no such file"),
+            (fixture.scratch.path("config"), "folder"), ("gone.jpg", "allowed"), ("", "allowed"),
             ("../Pictures/x.jpg", "allowed"),
         ] {
-            let error = house.requestError(Self.set(JSON(value)))
+            let error = fixture.requestError(Self.set(JSON(value)))
             #expect(error?.message.contains(words) == true, "\(value): \(error as Any)")
         }
-        #expect(house.requestError(Self.set(7))?.code == .badValue)
+        #expect(fixture.requestError(Self.set(7))?.code == .badValue)
         #expect(picture() == "At the sea 2.jpg")
-        #expect(house.scratch.names(in: "config/guise/Pictures").count == 2)
+        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == 2)
     }
 
     @Test func `the number of pictures is limited, and those that are there stay`() throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("background-picture")))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("background-picture")))
         for number in 0..<PictureStore.maxPictures {
-            _ = try house.scratch.write("\(number)", "config/guise/Pictures/\(number).jpg")
+            _ = try fixture.scratch.write("\(number)", "config/guise/Pictures/\(number).jpg")
         }
-        let path = try house.scratch.make("a.png", "-f lavfi -i testsrc=s=64x64 -frames:v 1")
-        let error = house.requestError(Self.set(JSON(path)))
+        let path = try fixture.scratch.make("a.png", "-f lavfi -i testsrc=s=64x64 -frames:v 1")
+        let error = fixture.requestError(Self.set(JSON(path)))
         #expect(error?.message.contains("delete some") == true, "\(error as Any)")
-        #expect(house.scratch.names(in: "config/guise/Pictures").count == PictureStore.maxPictures)
+        #expect(fixture.scratch.names(in: "config/guise/Pictures").count == PictureStore.maxPictures)
     }
 
     // MARK: - Masks
 
     @Test func `masks are put on and taken off by name, in their order`() throws {
-        let house = try House()
-        #expect(try house.worn(.mask(.show("ab-grey"))) == ["ab-grey"])
-        #expect(try house.worn(.mask(.show("aa-choices"))) == ["ab-grey", "aa-choices"])
-        #expect(try house.worn(.mask(.show("ab-grey"))) == ["ab-grey", "aa-choices"], "it is worn already")
-        #expect(try house.worn(.mask(.toggle("ab-grey"))) == ["aa-choices"])
-        #expect(try house.worn(.mask(.toggle("ab-grey"))) == ["aa-choices", "ab-grey"])
-        #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"])
-        #expect(try house.worn(.mask(.hide("aa-choices"))) == ["ab-grey"], "it is not worn")
-        #expect(try house.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
-        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["aa-choices", "ab-grey"])
-        #expect(try house.worn(.mask(.order(["ab-grey"]))) == ["ab-grey", "aa-choices"])
-        #expect(house.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
-        #expect(try house.worn(.mask(.clear)) == [] && house.loader.selections.isEmpty)
-        #expect(try house.worn(.mask(.wear([]))) == [])
+        let fixture = try DaemonFixture()
+        #expect(try fixture.worn(.mask(.show("ab-grey"))) == ["ab-grey"])
+        #expect(try fixture.worn(.mask(.show("aa-choices"))) == ["ab-grey", "aa-choices"])
+        #expect(try fixture.worn(.mask(.show("ab-grey"))) == ["ab-grey", "aa-choices"], "it is worn already")
+        #expect(try fixture.worn(.mask(.toggle("ab-grey"))) == ["aa-choices"])
+        #expect(try fixture.worn(.mask(.toggle("ab-grey"))) == ["aa-choices", "ab-grey"])
+        #expect(try fixture.worn(.mask(.hide("aa-choices"))) == ["ab-grey"])
+        #expect(try fixture.worn(.mask(.hide("aa-choices"))) == ["ab-grey"], "it is not worn")
+        #expect(try fixture.worn(.mask(.only("aa-choices"))) == ["aa-choices"])
+        #expect(try fixture.worn(.mask(.wear(["ab-grey", "aa-choices", "ab-grey"]))) == ["aa-choices", "ab-grey"])
+        #expect(try fixture.worn(.mask(.order(["ab-grey"]))) == ["ab-grey", "aa-choices"])
+        #expect(fixture.loader.selections.map(\.mask) == ["ab-grey", "aa-choices"])
+        #expect(try fixture.worn(.mask(.clear)) == [] && fixture.loader.selections.isEmpty)
+        #expect(try fixture.worn(.mask(.wear([]))) == [])
     }
 
     @Test(arguments: [
@@ -265,25 +265,25 @@ import Testing
         .surprise(all: true), .clear,
     ])
     func `a mask that hides faces stays on until a request names it`(request: MaskRequest) throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("aa-choices")))
-        _ = try house.ask(.mask(.show("pixelate")))
-        _ = try house.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0.9)))
-        let answer = try house.ask(.mask(request))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.mask(.show("pixelate")))
+        _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0.9)))
+        let answer = try fixture.ask(.mask(request))
         #expect(answer["kept"]?.elements.compactMap(\.string) == ["pixelate"])
-        let kept = try #require(house.loader.selections.first)
+        let kept = try #require(fixture.loader.selections.first)
         #expect(kept.mask == "pixelate" && kept.opacity == 0.9, "as it was worn")
-        #expect(!house.loader.selections.contains { $0.mask == "aa-choices" })
+        #expect(!fixture.loader.selections.contains { $0.mask == "aa-choices" })
         // It is taken off by name; a mask that the request names is not reported as kept.
-        #expect(try house.ask(.mask(.only("pixelate")))["kept"] == nil)
-        #expect(try house.worn(.mask(.hide("pixelate"))) == [])
+        #expect(try fixture.ask(.mask(.only("pixelate")))["kept"] == nil)
+        #expect(try fixture.worn(.mask(.hide("pixelate"))) == [])
     }
 
     @Test func `slow requests are processed a few at a time, and each gets a reply`() throws {
-        let house = try House()
+        let fixture = try DaemonFixture()
         let answers = Mutex<[Bool]>([])
         for _ in 0..<40 {
-            house.daemon.handle(.device(.devices)) { result in
+            fixture.daemon.handle(.device(.devices)) { result in
                 if case .success = result {
                     answers.withLock { $0.append(true) }
                 } else {
@@ -295,18 +295,18 @@ import Testing
         #expect(answers.withLock { $0.contains(true) })
         // Rejected requests don't block later ones.
         let last = Mutex<Bool?>(nil)
-        house.daemon.handle(.device(.devices)) { result in last.withLock { $0 = (try? result.get()) != nil } }
+        fixture.daemon.handle(.device(.devices)) { result in last.withLock { $0 = (try? result.get()) != nil } }
         waits { last.withLock { $0 != nil } }
         #expect(last.withLock { $0 } == true)
     }
 
     @Test func `next and random never put on a mask that hides faces`() throws {
-        let house = try House()
-        let hiding = Set(house.context.library.summaries.filter(\.isHiding).map(\.name))
+        let fixture = try DaemonFixture()
+        let hiding = Set(fixture.context.library.summaries.filter(\.isHiding).map(\.name))
         #expect(hiding.isSuperset(of: ["pixelate", "blur"]))
-        for _ in house.context.library.names {
-            #expect(try hiding.isDisjoint(with: house.worn(.mask(.next))))
-            #expect(try hiding.isDisjoint(with: house.worn(.mask(.random(all: true)))))
+        for _ in fixture.context.library.names {
+            #expect(try hiding.isDisjoint(with: fixture.worn(.mask(.next))))
+            #expect(try hiding.isDisjoint(with: fixture.worn(.mask(.random(all: true)))))
         }
     }
 
@@ -315,87 +315,87 @@ import Testing
         .mask(.wear(["aa-choices", "ab-gray"])),
         .configuration(.set(mask: "ab-gray", key: "opacity", value: 1)),
     ])
-    func `an unknown name is an error that suggests the nearest one, and changes nothing`(verb: Command) throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("ab-grey")))
-        let requestError = try #require(house.requestError(verb))
+    func `an unknown name is an error that suggests the nearest one, and changes nothing`(command: Command) throws {
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        let requestError = try #require(fixture.requestError(command))
         #expect(
             requestError.code == .unknownMask && requestError.message == "no mask 'ab-gray'; did you mean 'ab-grey'?")
-        #expect(house.loader.selections == [MaskSelection("ab-grey")])
-        let far = try #require(house.requestError(.mask(.show("qqqqqqqqqqqqqqqq"))))
-        #expect(far.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
+        #expect(fixture.loader.selections == [MaskSelection("ab-grey")])
+        let unrelated = try #require(fixture.requestError(.mask(.show("qqqqqqqqqqqqqqqq"))))
+        #expect(unrelated.message.hasPrefix("no mask 'qqqqqqqqqqqqqqqq'; there are: aa-choices, ab-grey, "))
     }
 
     @Test func `a mask whose folder was deleted can still be taken off`() throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("ab-grey")))
-        try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/Masks/ab-grey"))
-        #expect(try house.worn(.mask(.hide("ab-grey"))) == [])
-        #expect(house.requestError(.mask(.show("ab-grey")))?.code == .unknownMask)
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        try FileManager.default.removeItem(atPath: fixture.scratch.path("config/guise/Masks/ab-grey"))
+        #expect(try fixture.worn(.mask(.hide("ab-grey"))) == [])
+        #expect(fixture.requestError(.mask(.show("ab-grey")))?.code == .unknownMask)
     }
 
     @Test func `next and previous cycle through all masks, one at a time`() throws {
-        let house = try House()
-        let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
+        let fixture = try DaemonFixture()
+        let names = fixture.context.library.summaries.filter { !$0.isHiding }.map(\.name)
         try #require(names.count > 2 && names.prefix(2) == ["aa-choices", "ab-grey"])
-        #expect(try house.worn(.mask(.next)) == [names[0]])
-        #expect(try house.worn(.mask(.next)) == [names[1]])
-        #expect(try house.worn(.mask(.previous)) == [names[0]])
-        #expect(try house.worn(.mask(.previous)) == [names[names.count - 1]])
-        #expect(try house.worn(.mask(.next)) == [names[0]])
-        _ = try house.ask(.mask(.wear(["aa-choices", "ab-grey"])))
-        #expect(try house.worn(.mask(.next)) == [names[2]], "the one beside the last")
-        _ = try house.ask(.mask(.clear))
-        #expect(try house.worn(.mask(.previous)) == [names[names.count - 1]])
+        #expect(try fixture.worn(.mask(.next)) == [names[0]])
+        #expect(try fixture.worn(.mask(.next)) == [names[1]])
+        #expect(try fixture.worn(.mask(.previous)) == [names[0]])
+        #expect(try fixture.worn(.mask(.previous)) == [names[names.count - 1]])
+        #expect(try fixture.worn(.mask(.next)) == [names[0]])
+        _ = try fixture.ask(.mask(.wear(["aa-choices", "ab-grey"])))
+        #expect(try fixture.worn(.mask(.next)) == [names[2]], "the one beside the last")
+        _ = try fixture.ask(.mask(.clear))
+        #expect(try fixture.worn(.mask(.previous)) == [names[names.count - 1]])
     }
 
     @Test func `a random mask is one that is not worn`() throws {
-        let house = try House()
-        let names = house.context.library.summaries.filter { !$0.isHiding }.map(\.name)
-        _ = try house.ask(.mask(.wear(Array(names.dropFirst()))))
-        #expect(try house.worn(.mask(.random(all: true))) == [names[0]])
+        let fixture = try DaemonFixture()
+        let names = fixture.context.library.summaries.filter { !$0.isHiding }.map(\.name)
+        _ = try fixture.ask(.mask(.wear(Array(names.dropFirst()))))
+        #expect(try fixture.worn(.mask(.random(all: true))) == [names[0]])
         for _ in 0..<20 {
-            let before = house.loader.selections.map(\.mask)
-            let now = try house.worn(.mask(.random(all: true)))
+            let before = fixture.loader.selections.map(\.mask)
+            let now = try fixture.worn(.mask(.random(all: true)))
             #expect(now.count == 1 && now != before && names.contains(now[0]))
         }
-        _ = try house.ask(.mask(.wear(names)))
-        #expect(house.requestError(.mask(.random(all: true)))?.code == .notNow)
-        #expect(house.loader.selections.count == names.count)
+        _ = try fixture.ask(.mask(.wear(names)))
+        #expect(fixture.requestError(.mask(.random(all: true)))?.code == .notNow)
+        #expect(fixture.loader.selections.count == names.count)
     }
 
     @Test func `a surprise is a different mask for each person, and a mask put on by name is for everybody`() throws {
-        let house = try House()
-        let personal = Set(house.context.library.summaries.filter(\.isPersonal).map(\.name))
+        let fixture = try DaemonFixture()
+        let personal = Set(fixture.context.library.summaries.filter(\.isPersonal).map(\.name))
         try #require(personal.count > 8)
         var before: Set<String> = []
         for _ in 0..<5 {
-            let masks = try #require(try house.ask(.mask(.surprise(all: true)))["masks"]?.elements)
+            let masks = try #require(try fixture.ask(.mask(.surprise(all: true)))["masks"]?.elements)
             let names = Set(masks.compactMap { $0["name"]?.string })
             #expect(masks.compactMap { $0["person"]?.number } == [1, 2, 3, 4])
             #expect(names.count == 4 && names.isSubset(of: personal) && names.isDisjoint(with: before))
             before = names
         }
-        let names = house.loader.selections.map(\.mask)
-        let shared = try #require(try house.ask(.mask(.wear(names)))["masks"]?.elements)
+        let names = fixture.loader.selections.map(\.mask)
+        let shared = try #require(try fixture.ask(.mask(.wear(names)))["masks"]?.elements)
         #expect(
-            shared.allSatisfy { $0["person"] == nil } && house.loader.selections.allSatisfy { $0.personSlot == nil })
+            shared.allSatisfy { $0["person"] == nil } && fixture.loader.selections.allSatisfy { $0.personSlot == nil })
     }
 
     @Test func `a mask's options are set, and kept as long as it is worn`() throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("aa-choices")))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
         for (key, value) in [("opacity", 0.25), ("cloth", "#102030"), ("palette", "night"), ("text", "Bob")]
             as [(String, JSON)]
         {
-            _ = try house.ask(.configuration(.set(mask: "aa-choices", key: key, value: value)))
+            _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: key, value: value)))
         }
         var selection = MaskSelection("aa-choices")
         (selection.opacity, selection.choices) = (0.25, ["cloth": "#102030", "palette": "night", "text": "Bob"])
-        #expect(house.loader.selections == [selection])
-        #expect(try house.worn(.mask(.wear(["ab-grey", "aa-choices"]))) == ["aa-choices", "ab-grey"])
-        #expect(house.loader.selections.first == selection)
-        let masks = try #require(try house.ask(.mask(.masks))["masks"]?.elements)
+        #expect(fixture.loader.selections == [selection])
+        #expect(try fixture.worn(.mask(.wear(["ab-grey", "aa-choices"]))) == ["aa-choices", "ab-grey"])
+        #expect(fixture.loader.selections.first == selection)
+        let masks = try #require(try fixture.ask(.mask(.masks))["masks"]?.elements)
         let own = try #require(masks.first { $0["name"]?.string == "aa-choices" })
         #expect(own["title"]?.string == "Choices" && own["worn"]?.bool == true)
         let cloth = own["choices"]?["cloth"]?.text
@@ -417,112 +417,112 @@ import Testing
     func `an invalid option is an error that says what is allowed, and changes nothing`(
         key: String, value: JSON, words: String
     ) throws {
-        let house = try House()
-        _ = try house.ask(.mask(.show("aa-choices")))
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.mask(.show("aa-choices")))
         let requestError = try #require(
-            house.requestError(.configuration(.set(mask: "aa-choices", key: key, value: value))))
+            fixture.requestError(.configuration(.set(mask: "aa-choices", key: key, value: value))))
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
-        #expect(house.loader.selections == [MaskSelection("aa-choices")])
+        #expect(fixture.loader.selections == [MaskSelection("aa-choices")])
     }
 
     @Test func `options of a mask that is not worn cannot be set`() throws {
-        let house = try House()
+        let fixture = try DaemonFixture()
         let requestError = try #require(
-            house.requestError(.configuration(.set(mask: "aa-choices", key: "opacity", value: 1))))
+            fixture.requestError(.configuration(.set(mask: "aa-choices", key: "opacity", value: 1))))
         #expect(requestError.code == .notNow && requestError.message.contains("`guise show aa-choices`"))
     }
 
     // MARK: - The loop
 
     @Test func `a pause, a freeze and their end reach the loop`() throws {
-        let house = try House()
+        let fixture = try DaemonFixture()
         let steps: [(PictureRequest, Bool, Bool)] = [
             (.freeze, false, true), (.pause, true, true), (.resume, false, false), (.pause, true, false),
             (.resume, false, false), (.panic, true, false), (.panic, true, false), (.resume, false, false),
             (.freeze, false, true), (.panic, true, true), (.resume, false, false),
         ]
         for (request, isPaused, isFrozen) in steps {
-            let answer = try house.ask(.picture(request)).text
+            let answer = try fixture.ask(.picture(request)).text
             #expect(answer == "{\"paused\":\(isPaused),\"frozen\":\(isFrozen)}")
-            let now = house.mailbox.now
+            let now = fixture.mailbox.now
             #expect(now.isPaused == isPaused && now.isFrozen == isFrozen)
         }
     }
 
     @Test func `a snapshot is requested from the loop, and an error while it is paused`() throws {
-        let house = try House()
-        let path = house.scratch.path("a.png")
-        let answer = Answer()
-        house.daemon.handle(.picture(.snapshot(path, note: true))) { answer.put($0) }
-        let captureRequests = house.mailbox.takeCaptureRequests()
+        let fixture = try DaemonFixture()
+        let path = fixture.scratch.path("a.png")
+        let answer = ReplyBox()
+        fixture.daemon.handle(.picture(.snapshot(path, note: true))) { answer.put($0) }
+        let captureRequests = fixture.mailbox.takeCaptureRequests()
         let order = try #require(captureRequests.first as? CaptureStore.Snapshot)
         #expect(captureRequests.count == 1 && order.path == path)
         #expect(order.texts.map(\.keyword) == ["Software", "Creation Time", "Guise"])
         #expect(order.note?.contains("no mask") == true)
         order.reply(.success(SnapshotReply(path: path, album: "a.png")))
         #expect(try answer.take()["path"]?.string == path)
-        _ = try house.ask(.picture(.pause))
-        let requestError = house.requestError(.picture(.snapshot(path, note: false)))
+        _ = try fixture.ask(.picture(.pause))
+        let requestError = fixture.requestError(.picture(.snapshot(path, note: false)))
         #expect(requestError?.code == .notNow && requestError?.message.contains("`guise resume`") == true)
-        #expect(!house.mailbox.hasCaptureRequests)
+        #expect(!fixture.mailbox.hasCaptureRequests)
     }
 
     @Test func `one recording runs at a time, and its end reports its contents`() throws {
-        let house = try House()
-        let path = house.scratch.path("a.mp4")
-        #expect(house.requestError(.picture(.stopRecording))?.code == .notNow)
-        let begun = try house.ask(.picture(.startRecording(path, sound: false)))
+        let fixture = try DaemonFixture()
+        let path = fixture.scratch.path("a.mp4")
+        #expect(fixture.requestError(.picture(.stopRecording))?.code == .notNow)
+        let begun = try fixture.ask(.picture(.startRecording(path, sound: false)))
         #expect(begun["path"]?.string == path && begun["frames"]?.number == 0)
-        let requestError = house.requestError(.picture(.startRecording(house.scratch.path("b.mp4"), sound: false)))
+        let requestError = fixture.requestError(.picture(.startRecording(fixture.scratch.path("b.mp4"), sound: false)))
         #expect(requestError?.code == .notNow && requestError?.message.contains("already running") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
-        house.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
-        #expect(try house.ask(.service(.status))["recording"]?["path"]?.string == path)
-        let ended = try house.ask(.picture(.stopRecording))
+        fixture.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
+        #expect(try fixture.ask(.service(.status))["recording"]?["path"]?.string == path)
+        let ended = try fixture.ask(.picture(.stopRecording))
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
         #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
-        let measured = try house.scratch.measure(path)
+        let measured = try fixture.scratch.measure(path)
         #expect(measured == "64x48 1")
-        #expect(house.mailbox.now.recorder == nil && house.requestError(.picture(.stopRecording))?.code == .notNow)
+        #expect(fixture.mailbox.now.recorder == nil && fixture.requestError(.picture(.stopRecording))?.code == .notNow)
         // An unwritable path starts no recording.
         #expect(
-            house.requestError(.picture(.startRecording(house.scratch.path("none/a.mp4"), sound: false)))?.code
+            fixture.requestError(.picture(.startRecording(fixture.scratch.path("none/a.mp4"), sound: false)))?.code
                 == .failed)
-        #expect(house.mailbox.now.recorder == nil)
+        #expect(fixture.mailbox.now.recorder == nil)
     }
 
     @Test func `a warning that comes while events are read is reported`() throws {
-        let house = try House()
+        let fixture = try DaemonFixture()
         let now = monotonicTime()
-        house.daemon.events.report("later than now")
-        let messages = house.daemon.events.pendingEvents(at: now).compactMap { event in
+        fixture.daemon.events.report("later than now")
+        let messages = fixture.daemon.events.pendingEvents(at: now).compactMap { event in
             if case .error(let message) = event { message } else { nil }
         }
         #expect(messages == ["later than now"])
-        #expect(house.daemon.events.pendingEvents(at: now - 1).isEmpty, "nothing is reported twice")
+        #expect(fixture.daemon.events.pendingEvents(at: now - 1).isEmpty, "nothing is reported twice")
     }
 
     @Test func `a failed recording is reported and does not block the next`() throws {
         // Wider than x264 supports.
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
-        let house = try House(canvas: canvas)
-        _ = try house.ask(.picture(.startRecording(house.scratch.path("a.mp4"), sound: false)))
-        let recorder = try #require(house.mailbox.now.recorder)
+        let fixture = try DaemonFixture(canvas: canvas)
+        _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("a.mp4"), sound: false)))
+        let recorder = try #require(fixture.mailbox.now.recorder)
         let frame = Frame(canvas)
         waits {
             recorder.enqueue(PublishableFrame(frame.view))
             return recorder.progress.problem != nil
         }
-        var told: [JSON] = []
+        var messages: [JSON] = []
         waits {
-            told += house.news
-            return !told.isEmpty
+            messages += fixture.newEvents
+            return !messages.isEmpty
         }
-        #expect(told.first?["event"]?.string == "error")
-        #expect(told.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
-        #expect(try house.ask(.service(.status))["recording"]?["problem"]?.string != nil)
-        _ = try house.ask(.picture(.startRecording(house.scratch.path("b.mp4"), sound: false)))
-        let fresh = try #require(house.mailbox.now.recorder)
+        #expect(messages.first?["event"]?.string == "error")
+        #expect(messages.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
+        #expect(try fixture.ask(.service(.status))["recording"]?["problem"]?.string != nil)
+        _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("b.mp4"), sound: false)))
+        let fresh = try #require(fixture.mailbox.now.recorder)
         #expect(fresh !== recorder)
         try fresh.finish()
     }
@@ -530,43 +530,43 @@ import Testing
     // MARK: - The configuration
 
     @Test func `a configuration key is set for the loop, and saved alone`() throws {
-        let house = try House()
-        let file = try house.scratch.read("config/guise/config.json")
-        let answer = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2))).text
+        let fixture = try DaemonFixture()
+        let file = try fixture.scratch.read("config/guise/config.json")
+        let answer = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2))).text
         #expect(answer == #"{"key":"faces.max","value":2,"notes":[]}"#)
-        #expect(house.mailbox.now.faces.max == 2)
-        _ = try house.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
-        _ = try house.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
-        _ = try house.ask(.configuration(.set(mask: nil, key: "camera.when", value: "always")))
-        let now = house.mailbox.now
+        #expect(fixture.mailbox.now.faces.max == 2)
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "camera.when", value: "always")))
+        let now = fixture.mailbox.now
         #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.max == 2)
-        _ = try house.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
-        #expect(house.loader.selections == [MaskSelection("ab-grey")])
-        let values = try house.values
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
+        #expect(fixture.loader.selections == [MaskSelection("ab-grey")])
+        let values = try fixture.values
         #expect(values["faces"]?["max"]?.number == 2 && values["view"]?["mirror"]?.bool == true)
         #expect(values["masks"]?.text == #"["ab-grey"]"#)
-        let fileNow = try house.scratch.read("config/guise/config.json")
+        let fileNow = try fixture.scratch.read("config/guise/config.json")
         #expect(fileNow == file, "it is saved a moment later")
         // What the user edits meanwhile stays, and a mask that is only worn is not saved.
-        _ = try house.ask(.mask(.show("aa-choices")))
-        try house.write(configuration: #"{"faces": {"minSize": 0.2}, "masks": ["crown"]}"#)
-        try house.daemon.saveChanges()
-        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        try fixture.write(configuration: #"{"faces": {"minSize": 0.2}, "masks": ["crown"]}"#)
+        try fixture.daemon.saveChanges()
+        let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
         #expect(saved["faces"]?.text == #"{"minSize":0.2,"max":2}"#)
         #expect(saved["view"]?.text == #"{"mirror":true}"# && saved["camera"]?.text == #"{"when":"always"}"#)
         #expect(saved["masks"]?.text == #"["ab-grey"]"#, "they were set as a key")
-        let version = try house.scratch.read("config/guise/config.json")
-        try house.daemon.saveChanges()
-        #expect(try house.scratch.read("config/guise/config.json") == version, "there is nothing more to save")
+        let version = try fixture.scratch.read("config/guise/config.json")
+        try fixture.daemon.saveChanges()
+        #expect(try fixture.scratch.read("config/guise/config.json") == version, "there is nothing more to save")
     }
 
     @Test func `what takes effect at the next start is reported`() throws {
-        let house = try House()
+        let fixture = try DaemonFixture()
         for (key, value, name) in [
             ("output.width", 128, "output"), ("sinks", ["null"], "sinks"), ("page.port", 0, "page.port"),
             ("faces.cats", false, "faces.cats"),
         ] as [(String, JSON, String)] {
-            let notes = try house.notes(.configuration(.set(mask: nil, key: key, value: value)))
+            let notes = try fixture.notes(.configuration(.set(mask: nil, key: key, value: value)))
             #expect(notes == ["'\(name)' takes effect at the next start"], "\(key)")
         }
     }
@@ -585,150 +585,151 @@ import Testing
     func `an invalid configuration value is an error that says what is allowed, and changes nothing`(
         key: String, value: JSON, words: String
     ) throws {
-        let house = try House()
-        let before = try house.values.text
-        let requestError = try #require(house.requestError(.configuration(.set(mask: nil, key: key, value: value))))
+        let fixture = try DaemonFixture()
+        let before = try fixture.values.text
+        let requestError = try #require(fixture.requestError(.configuration(.set(mask: nil, key: key, value: value))))
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
         #expect(!requestError.message.contains("config.json"), "it is not the file that is wrong")
-        let after = try house.values.text
-        #expect(after == before && house.mailbox.now.faces.max == 4)
+        let after = try fixture.values.text
+        #expect(after == before && fixture.mailbox.now.faces.max == 4)
     }
 
     @Test func `current settings and masks are saved, and read again`() throws {
-        let house = try House()
-        _ = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
-        _ = try house.ask(.mask(.show("aa-choices")))
-        _ = try house.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.5)))
-        _ = try house.ask(.mask(.show("ab-grey")))
-        let path = house.scratch.path("config/guise/config.json")
-        #expect(try house.ask(.configuration(.save))["path"]?.string == path)
-        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        let fixture = try DaemonFixture()
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
+        _ = try fixture.ask(.mask(.show("aa-choices")))
+        _ = try fixture.ask(.configuration(.set(mask: "aa-choices", key: "opacity", value: 0.5)))
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        let path = fixture.scratch.path("config/guise/config.json")
+        #expect(try fixture.ask(.configuration(.save))["path"]?.string == path)
+        let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
         #expect(saved["faces"]?.text == #"{"max":3}"#, "keys that nobody gave are not written")
         let masks = saved["masks"]?.text
         #expect(masks == #"[{"name":"aa-choices","opacity":0.5,"choices":{}},"ab-grey"]"#)
-        let before = try house.values.text
-        #expect(try house.ask(.configuration(.reload))["notes"]?.text == "[]")
-        let after = try house.values.text
-        #expect(after == before && house.loader.selections.map(\.mask) == ["aa-choices", "ab-grey"])
-        #expect(try house.ask(.configuration(.configuration))["file"]?.string == path)
+        let before = try fixture.values.text
+        #expect(try fixture.ask(.configuration(.reload))["notes"]?.text == "[]")
+        let after = try fixture.values.text
+        #expect(after == before && fixture.loader.selections.map(\.mask) == ["aa-choices", "ab-grey"])
+        #expect(try fixture.ask(.configuration(.configuration))["file"]?.string == path)
     }
 
     @Test func `if the user has no file yet it is created, and the installed one is unchanged`() throws {
-        let house = try House(nil)
+        let fixture = try DaemonFixture(nil)
         let installed = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
-        let first = try #require(try house.ask(.configuration(.configuration))["file"]?.string)
-        #expect(house.context.paths.isShared(first))
-        _ = try house.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
-        let path = house.scratch.path("config/guise/config.json")
-        #expect(try house.ask(.configuration(.save))["path"]?.string == path)
-        #expect(try house.ask(.configuration(.configuration))["file"]?.string == path)
-        let saved = try JSON([UInt8](house.scratch.read("config/guise/config.json")), file: "config.json")
+        let first = try #require(try fixture.ask(.configuration(.configuration))["file"]?.string)
+        #expect(fixture.context.paths.isShared(first))
+        _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 3)))
+        let path = fixture.scratch.path("config/guise/config.json")
+        #expect(try fixture.ask(.configuration(.save))["path"]?.string == path)
+        #expect(try fixture.ask(.configuration(.configuration))["file"]?.string == path)
+        let saved = try JSON([UInt8](fixture.scratch.read("config/guise/config.json")), file: "config.json")
         #expect(saved["faces"]?["max"]?.number == 3)
         let installedNow = try String(contentsOfFile: Fixtures.inPackage("config.json"), encoding: .utf8)
         #expect(installedNow == installed)
     }
 
     @Test func `a changed file takes effect once it is read again, an invalid or missing one changes nothing`() throws {
-        let house = try House()
-        try house.write(
+        let fixture = try DaemonFixture()
+        try fixture.write(
             configuration: """
                 {"source": "/dev/video9", "masks": ["ab-grey"], "faces": {"max": 3}, "output": {"width": 640}}
                 """)
-        let notes = try house.notes(.configuration(.reload))
+        let notes = try fixture.notes(.configuration(.reload))
         #expect(notes == ["'output' takes effect at the next start"])
-        let now = house.mailbox.now
+        let now = fixture.mailbox.now
         #expect(
-            now.faces.max == 3 && now.source == "/dev/video9" && house.loader.selections == [MaskSelection("ab-grey")])
-        let before = try house.values.text
+            now.faces.max == 3 && now.source == "/dev/video9" && fixture.loader.selections == [MaskSelection("ab-grey")]
+        )
+        let before = try fixture.values.text
         for text in ["{\"faces\": {\"mst\": 2}}", "{", "", "[]"] {
-            try house.write(configuration: text)
-            let requestError = try #require(house.requestError(.configuration(.reload)), "\(text)")
+            try fixture.write(configuration: text)
+            let requestError = try #require(fixture.requestError(.configuration(.reload)), "\(text)")
             #expect(requestError.code == .failed && requestError.message.contains("config.json"), "\(requestError)")
         }
-        try FileManager.default.removeItem(atPath: house.scratch.path("config/guise/config.json"))
-        #expect(house.requestError(.configuration(.reload))?.code == .failed)
-        let after = try house.values.text
+        try FileManager.default.removeItem(atPath: fixture.scratch.path("config/guise/config.json"))
+        #expect(fixture.requestError(.configuration(.reload))?.code == .failed)
+        let after = try fixture.values.text
         #expect(
-            after == before && house.mailbox.now.faces.max == 3
-                && house.loader.selections == [MaskSelection("ab-grey")])
+            after == before && fixture.mailbox.now.faces.max == 3
+                && fixture.loader.selections == [MaskSelection("ab-grey")])
     }
 
     @Test(arguments: [
         ("aab-nowhere", "no mask 'aab-nowhere'"), ("broken", "cannot be read; run `guise masks`"),
     ])
     func `masks that cannot be loaded change nothing, however they are requested`(name: String, words: String) throws {
-        let house = try House()
-        try house.scratch.write("{", "config/guise/Masks/broken/mask.json")
-        _ = try house.ask(.mask(.wear(["ab-grey"])))
-        let before = try house.values.text
+        let fixture = try DaemonFixture()
+        try fixture.scratch.write("{", "config/guise/Masks/broken/mask.json")
+        _ = try fixture.ask(.mask(.wear(["ab-grey"])))
+        let before = try fixture.values.text
         let masks = JSON([JSON("ab-grey"), JSON(name)])
-        for verb in [
+        for command in [
             Command.configuration(.set(mask: nil, key: "masks", value: masks)), .mask(.show(name)), .mask(.only(name)),
             .mask(.wear([name])),
         ] {
-            let requestError = try #require(house.requestError(verb), "\(verb)")
-            #expect(requestError.message.contains(words), "\(verb): \(requestError)")
+            let requestError = try #require(fixture.requestError(command), "\(command)")
+            #expect(requestError.message.contains(words), "\(command): \(requestError)")
         }
-        try house.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"max\": 2}}")
-        let requestError = try #require(house.requestError(.configuration(.reload)))
+        try fixture.write(configuration: "{\"masks\": [\"\(name)\"], \"faces\": {\"max\": 2}}")
+        let requestError = try #require(fixture.requestError(.configuration(.reload)))
         #expect(requestError.message.contains(words), "\(requestError)")
-        let after = try house.values.text
+        let after = try fixture.values.text
         #expect(
-            after == before && house.loader.selections == [MaskSelection("ab-grey")]
-                && house.mailbox.now.faces.max == 4)
+            after == before && fixture.loader.selections == [MaskSelection("ab-grey")]
+                && fixture.mailbox.now.faces.max == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {
-        let house = try House()
-        #expect(try house.ask(.device(.use("sample")))["source"]?.string == "sample")
-        #expect(house.mailbox.now.source == "sample")
-        #expect(try house.values["source"]?.string == "sample")
-        #expect(try house.ask(.device(.use("auto")))["source"]?.string == "camera")
-        #expect(house.mailbox.now.source == "camera")
-        #expect(try house.values["source"]?.string == "auto")
-        let clip = try house.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
-        let text = try house.scratch.write("no clip", "text.mp4")
-        #expect(problem { _ = try house.ask(.device(.use(text))) }?.kind == .unusable)
-        #expect(house.mailbox.now.source == "camera")
-        #expect(try house.ask(.device(.use(clip)))["source"]?.string == clip)
-        let requestError = try #require(house.requestError(.device(.use("/dev/video-none"))))
+        let fixture = try DaemonFixture()
+        #expect(try fixture.ask(.device(.use("sample")))["source"]?.string == "sample")
+        #expect(fixture.mailbox.now.source == "sample")
+        #expect(try fixture.values["source"]?.string == "sample")
+        #expect(try fixture.ask(.device(.use("auto")))["source"]?.string == "camera")
+        #expect(fixture.mailbox.now.source == "camera")
+        #expect(try fixture.values["source"]?.string == "auto")
+        let clip = try fixture.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
+        let text = try fixture.scratch.write("no clip", "text.mp4")
+        #expect(problem { _ = try fixture.ask(.device(.use(text))) }?.kind == .unusable)
+        #expect(fixture.mailbox.now.source == "camera")
+        #expect(try fixture.ask(.device(.use(clip)))["source"]?.string == clip)
+        let requestError = try #require(fixture.requestError(.device(.use("/dev/video-none"))))
         #expect(
             requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
         )
-        #expect(house.mailbox.now.source == clip)
+        #expect(fixture.mailbox.now.source == clip)
     }
 
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
-        let house = try House(source: "")
+        let fixture = try DaemonFixture(source: "")
         for name in ["auto", "sample"] {
-            let requestError = house.requestError(.device(.use(name)))
+            let requestError = fixture.requestError(.device(.use(name)))
             #expect(requestError?.code == .notNow && requestError?.message.contains("the source is a file") == true)
         }
-        #expect(house.mailbox.now.source.isEmpty)
-        #expect(try house.values["source"]?.string == "camera")
-        let notes = try house.notes(.configuration(.set(mask: nil, key: "source", value: "/dev/video9")))
+        #expect(fixture.mailbox.now.source.isEmpty)
+        #expect(try fixture.values["source"]?.string == "camera")
+        let notes = try fixture.notes(.configuration(.set(mask: nil, key: "source", value: "/dev/video9")))
         #expect(notes == ["'source' takes effect at the next start"])
-        #expect(house.mailbox.now.source.isEmpty)
+        #expect(fixture.mailbox.now.source.isEmpty)
     }
 
     // MARK: - Events
 
     @Test func `subscribers get each change once`() throws {
-        let house = try House()
-        #expect(house.news.isEmpty)
-        _ = try house.ask(.mask(.show("ab-grey")))
-        let worn = house.news.map(\.text)
+        let fixture = try DaemonFixture()
+        #expect(fixture.newEvents.isEmpty)
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        let worn = fixture.newEvents.map(\.text)
         #expect(worn == [#"{"event":"masks","masks":[{"name":"ab-grey","opacity":1,"choices":{}}]}"#])
-        #expect(house.news.isEmpty)
-        _ = try house.ask(.mask(.show("ab-grey")))
-        #expect(house.news.isEmpty, "it was worn already")
-        house.daemon.status.setCamera("a camera")
+        #expect(fixture.newEvents.isEmpty)
+        _ = try fixture.ask(.mask(.show("ab-grey")))
+        #expect(fixture.newEvents.isEmpty, "it was worn already")
+        fixture.daemon.status.setCamera("a camera")
         var loopStatus = LoopStatus()
         func publish(_ change: (inout LoopStatus) -> Void) -> [String] {
             change(&loopStatus)
-            house.mailbox.update(loopStatus)
-            let texts = house.news.map(\.text)
-            let more = house.news
+            fixture.mailbox.update(loopStatus)
+            let texts = fixture.newEvents.map(\.text)
+            let more = fixture.newEvents
             return more.isEmpty ? texts : ["told twice"]
         }
         let watched = publish { $0.hasViewers = true }
@@ -741,16 +742,16 @@ import Testing
         #expect(faces == [#"{"event":"faces","faces":2,"predicted":1}"#])
         let frames = publish { ($0.frames, $0.rate) = (300, 30) }
         #expect(frames.isEmpty, "that goes with the figures")
-        house.daemon.events.report("one")
-        house.daemon.events.report("two")
-        let said = house.news.compactMap { $0["message"]?.string }
-        #expect(said == ["one", "two"])
-        #expect(house.news.isEmpty)
+        fixture.daemon.events.report("one")
+        fixture.daemon.events.report("two")
+        let messages = fixture.newEvents.compactMap { $0["message"]?.string }
+        #expect(messages == ["one", "two"])
+        #expect(fixture.newEvents.isEmpty)
     }
 
     @Test func `metrics come with the first event`() throws {
-        let house = try House()
-        let metrics = house.daemon.pendingEvents().filter { $0.topic == .metrics }.map(\.event)
+        let fixture = try DaemonFixture()
+        let metrics = fixture.daemon.pendingEvents().filter { $0.topic == .metrics }.map(\.event)
         try #require(metrics.count == 1)
         #expect(metrics[0]["event"]?.string == "metrics" && metrics[0]["paused"]?.bool == false)
         #expect(metrics[0]["latency"]?["p99"]?.number == 0)

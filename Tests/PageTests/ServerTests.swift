@@ -67,7 +67,8 @@ import Testing
             ("GET", "/thumbnail?mask=santa&face=x", 400, "bad-value"),
             ("POST", "/face", 409, "not-now"), ("GET", "/nothing.js", 404, "not-found"),
             ("DELETE", "/", 405, "bad-method"), ("GET", "/stream?width=9", 400, "bad-value"),
-            ("GET", "/stream?picture=x", 400, "bad-value"), ("GET", "/album/c.png", 404, "not-found"),
+            ("GET", "/stream?picture=x", 400, "bad-value"), ("GET", "/stream?overlay=yes", 400, "bad-value"),
+            ("GET", "/album/c.png", 404, "not-found"),
             ("GET", "/album/..%2Findex.html", 404, "not-found"),
         ] {
             let answer = try fixture.ask(method, path, fixture.posting)

@@ -46,7 +46,7 @@ final class ChangeHistory: Sendable {
     /// The number of steps that are kept. A step takes less than a kilobyte.
     private static let maxSteps = 100
     /// Changes of one option within this time, in nanoseconds, are one step: a slider sends more than ten per second.
-    private static let pause: UInt64 = 1_000_000_000
+    private static let mergeWindow: UInt64 = 1_000_000_000
 
     /// - Parameters:
     ///   - now: the monotonic clock, nanoseconds.
@@ -66,7 +66,7 @@ final class ChangeHistory: Sendable {
     /// Makes a change that can be taken back. A change that changes nothing leaves no step.
     /// - Parameters:
     ///   - name: the change, for people.
-    ///   - key: joins it with the last change, if that has the same key and was made less than `pause` ago.
+    ///   - key: joins it with the last change, if that has the same key and was made less than `mergeWindow` ago.
     func record<R>(_ name: String, key: String? = nil, _ change: () throws -> R) rethrows -> R {
         try state.withLock { state in
             let before = snapshot
@@ -74,7 +74,7 @@ final class ChangeHistory: Sendable {
             guard !before.isSame(as: snapshot) else { return result }
             let time = now()
             if let key, let last = state.done.indices.last, state.done[last].key == key,
-                time < state.done[last].time + Self.pause
+                time < state.done[last].time + Self.mergeWindow
             {
                 state.done[last].time = time
             } else {
@@ -97,7 +97,7 @@ final class ChangeHistory: Sendable {
     func redo() throws -> HistoryReply { try move(from: \.undone, to: \.done, "there is nothing to redo") }
 
     private func move(
-        from: WritableKeyPath<State, [Step]>, to: WritableKeyPath<State, [Step]>, _ absence: String
+        from: WritableKeyPath<State, [Step]>, to: WritableKeyPath<State, [Step]>, _ emptyMessage: String
     ) throws -> HistoryReply {
         try state.withLock { state in
             let before = snapshot
@@ -115,7 +115,7 @@ final class ChangeHistory: Sendable {
                 return HistoryReply(
                     change: step.name, worn: WornReply(masks.loader.selections, kept: kept), notes: notes)
             }
-            throw RequestError(.notNow, absence)
+            throw RequestError(.notNow, emptyMessage)
         }
     }
 
@@ -126,7 +126,7 @@ final class ChangeHistory: Sendable {
         let wearable = snapshot.masks.filter { selection in
             masks.contains(selection.mask) || masks.loader.selections.contains { $0.mask == selection.mask }
         }
-        let (selections, kept) = masks.keepingHidden(wearable)
+        let (selections, kept) = masks.keepingHidingMasks(wearable)
         try masks.check(selections)
         let notes = try configuration.restore(snapshot.configuration)
         try masks.select(selections)

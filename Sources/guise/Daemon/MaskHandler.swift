@@ -94,7 +94,7 @@ struct MaskHandler {
 
     /// Replaces the active masks, except those that hide faces: they stay until a request names them.
     func replace(with selections: [MaskSelection]) throws -> WornReply {
-        let (now, kept) = masks.keepingHidden(selections)
+        let (now, kept) = masks.keepingHidingMasks(selections)
         try masks.select(now)
         return WornReply(now, kept: kept)
     }

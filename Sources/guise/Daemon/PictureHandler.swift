@@ -55,6 +55,7 @@ struct PictureHandler {
             mailbox.requestCapture(
                 CaptureStore.Snapshot(
                     store: captures, path: path, texts: Self.texts(worn), note: hasNote ? Self.note(worn) : nil,
+                    // Any reply is a reply: only the type is more general.
                     reply: { reply($0.map { $0 }) }))
         }
     }
