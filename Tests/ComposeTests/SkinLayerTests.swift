@@ -78,8 +78,7 @@ func `an open mouth is unchanged, and lips are painted`(_ name: String) throws {
 
 @Test func `make-up is the same in every layout`() throws {
     let one = try dressed("makeup-evening", face(), .yuyv)
-    // One of each kind: packed, and planar with less and with as much colour. Each draws the art anew.
-    for format in [PixelFormat.uyvy, .nv12, .i444] {
+    for format in [PixelFormat.uyvy, .nv12, .i420, .i422, .i444] {
         let other = try dressed("makeup-evening", face(), format)
         var worst = 0
         for y in stride(from: Float(180), to: 500, by: 3) {

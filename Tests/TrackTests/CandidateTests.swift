@@ -84,7 +84,7 @@ import Testing
     @Test func `a weak detection that disappears is covered until a second frame refutes it`() throws {
         let empty = try picture(scratch.make("empty.png", "-f lavfi -i color=gray:s=640x480 -frames:v 1"))
         var tested = 0
-        for blur in stride(from: 1, through: 4, by: 0.5) {
+        for blur in stride(from: 1, through: 4, by: 0.25) {
             // Too blurred to be confirmed at once: at some levels a tentative track, at others a candidate. Too small to
             // count as another scene when it disappears.
             let path = try scratch.make(
