@@ -1,6 +1,7 @@
 import Frames
 import Glibc
 import SystemKit
+import V4L2
 
 /// A synthetic source: a portrait that moves, rotates and grows in front of a blurred background, for users without a
 /// camera and for tests. Frames depend only on their number; there is no end.
@@ -8,7 +9,7 @@ public struct Sample: FrameSource, ~Copyable {
     /// I420, limited range.
     public let layout: FrameLayout
     /// Frames per second.
-    public let rate: Double?
+    public var rate: Double? { framesPerSecond }
     /// Nil: a frame is always available.
     public let descriptor: CInt? = nil
     /// False: frames are produced as fast as they are read.
@@ -51,9 +52,8 @@ public struct Sample: FrameSource, ~Copyable {
         self.background = background
         self.portrait = portrait
         frame = Frame(layout)
-        self.rate = rate
         framesPerSecond = rate
-        description = "sample (\(path)), \(layout) at \(rate.rounded() == rate ? "\(Int(rate))" : "\(rate)") fps"
+        description = "sample (\(path)), \(layout) at \(rateText(rate)) fps"
     }
 
     /// Draws the next frame and lends it.

@@ -109,14 +109,14 @@ final class Thumbnails: Sendable {
         let masks = JSON(selections.map(\.setting)).text
         let key = Key(masks: masks, face: face == .sample ? 0 : kept.load(ordering: .relaxed))
         let fileVersions = selections.flatMap { library.fileVersions(of: $0.mask) }
-        // There may be no face of the user's own.
-        let mine = face == .mine ? try subject(.mine) : nil
+        // Before the caches, because there may be no face of the user's own.
+        if face == .mine { _ = try subject(face) }
         if let known = pictures.withLock({ $0[key] }), known.fileVersions == fileVersions { return known.jpeg }
         let isStored = face == .sample && selections.count == 1 && selections[0] == MaskSelection(selections[0].mask)
         if isStored, let jpeg = cache.read(selections[0].mask, fileVersions) {
             return keep(jpeg, as: key, fileVersions)
         }
-        let subject = try mine ?? subject(face)
+        let subject = try subject(face)
         let layout = subject.pose.picture.layout
         let loaded = try selections.map { try load($0, layout) }
         var encoder = try JPEGEncoder(layout: layout, maxWidth: Self.side, quality: 85)

@@ -464,7 +464,6 @@ extension EndToEnd {
                     const canvas = document.createElement("canvas");
                     [canvas.width, canvas.height] = [320, 180];
                     const pen = canvas.getContext("2d");
-                    pen.imageSmoothingQuality = "high";
                     pen.fillStyle = "#00a030";
                     pen.fillRect(0, 0, 320, 180);
                     canvas.toBlob((blob) => {

@@ -14,8 +14,8 @@ import Testing
     init() throws {
         scratch = try ScratchFolder()
         wakeEvent = try WakeEvent()
-        // Not by this process: children that other tests start at the same time would inherit the open file, and close it
-        // when it is watched already.
+        // Not by this process: children that other tests start at the same time would inherit the open file, and close
+        // it when it is watched already.
         try scratch.shell("mkdir -p watched/folder && echo old > watched/file && echo outside > outside")
     }
 

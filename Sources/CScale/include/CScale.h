@@ -1,8 +1,8 @@
 #ifndef GUISE_CSCALE_H
 #define GUISE_CSCALE_H
 // Kernels that scale rows of samples, for processors with AVX2. They are in C because Swift has no way to compile one
-// function for a better processor than the rest of the program; FrameScaler has others for every processor. They allocate
-// nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
+// function for a better processor than the rest of the program; FrameScaler has others for every processor. They
+// allocate nothing and check nothing: the caller guarantees the sizes. Loads and stores need no alignment.
 #include <stdint.h>
 
 /// Samples that are computed together.

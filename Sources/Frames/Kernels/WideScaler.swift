@@ -1,7 +1,7 @@
 import CScale
 
 /// Scales rows with AVX2, for pictures that aren't reduced to half or less. Rows are filtered horizontally first, each
-/// once, and then mixed in pairs: so chroma of which there is less than luma costs less.
+/// only once, and then mixed in pairs. Formats with fewer chroma samples therefore cost less.
 @safe struct WideScaler: ~Copyable {
     private let kernels: UnsafePointer<cscale_kernels>
     private var luma: WideFilter

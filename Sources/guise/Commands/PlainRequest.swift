@@ -24,9 +24,9 @@ struct PlainRequest {
 
     func run() throws {
         if case .mask = command {
-            _ = try printReply(to: command, as: WornReply.self)
+            try printReply(to: command, as: WornReply.self)
         } else {
-            _ = try printReply(to: command, as: StateReply.self)
+            try printReply(to: command, as: StateReply.self)
         }
     }
 }

@@ -101,8 +101,8 @@ final class EventReporter: Sendable {
     }
 
     /// Returns the events since the last call.
-    /// - Parameter now: the time, nanoseconds. Other threads may report and read events at the same moment, so times may
-    ///   be later than this.
+    /// - Parameter now: the time, nanoseconds. Other threads may report and read events at the same moment, so times
+    ///   may be later than this.
     func pendingEvents(at now: UInt64 = monotonicTime()) -> [Event] {
         var events: [Event] = []
         let (selections, loopStatus) = (loader.selections, mailbox.lastStatus)
