@@ -87,15 +87,20 @@ import Testing
         #expect(last.map { abs(Int($0) - 107) <= 2 } == true)
     }
 
-    @Test(arguments: 1...8)
-    func `a photo's EXIF orientation is applied`(orientation: UInt8) throws {
-        // White in the corner that is the first pixel of the stored picture.
+    /// A JPEG of 64x32 pixels, black but for the corner that is the first pixel of the stored picture.
+    private static let whiteCorner = Result {
+        let scratch = try ScratchFolder()
         _ = try scratch.make(
             "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
+        return try scratch.read("p.jpg")
+    }
+
+    @Test(arguments: 1...8)
+    func `a photo's EXIF orientation is applied`(orientation: UInt8) throws {
         let exif: [UInt8] =
             [0xff, 0xe1, 0, 34] + Array("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1]
             + [0, orientation, 0, 0, 0, 0, 0, 0]
-        let plain = try scratch.read("p.jpg")
+        let plain = try Self.whiteCorner.get()
         var photo = try Clip(path: try scratch.write(plain.prefix(2) + exif + plain.dropFirst(2), "q.jpg"))
         let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
         #expect(photo.layout.width == width && photo.layout.height == height)

@@ -1,6 +1,7 @@
 import CRival
 import Foundation
 import Frames
+import Synchronization
 import TestSupport
 
 @testable import Track
@@ -110,7 +111,18 @@ enum LabelledPhotos {
         return names.prefix(count).compactMap { decode(folder + "/photo/" + $0, height: height) }
     }
 
+    /// A photo in grey, scaled to `height` pixels if given; nil if it cannot be decoded. Each is decoded once.
     static func decode(_ path: String, height: Int?) -> Gray? {
+        decoded.withLock { decoded in
+            let key = "\(path) \(height ?? 0)"
+            if decoded[key] == nil { decoded[key] = decodeNow(path, height: height) }
+            return decoded[key]
+        }
+    }
+
+    private static let decoded = Mutex<[String: Gray]>([:])
+
+    private static func decodeNow(_ path: String, height: Int?) -> Gray? {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let scale = height.map { ["-vf", "scale=-2:\($0)"] } ?? []

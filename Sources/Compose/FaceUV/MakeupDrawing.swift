@@ -14,21 +14,15 @@ struct MakeupDrawing {
             .joined()
     }
 
-    /// The complete SVG, with the filters and gradients that `shapes` refers to.
+    /// The complete SVG, with the gradient that `shapes` refers to.
     func svg(_ shapes: String) -> String {
-        let blurs = [3, 8, 12, 20, 30, 50, 80, 110].map {
-            """
-            <filter id="b\($0)" filterUnits="userSpaceOnUse" x="-130" y="-130" width="260" height="330" \
-            color-interpolation-filters="sRGB"><feGaussianBlur stdDeviation="\(Self.text(Float($0) / 10))"/></filter>
-            """
-        }
-        return """
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="-120 -126 240 316"><defs>\(blurs.joined())\
-            <linearGradient id="lid" gradientUnits="userSpaceOnUse" x1="0" y1="-6" x2="0" y2="-29">\
-            <stop offset="0" stop-color="\(color(.shadow))"/>\
-            <stop offset="0.45" stop-color="\(color(.shadow))" stop-opacity="0.75"/>\
-            <stop offset="1" stop-color="\(color(.shadow))" stop-opacity="0"/></linearGradient></defs>\(shapes)</svg>
-            """
+        """
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="-120 -126 240 316"><defs>\
+        <linearGradient id="lid" gradientUnits="userSpaceOnUse" x1="0" y1="-6" x2="0" y2="-29">\
+        <stop offset="0" stop-color="\(color(.shadow))"/>\
+        <stop offset="0.45" stop-color="\(color(.shadow))" stop-opacity="0.75"/>\
+        <stop offset="1" stop-color="\(color(.shadow))" stop-opacity="0"/></linearGradient></defs>\(shapes)</svg>
+        """
     }
 
     /// An SVG that is white on bare skin: not on brows, lids, nostrils and lips.
@@ -36,19 +30,22 @@ struct MakeupDrawing {
         let face = Self.closed(CanonicalFaceUV.outline.map { CanonicalFaceUV.points[$0] * 0.95 + Point(0, 1) })
         var holes = Self.path(
             Self.closed((48...59).map { (CanonicalFaceUV.points[$0] - Point(0, 110)) * 1.12 + Point(0, 110) }), "#000",
-            1, nil
-        )
+            1, blur: 0)
         holes += Self.both(
             Self.path(
                 Self.closed([[20, -26], [40, -42], [62, -46], [90, -28], [88, -18], [60, -32], [30, -26]]), "#000", 1,
-                nil)
+                blur: 0)
                 + Self.path(
-                    Self.closed([[24, 4], [42, -12], [58, -12], [76, 0], [60, 12], [42, 12]]), "#000", 1, nil)
-                + Self.path(Self.closed([[4, 64], [24, 58], [27, 72], [12, 78], [0, 79]]), "#000", 0.8, nil))
+                    Self.closed([[24, 4], [42, -12], [58, -12], [76, 0], [60, 12], [42, 12]]), "#000", 1,
+                    blur: 0)
+                + Self.path(
+                    Self.closed([[4, 64], [24, 58], [27, 72], [12, 78], [0, 79]]), "#000", 0.8,
+                    blur: 0))
+        let blur = Self.blur(3, around: face)
         return svg(
             """
-            <mask id="m" maskUnits="userSpaceOnUse" x="-130" y="-130" width="260" height="330"><g filter="url(#b30)">\
-            <path d="\(face)" fill="#fff"/>\(holes)</g></mask>\
+            \(blur.filter)<mask id="m" maskUnits="userSpaceOnUse" x="-130" y="-130" width="260" height="330">\
+            <g\(blur.reference)><path d="\(face.path)" fill="#fff"/>\(holes)</g></mask>\
             <rect x="-120" y="-126" width="240" height="316" fill="#fff" mask="url(#m)"/>
             """)
     }
@@ -62,21 +59,23 @@ struct MakeupDrawing {
         let gloss = lips["gloss"] ?? 0
         let outer = Self.closed((48...59).map { CanonicalFaceUV.points[$0] })
         // Soften the lips' own edge a little. A darker rim and a lighter middle make them look round.
-        var shapes = Self.path(outer, color(.lips), strength * 0.9, "b8")
+        var shapes = Self.path(outer, color(.lips), strength * 0.9, blur: 0.8)
+        let rim = Self.blur(1.2, around: outer, strokeWidth: 2.4)
         shapes += """
-            <path d="\(outer)" fill="none" stroke="\(color(.lips))" stroke-width="2.4" opacity="\(Self.text(strength * 0.35))" \
-            filter="url(#b12)"/>
+            \(rim.filter)<path d="\(outer.path)" fill="none" stroke="\(color(.lips))" stroke-width="2.4" \
+            opacity="\(Self.text(strength * 0.35))"\(rim.reference)/>
             """
         let corners = Self.closed([[28, 101], [42, 109], [43, 111], [30, 122], [33, 111]])
-        shapes += Self.both(Self.path(corners, "#200808", strength * 0.28, "b30"))
+        shapes += Self.both(Self.path(corners, "#200808", strength * 0.28, blur: 3))
         if gloss > 0 {
             shapes += Self.path(
                 Self.closed([[-15, 120], [0, 118.6], [15, 120], [9, 123.6], [0, 124.4], [-9, 123.6]]),
-                "#fff", gloss * 0.42, "b12")
+                "#fff", gloss * 0.42, blur: 1.2)
             shapes += Self.both(
-                Self.path(Self.closed([[4, 99.4], [10, 97.6], [17, 99.6], [10, 101]]), "#fff", gloss * 0.32, "b8"))
+                Self.path(
+                    Self.closed([[4, 99.4], [10, 97.6], [17, 99.6], [10, 101]]), "#fff", gloss * 0.32, blur: 0.8))
             shapes += Self.path(
-                Self.closed([[-8, 120.6], [0, 119.8], [8, 120.6], [0, 122.2]]), "#fff", gloss * 0.4, "b8")
+                Self.closed([[-8, 120.6], [0, 119.8], [8, 120.6], [0, 122.2]]), "#fff", gloss * 0.4, blur: 0.8)
         }
         return shapes
     }
@@ -91,24 +90,24 @@ struct MakeupDrawing {
             [29, 3], [36, -4], [44, -8], [57, -8], [70, 0], out, up(72, -15, -27), up(58, -17, -31), up(44, -17, -29),
             up(33, -12, -21),
         ]
-        var side = Self.path(Self.closed(area), "url(#lid)", strength, "b30")
-        side += Self.path(Self.closed(area), color(.shadow), strength * 0.35, "b30")
+        var side = Self.path(Self.closed(area), "url(#lid)", strength, blur: 3)
+        side += Self.path(Self.closed(area), color(.shadow), strength * 0.35, blur: 3)
         // The outer third and the crease are darker.
         let deep: [Point] = [
             [56, -9], [70, -1], out * 0.99, up(72, -14, -21), up(56, -15, -20), up(40, -14, -18), up(54, -12, -14),
         ]
-        side += Self.path(Self.closed(deep), color(.crease), strength * 0.75, "b30")
+        side += Self.path(Self.closed(deep), color(.crease), strength * 0.75, blur: 3)
         if let under = shadow["under"], under > 0 {
             side += Self.path(
                 Self.closed([[34, 4], [44, 6.5], [58, 6.5], [71, 1], [77, -3], [72, 8], [58, 12], [44, 11]]),
-                color(.crease), strength * under * 0.8, "b20")
+                color(.crease), strength * under * 0.8, blur: 2)
         }
         if let shimmer = shadow["shimmer"], shimmer > 0 {
             side += Self.path(
                 Self.closed([[43, -9], [51, -10.5], [57, -9.5], [54, -14], [46, -14]]), color(.shimmer),
-                shimmer * 0.7, "b20")
+                shimmer * 0.7, blur: 2)
             side += Self.path(
-                Self.closed([[27, 1], [31, -2], [34, 1], [30, 5]]), color(.shimmer), shimmer * 0.6, "b12")
+                Self.closed([[27, 1], [31, -2], [34, 1], [30, 5]]), color(.shimmer), shimmer * 0.6, blur: 1.2)
         }
         return Self.both(side)
     }
@@ -121,12 +120,12 @@ struct MakeupDrawing {
             [29.6, 2.8], [35.5, -3.4 - width * 0.3], [43, -7 - width * 0.6], [57, -7.4 - width],
             [66, -3.4 - width * 1.1], tip, [70.5, 1.4], [66, -2], [57, -6], [43, -6], [36, -2],
         ]
-        var side = Self.path(Self.polygon(upper, sharp: 5), color(.liner), strength, "b3")
-        side += Self.path(Self.polygon(upper, sharp: 5), color(.liner), strength * 0.4, "b12")
+        var side = Self.path(Self.polygon(upper, sharp: 5), color(.liner), strength, blur: 0.3)
+        side += Self.path(Self.polygon(upper, sharp: 5), color(.liner), strength * 0.4, blur: 1.2)
         if let lower = liner["lower"], lower > 0 {
             side += Self.path(
                 Self.closed([[38, 4.2], [44, 5], [58, 5], [70.5, 0.4], [72, 0], [64, 5.4], [57, 7], [44, 6.6]]),
-                color(.liner), strength * lower, "b8")
+                color(.liner), strength * lower, blur: 0.8)
         }
         return Self.both(side)
     }
@@ -150,7 +149,7 @@ struct MakeupDrawing {
             """
         let line = Self.path(
             Self.closed([[30, 3], [42.5, -7.4], [57.4, -7.6], [70, 0], [57, -5.6], [43, -5.6]]), color(.lashes),
-            strength * 0.55, "b8")
+            strength * 0.55, blur: 0.8)
         return Self.both(hairs + line)
     }
 
@@ -161,7 +160,7 @@ struct MakeupDrawing {
                 [19, -34], [38, -41.5], [58, -44], [78, -38.5], [92, -24], [77, -34], [58, -37.5], [38, -34.5],
                 [20, -27],
             ]),
-            color(.brows), strength * 0.6, "b20")
+            color(.brows), strength * 0.6, blur: 2)
         var d = ""
         let ridge: [Point] = [[20, -29.5], [38, -36.5], [58, -39], [77, -34.5], [90, -24.5]]
         for i in 0..<44 {
@@ -183,8 +182,8 @@ struct MakeupDrawing {
         let apple = Self.closed([[48, 56], [62, 44], [84, 32], [97, 30], [92, 46], [76, 62], [58, 68]])
         let core = Self.closed([[56, 56], [68, 47], [80, 43], [78, 54], [66, 62]])
         return Self.both(
-            Self.path(apple, color(.blush), strength * 0.6, "b110")
-                + Self.path(core, color(.blush), strength * 0.35, "b80"))
+            Self.path(apple, color(.blush), strength * 0.6, blur: 11)
+                + Self.path(core, color(.blush), strength * 0.35, blur: 8))
     }
 
     private var contourShapes: String {
@@ -194,10 +193,10 @@ struct MakeupDrawing {
         let jaw = Self.closed([[100, 106], [84, 138], [54, 166], [50, 160], [76, 134], [92, 106]])
         let nose = Self.closed([[12, -18], [9, 6], [9, 34], [14, 50], [18, 48], [14, 30], [15, 4], [22, -20]])
         return Self.both(
-            Self.path(hollow, color(.contour), strength * 0.7, "b80")
-                + Self.path(temple, color(.contour), strength * 0.45, "b80")
-                + Self.path(jaw, color(.contour), strength * 0.45, "b80")
-                + Self.path(nose, color(.contour), strength * 0.45, "b30"))
+            Self.path(hollow, color(.contour), strength * 0.7, blur: 8)
+                + Self.path(temple, color(.contour), strength * 0.45, blur: 8)
+                + Self.path(jaw, color(.contour), strength * 0.45, blur: 8)
+                + Self.path(nose, color(.contour), strength * 0.45, blur: 3))
     }
 
     private var highlightShapes: String {
@@ -207,10 +206,10 @@ struct MakeupDrawing {
         let ridge = Self.closed([[-2.5, -8], [2.5, -8], [3, 40], [0, 54], [-3, 40]])
         let bow = Self.closed([[-7, 90], [0, 92], [7, 90], [0, 86]])
         return Self.both(
-            Self.path(bone, color(.highlight), strength * 0.42, "b50")
-                + Self.path(brow, color(.highlight), strength * 0.35, "b30"))
-            + Self.path(ridge, color(.highlight), strength * 0.35, "b30")
-            + Self.path(bow, color(.highlight), strength * 0.3, "b20")
+            Self.path(bone, color(.highlight), strength * 0.42, blur: 5)
+                + Self.path(brow, color(.highlight), strength * 0.35, blur: 3))
+            + Self.path(ridge, color(.highlight), strength * 0.35, blur: 3)
+            + Self.path(bow, color(.highlight), strength * 0.3, blur: 2)
     }
 
     // MARK: SVG text
@@ -224,29 +223,61 @@ struct MakeupDrawing {
 
     private static func text(_ point: Point) -> String { "\(text(point.x)) \(text(point.y))" }
 
-    private static func path(_ d: String, _ fill: String, _ opacity: Float, _ filter: String?) -> String {
-        let filter = filter.map { " filter=\"url(#\($0))\"" } ?? ""
-        return "<path d=\"\(d)\" fill=\"\(fill)\" opacity=\"\(text(opacity))\"\(filter)/>"
+    /// A filled outline, blurred by a Gaussian filter with this standard deviation in chart units; 0 blurs nothing.
+    private static func path(_ outline: Outline, _ fill: String, _ opacity: Float, blur radius: Float) -> String {
+        let blur = radius > 0 ? blur(radius, around: outline) : (filter: "", reference: "")
+        return """
+            \(blur.filter)<path d="\(outline.path)" fill="\(fill)" opacity="\(text(opacity))"\(blur.reference)/>
+            """
+    }
+
+    /// A filter for one outline and the attribute that refers to it. Its region is no larger than the blur reaches,
+    /// because its area is what drawing costs.
+    private static func blur(
+        _ radius: Float, around outline: Outline, strokeWidth: Float = 0
+    ) -> (filter: String, reference: String) {
+        let margin = radius * 3 + strokeWidth
+        let (low, size) = (outline.low - margin, outline.high - outline.low + 2 * margin)
+        // Equal filters may have the same name.
+        let name = "b\(text(radius))_\(text(low.x))_\(text(low.y))_\(text(size.x))_\(text(size.y))"
+        return (
+            """
+            <filter id="\(name)" filterUnits="userSpaceOnUse" x="\(text(low.x))" y="\(text(low.y))" \
+            width="\(text(size.x))" height="\(text(size.y))" color-interpolation-filters="sRGB">\
+            <feGaussianBlur stdDeviation="\(text(radius))"/></filter>
+            """, " filter=\"url(#\(name))\""
+        )
     }
 
     /// A group with the left side and its mirror image.
     private static func both(_ side: String) -> String { "<g>\(side)</g><g transform=\"scale(-1 1)\">\(side)</g>" }
 
-    /// Path data of a smooth closed curve through the points (Catmull and Rom, 1974).
-    private static func closed(_ points: [Point]) -> String { polygon(points, sharp: nil) }
+    /// A smooth closed curve through the points (Catmull and Rom, 1974).
+    private static func closed(_ points: [Point]) -> Outline { polygon(points, sharp: nil) }
 
-    /// Path data of a smooth closed curve through the points, with one sharp corner.
-    private static func polygon(_ points: [Point], sharp: Int?) -> String {
+    /// A smooth closed curve through the points, with one sharp corner.
+    private static func polygon(_ points: [Point], sharp: Int?) -> Outline {
         let n = points.count
-        var d = "M\(text(points[0]))"
+        var outline = Outline(path: "M\(text(points[0]))", low: points[0], high: points[0])
         for i in 0..<n {
             let (p, q) = (points[i], points[(i + 1) % n])
             let (before, after) = (points[(i + n - 1) % n], points[(i + 2) % n])
             let leave = i == sharp ? Point.zero : (q - before) / 6
             let arrive = (i + 1) % n == sharp ? Point.zero : (after - p) / 6
-            d += "C\(text(p + leave)) \(text(q - arrive)) \(text(q))"
+            outline.path += "C\(text(p + leave)) \(text(q - arrive)) \(text(q))"
+            for point in [p + leave, q - arrive, q] {
+                outline.low = pointwiseMin(outline.low, point)
+                outline.high = pointwiseMax(outline.high, point)
+            }
         }
-        return d + "Z"
+        outline.path += "Z"
+        return outline
+    }
+
+    /// A closed curve as path data, and a rectangle around it and its control points.
+    private struct Outline {
+        var path: String
+        var low, high: Point
     }
 
     /// A point of a smooth open curve through the points; `t` goes from 0 to 1.
