@@ -46,7 +46,8 @@ final class MaskCatalog: Sendable {
         for selection in selections where !wearable.contains(selection.mask) {
             guard contains(selection.mask) else { throw unknown(selection.mask) }
             throw RequestError(
-                .failed, "the mask '\(selection.mask)' cannot be read; run `guise masks` for the reason")
+                .failed,
+                "the mask '\(selection.mask)' cannot be read; run `guise masks \(selection.mask)` for the reason")
         }
     }
 

@@ -46,6 +46,15 @@ extension EndToEnd {
                 "\(names)")
         }
 
+        @Test func `the list has masks whose art is broken, and the reasons why others are missing`() throws {
+            try wear("broken-art", svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><rect")
+            try scratch.write("{\n  \"version\": 1,\n  \"layers\": [}\n", "config/guise/Masks/broken-json/mask.json")
+            let outcome = try scratch.guise("masks")
+            let names = outcome.out.split(separator: "\n").compactMap { $0.split(separator: " ").first }
+            #expect(names.contains("broken-art") && !names.contains("broken-json"), "\(outcome)")
+            #expect(outcome.lines.count == 1 && outcome.errors.contains("broken-json/mask.json:3: "), "\(outcome)")
+        }
+
         @Test func `masks are described as JSON, without those that cannot be read`() throws {
             try wear("fine")
             try wear("no-art", svg: nil)

@@ -10,7 +10,7 @@ struct MasksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "masks", abstract: "List the masks, or draw a contact sheet of them.")
 
-    @Argument(help: "The masks (default: all).")
+    @Argument(help: "The masks, which are then checked with their art (default: all).")
     var names: [String] = []
     @Option(help: "Write a contact sheet (PNG): every mask on a face, a row for each with several poses.")
     var sheet: String?
@@ -38,17 +38,21 @@ struct MasksCommand: ParsableCommand {
             try sheet.map { _ in
                 try ContactSheet(context, on: on ?? context.paths.sample, poses: poses, masks: wanted.count)
             }
-        // Without a sheet, only the descriptions matter, so the art is loaded at a small size.
+        // Drawing the art of all masks takes seconds, and the list needs only their descriptions. A mask that was named
+        // is loaded, at a small size, so that a mistake in its art is an error too.
+        let loadsAll = !names.isEmpty || sheet != nil
         let small = ArtTarget(FrameLayout(width: 64, height: 64, format: .i444))
         var found: [MaskSummary] = []
         for name in wanted {
             do {
+                let summary = library.summary(of: name)
                 var target = contactSheet?.target ?? small
-                target.choices = library.summary(of: name)?.example ?? [:]
-                let mask = try library.load(name, for: target)
-                guard let summary = library.summary(of: name) else { continue }
+                target.choices = summary?.example ?? [:]
+                // Loading a mask without a readable description throws the reason.
+                let mask = try loadsAll || summary == nil ? library.load(name, for: target) : nil
+                guard let summary else { continue }
                 if !json { print(terminalSafe(summary.line)) }
-                try contactSheet?.add(mask)
+                if let mask { try contactSheet?.add(mask) }
                 found.append(summary)
             } catch {
                 logError(error)
