@@ -655,7 +655,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("aab-nowhere", "no mask 'aab-nowhere'"), ("broken", "cannot be read; run `guise masks`"),
+        ("aab-nowhere", "no mask 'aab-nowhere'"), ("broken", "cannot be read; run `guise masks broken`"),
     ])
     func `masks that cannot be loaded change nothing, however they are requested`(name: String, words: String) throws {
         let fixture = try DaemonFixture()
