@@ -44,6 +44,9 @@ extension EndToEnd {
             #expect(
                 folders.count > Self.shipped.count && names == folders.map { String($0.dropLast()) }.sorted(),
                 "\(names)")
+            // Masks that are named are loaded with their art.
+            let loaded = try Program.run(["masks"] + names, in: scratch)
+            #expect(loaded.code == 0 && loaded.errors == "" && loaded.out == outcome.out, "\(loaded)")
         }
 
         @Test func `the list has masks whose art is broken, and the reasons why others are missing`() throws {
