@@ -13,8 +13,8 @@ icon := $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/guise.svg
 metainfo := $(DESTDIR)$(PREFIX)/share/metainfo/guise.metainfo.xml
 sources := Sources Tests Package.swift
 
-.PHONY: run build test accuracy test-vm test-deb sanitize soak bench fuzz sample outline readme-pictures lint format \
-    install uninstall manual deb tarball clean
+.PHONY: run build build-packages test accuracy test-vm test-deb sanitize soak bench fuzz sample outline \
+    readme-pictures lint format install uninstall manual deb tarball clean
 
 run: build sample outline
 	@exec $(guise) run $(ARGS)
@@ -23,13 +23,22 @@ run: build sample outline
 # and runs on machines without Swift.
 #
 # `guise --version` names the commit, unless the sources are not a git checkout.
-commit := $(shell git describe --always --abbrev=10 --exclude='*' --dirty=+ 2>/dev/null)
-build: export GUISE_COMMIT ?= $(commit)
-build:
-	@$(SETUP) build run
+commit := $(or $(GUISE_COMMIT),$(shell git describe --always --abbrev=10 --exclude='*' --dirty=+ 2>/dev/null))
+
+# Exists if everything that it depends on was built, for this commit. The package manager takes 9 s to find that nothing
+# has changed.
+built := .build/release/built-$(commit)
+build: $(built)
+$(built): export GUISE_COMMIT := $(commit)
+$(built): $(shell find Sources Package.swift Package.resolved) $(realpath $(shell command -v swift)) | build-packages
+	@rm -f .build/release/built-*
 	swift build -c release --product guise --static-swift-stdlib
 	swift build -c release --product guise-svg --static-swift-stdlib
 	swift build -c release --product guise-camera --static-swift-stdlib
+	@touch $@
+
+build-packages:
+	@$(SETUP) build run
 
 # The tests are built in debug mode, with the compiler's checks and with warnings as errors; the program under test is
 # the release build. No test depends on timing, so that a busy machine fails none; the hour's limit only ends a hang.

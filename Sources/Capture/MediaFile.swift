@@ -25,7 +25,8 @@ public struct MediaLimits: Sendable {
         pixels: 40_000_000, memory: 2 << 30, probing: 2, decoder: 3, isBriefForClips: true)
 }
 
-/// A picture or clip on disk: its properties according to ffprobe, and how to decode it. Owns the open file.
+/// A picture or clip on disk: its properties, for most PNGs according to their own header and otherwise to ffprobe, and
+/// how to decode it. Owns the open file.
 struct MediaFile: ~Copyable {
     let path: String
     /// Open for reading. ffmpeg gets it as its standard input, so that it cannot misinterpret a file name.
@@ -63,6 +64,7 @@ struct MediaFile: ~Copyable {
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.problem(path, errno) }
         try checkKind()
+        guard try !readHeader() else { return }
         try probe()
     }
 
@@ -91,6 +93,18 @@ struct MediaFile: ~Copyable {
         guard status.st_size > 0 else {
             throw Problem(.unusable, "cannot read \(path): the file is empty", fix: "choose a picture or a clip")
         }
+    }
+
+    /// Reads a PNG's header, which makes opening the photo twice as fast as asking ffprobe.
+    /// - Returns: false if it is none, or if its first 64 KB do not tell all.
+    private mutating func readHeader() throws(Problem) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 64 << 10)
+        let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
+        guard count > 0, let size = PNG.sizeOfStill(Array(bytes[..<count])) else { return false }
+        (codec, isPhoto, width, height) = ("png", true, size.width, size.height)
+        try checkSize()
+        applyOrientation(orientation: 1, rotation: 0, matrix: "")
+        return true
     }
 
     private mutating func probe() throws(Problem) {

@@ -10,6 +10,22 @@ public enum PNG {
         return (number(png, at: 16), number(png, at: 20))
     }
 
+    /// The size in pixels of a file's only picture, which needs no rotation; nil if the bytes do not show that: before
+    /// the first pixels (IDAT) there is an animation (acTL) or EXIF data (eXIf), or these bytes end before.
+    public static func sizeOfStill(_ png: [UInt8]) -> (width: Int, height: Int)? {
+        guard png.starts(with: signature), let size = size(of: png) else { return nil }
+        var start = signature.count
+        while start + 8 <= png.count {
+            switch String(decoding: png[start + 4..<start + 8], as: UTF8.self) {
+            case "IDAT": return size
+            case "acTL", "eXIf": return nil
+            // A chunk is its length, name, data and checksum.
+            default: start += 12 + number(png, at: start)
+            }
+        }
+        return nil
+    }
+
     /// A big-endian 32-bit number.
     /// - Precondition: the array has four bytes from `start` on.
     public static func number(_ bytes: [UInt8], at start: Int) -> Int {

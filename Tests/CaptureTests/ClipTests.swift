@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func `a photo is read once, exactly, in full range and 4 4 4`() throws {
-        _ = try scratch.make("a.png", "-f lavfi -i color=red:s=3x5,format=rgb24 -frames:v 1")
+        try scratch.make("a.png", "-f lavfi -i color=red:s=3x5,format=rgb24 -frames:v 1")
         var photo = try Clip(path: scratch.path("a.png"))
         #expect(photo.isPhoto == true)
         #expect(photo.layout == FrameLayout(width: 3, height: 5, format: .i444, range: .full))
@@ -64,6 +64,18 @@ import Testing
         #expect(try harvest(&clip).frames.count == 4)
     }
 
+    @Test func `an animated PNG is a clip, and one that is cut off is an error`() throws {
+        let moving = try scratch.testPicture("moving.png", frames: 3, "-f apng")
+        var clip = try Clip(path: moving)
+        #expect(clip.isPhoto == false)
+        #expect(try harvest(&clip).frames.count == 3)
+        let still = try Data(contentsOf: URL(fileURLWithPath: scratch.testPicture("still.png")))
+        let header = try #require(still.firstRange(of: Data("IDAT".utf8))?.upperBound)
+        let cut = try scratch.write(still.prefix(header), "cut.png")
+        let problem = problem { try Clip.firstPicture(of: cut) { _ in } }
+        #expect(problem?.kind == .unusable && problem?.message.contains(cut) == true, "\(problem as Any)")
+    }
+
     @Test(arguments: ["1x1", "3x1", "17x13"])
     func `odd sizes keep every pixel`(size: String) throws {
         var photo = try Clip(path: try scratch.testPicture("a.png", size: size))
@@ -75,7 +87,7 @@ import Testing
     }
 
     @Test func `a photo of 48 megapixels is read`() throws {
-        _ = try scratch.make("a.jpg", "-f lavfi -i color=blue:s=8000x6000 -frames:v 1")
+        try scratch.make("a.jpg", "-f lavfi -i color=blue:s=8000x6000 -frames:v 1")
         var photo = try Clip(path: scratch.path("a.jpg"))
         var last: UInt8?
         while last == nil {
@@ -90,7 +102,7 @@ import Testing
     /// A JPEG of 64x32 pixels, black but for the corner that is the first pixel of the stored picture.
     private static let whiteCorner = Result {
         let scratch = try ScratchFolder()
-        _ = try scratch.make(
+        try scratch.make(
             "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
         return try scratch.read("p.jpg")
     }
@@ -115,7 +127,7 @@ import Testing
 
     @Test func `a clip filmed upright is read upright`() throws {
         _ = try scratch.testPicture("a.mp4", frames: 2, "-pix_fmt yuv420p")
-        _ = try scratch.make("b.mp4", "-i \(scratch.path("a.mp4")) -c copy -metadata:s:v rotate=90")
+        try scratch.make("b.mp4", "-i \(scratch.path("a.mp4")) -c copy -metadata:s:v rotate=90")
         var clip = try Clip(path: scratch.path("b.mp4"))
         #expect(clip.layout.width == 48 && clip.layout.height == 64)
         #expect(try harvest(&clip).frames.count == 2)
@@ -123,11 +135,11 @@ import Testing
 
     @Test func `BT 709 and full range are converted to a webcam's BT 601 in limited range`() throws {
         // Pure red: BT.709 limited 63, 102, 240; BT.601 limited 81, 90, 240.
-        _ = try scratch.make(
+        try scratch.make(
             "a.mkv",
             "-f lavfi -i color=red:s=32x32 -vf scale=out_color_matrix=bt709,format=yuv420p -colorspace bt709 "
                 + "-color_range tv -frames:v 1 -c:v ffv1")
-        _ = try scratch.make(
+        try scratch.make(
             "b.mkv",
             "-f lavfi -i color=red:s=32x32 -vf scale=out_range=full,format=yuvj420p -frames:v 1 -c:v mjpeg -q:v 2")
         for name in ["a.mkv", "b.mkv"] {

@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func `nothing outside an SVG is drawn into it`() throws {
-        _ = try scratch.make("red.png", "-f lavfi -i color=red:s=40x20,format=rgb24 -frames:v 1")
+        try scratch.make("red.png", "-f lavfi -i color=red:s=40x20,format=rgb24 -frames:v 1")
         let inside = "data:image/png;base64,\(try scratch.read("red.png").base64EncodedString())"
         let uses = ["red.png", scratch.path("red.png"), "file://\(scratch.path("red.png"))", inside]
         for href in uses {

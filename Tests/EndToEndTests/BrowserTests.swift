@@ -23,7 +23,9 @@ extension EndToEnd {
             ) throws -> RunningGuise {
                 try RunningGuise(
                     source + ["--sink", "page"],
-                    config: #"{"page": {"port": \#(port)}, "masks": [], \#(RunningGuise.smallOutput)}"#, in: scratch,
+                    config:
+                        #"{"page": {"port": \#(port)}, "masks": [], "faces": {"minSize": 0.1}, \#(RunningGuise.smallOutput)}"#,
+                    in: scratch,
                     isPublishing: false)
             }
 
@@ -71,10 +73,8 @@ extension EndToEnd {
             }
 
             /// Sends a request without the browser and its session.
-            func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> (
-                code: Int, headers: [String: String], body: String
-            ) {
-                try Browser.prefetch(method, place + path, headers, in: guise.scratch)
+            func ask(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:]) throws -> Answer {
+                try Browser.prefetch(method, place + path, headers)
             }
 
             /// Waits while pictures are published.
@@ -175,13 +175,14 @@ extension EndToEnd {
             ] {
                 for headers in [[:], ["Authorization": "Guise \(secret)"], ["Cookie": "guise=\(secret)"]] {
                     let answer = try stage.ask(path, "GET", headers)
-                    #expect(answer.code == 401 && answer.body.contains("guise page"), "\(path): \(answer.code)")
+                    #expect(answer.status == 401 && answer.text.contains("guise page"), "\(path): \(answer.status)")
                 }
             }
             let page = try stage.ask("")
-            #expect(page.code == 200 && page.headers["content-security-policy"]?.contains("default-src 'none'") == true)
+            #expect(
+                page.status == 200 && page.headers["content-security-policy"]?.contains("default-src 'none'") == true)
             #expect(page.headers["set-cookie"] == nil)
-            #expect(try stage.ask("face", "POST", ["Origin": "http://evil.example"]).code == 403)
+            #expect(try stage.ask("face", "POST", ["Origin": "http://evil.example"]).status == 403)
 
             // For browsers a page on another port is the same site, but another origin.
             try stage.browser.open(stage.browser.foreignPage)
@@ -786,10 +787,10 @@ extension EndToEnd {
             #expect(stage.comes { try stage.guise.status()["paused"]?.bool == false })
             // The page can be installed.
             let manifest = try stage.ask("manifest.webmanifest")
-            let json = try JSON(Array(manifest.body.utf8), file: "manifest")
+            let json = try JSON(manifest.body, file: "manifest")
             #expect(manifest.headers["content-type"] == "application/manifest+json")
             for icon in json["icons"]?.elements ?? [] {
-                #expect(try stage.ask(String((icon["src"]?.string ?? "").dropFirst())).code == 200)
+                #expect(try stage.ask(String((icon["src"]?.string ?? "").dropFirst())).status == 200)
             }
         }
     }

@@ -10,9 +10,10 @@ extension EndToEnd {
         /// The sample's portrait crossing a grey picture for two seconds, with a tone.
         private func makeClip(_ name: String, _ codecs: String) throws {
             let graph = "[0][1]overlay=x=20+n*4:y=40+n[v]"
-            try scratch.shell(
-                "ffmpeg -v error -y -f lavfi -i color=gray:s=800x600:r=25:d=2 -loop 1 -i '\(Fixtures.sample)' "
-                    + "-f lavfi -i sine=440:d=2 -filter_complex '\(graph)' -map '[v]' -map 2:a \(codecs) -t 2 \(name)")
+            try scratch.make(
+                name,
+                "-f lavfi -i color=gray:s=800x600:r=25:d=2 -loop 1 -i \(Fixtures.sample) "
+                    + "-f lavfi -i sine=440:d=2 -filter_complex \(graph) -map [v] -map 2:a \(codecs) -t 2")
         }
 
         private func streams(_ name: String) throws -> String {

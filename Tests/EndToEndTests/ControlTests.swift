@@ -189,11 +189,8 @@ extension EndToEnd {
             try guise.ask("use", ["device": "sample"])
             #expect(guise.waits { $0["camera"]?.string == "open" && $0["frames"]?.number ?? 0 > 10 })
             // Truncated in the middle of a frame.
-            try scratch.shell(
-                """
-                ffmpeg -v error -f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg -f avi whole.avi
-                head -c 9000 whole.avi > cut.avi
-                """)
+            let whole = try scratch.make("whole.avi", "-f lavfi -i testsrc=s=320x240:d=1 -c:v mjpeg")
+            try scratch.shell("head -c 9000 '\(whole)' > cut.avi")
             // A file that is neither a picture nor a clip is rejected at once, and the current source stays.
             let refused = try guise.guise("use", scratch.path("here.json"))
             #expect(refused.code == 1 && refused.errors.contains("here.json"), "\(refused)")
@@ -221,10 +218,11 @@ extension EndToEnd {
         @Test func `a face to hide is not visible while it is lost, nor before it is detected`() throws {
             let scratch = try ScratchFolder()
             // The face appears after one second, is hidden from three to five, and comes back.
-            try scratch.shell(
+            try scratch.make(
+                "gone.mkv",
                 """
-                ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 6 -r 10 -vf "scale=-2:360,crop=iw:360,\
-                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,3,5)'" -c:v ffv1 gone.mkv
+                -loop 1 -i \(Fixtures.sample) -t 6 -r 10 -vf scale=-2:360,crop=iw:360,\
+                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,3,5)' -c:v ffv1
                 """)
             // Without the mask, this test detects a face in the same pictures.
             #expect(try facesSeen(wearing: "polaroid", scratch) > 12)

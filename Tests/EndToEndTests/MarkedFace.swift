@@ -10,12 +10,13 @@ extension ScratchFolder {
     ///   - x: of that part's left edge, in pixels.
     ///   - y: of that part's upper edge, in pixels.
     func makeMarkedFace(_ name: String, width: Int, x: Int, y: Int) throws {
-        try shell(
+        try make(
+            name,
             """
-            ffmpeg -v error -f lavfi -i color=gray:s=640x360:r=10:d=6 -loop 1 -t 6 -r 10 -i '\(Fixtures.sample)' \
-            -filter_complex "[1]crop=512:320:0:0,drawbox=x=212:y=130:w=20:h=16:color=lime:t=fill,\
+            -f lavfi -i color=gray:s=640x360:r=10:d=6 -loop 1 -t 6 -r 10 -i \(Fixtures.sample) \
+            -filter_complex [1]crop=512:320:0:0,drawbox=x=212:y=130:w=20:h=16:color=lime:t=fill,\
             drawbox=x=150:y=80:w=140:h=50:color=gray:t=fill:enable='between(t,3,5)',scale=\(width):-1[head];\
-            [0][head]overlay=\(x):\(y):enable='gte(t,1)'" -c:v ffv1 '\(name)'
+            [0][head]overlay=\(x):\(y):enable='gte(t,1)' -c:v ffv1
             """)
     }
 

@@ -12,8 +12,7 @@ extension EndToEnd {
 
         /// A crop of the sample, "width:height:x:y".
         private func cut(_ crop: String, _ name: String = "cut.png") throws -> String {
-            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf crop=\(crop) \(name)")
-            return scratch.path(name)
+            try scratch.make(name, "-i \(Fixtures.sample) -vf crop=\(crop)")
         }
 
         private func faces(_ path: String, _ more: String...) throws -> [Tracked.Face] {
@@ -112,8 +111,7 @@ extension EndToEnd {
         }
 
         @Test func `a photo of 4000 x 3000 gets masks like a small one`() throws {
-            let filter = "scale=3000:3000,pad=4000:3000"
-            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf \(filter) big.jpg")
+            try scratch.make("big.jpg", "-i \(Fixtures.sample) -vf scale=3000:3000,pad=4000:3000")
             let outcome = try scratch.guise("apply", "big.jpg", "-o", "out.jpg", "--mask", "santa-hat")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.errors == "")
@@ -135,7 +133,7 @@ extension EndToEnd {
         }
 
         @Test func `a photo of one pixel is written unchanged, with a warning`() throws {
-            try scratch.shell("ffmpeg -v error -y -i '\(Fixtures.sample)' -vf scale=1:1 one.png")
+            try scratch.make("one.png", "-i \(Fixtures.sample) -vf scale=1:1")
             let outcome = try scratch.guise("apply", "one.png", "-o", "out.png")
             try #require(outcome.code == 0, "\(outcome)")
             #expect(outcome.lines == ["guise: no face was found in one.png; out.png is unchanged"])

@@ -44,11 +44,12 @@ extension EndToEnd {
         }
 
         @Test func `a slow encoder gets its time when the source has ended`() throws {
+            let clip = try scratch.testPicture("in.mkv", frames: 10)
             try scratch.shell(
                 """
                 mkdir bin; printf '#!/bin/sh\\n/usr/bin/ffmpeg "$@"; code=$?; case "$*" in *.part.*) sleep 2.5;; esac; exit $code' > bin/ffmpeg
-                chmod +x bin/ffmpeg; ffmpeg -v error -f lavfi -i testsrc=s=64x48:r=10 -frames:v 10 in.mkv
-                PATH="$PWD/bin:$PATH" '\(Program.path)' run --source in.mkv --sink out.mkv --mask polaroid
+                chmod +x bin/ffmpeg
+                PATH="$PWD/bin:$PATH" '\(Program.path)' run --source '\(clip)' --sink out.mkv --mask polaroid
                 """)
             #expect(try scratch.measure(scratch.path("out.mkv")) == "64x48 10")
         }

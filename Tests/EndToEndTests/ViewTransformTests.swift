@@ -10,14 +10,10 @@ extension EndToEnd {
         let scratch: ScratchFolder
         init() throws { scratch = try ScratchFolder() }
 
-        /// A second of a still portrait, and the picture after an ffmpeg filter.
-        private func clip() throws -> String {
-            let path = scratch.path("clip.mkv")
-            if !Fixtures.exists(path) {
-                try scratch.shell(
-                    "ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 1 -r 10 -pix_fmt yuv444p -c:v ffv1 '\(path)'")
-            }
-            return path
+        /// A second of a still portrait, after an ffmpeg filter.
+        private func clip(_ name: String = "clip.mkv", _ filter: String = "null") throws -> String {
+            try scratch.make(
+                name, "-loop 1 -i \(Fixtures.sample) -t 1 -r 10 -vf \(filter) -pix_fmt yuv444p -c:v ffv1")
         }
 
         /// The last picture of a file.
@@ -56,10 +52,8 @@ extension EndToEnd {
         }
 
         @Test func `a camera on its side is rotated upright, and its faces get masks`() throws {
-            let side = scratch.path("side.mkv")
             // A part of it that is not square, so that a missing rotation is noticed.
-            try scratch.shell(
-                "ffmpeg -v error -i '\(clip())' -vf 'crop=384:512:32:0,transpose=2' -c:v ffv1 '\(side)'")
+            let side = try clip("side.mkv", "crop=384:512:32:0,transpose=2")
             let (picture, changed) = try dressed(side, "{\"rotate\": 90}", "round-glasses")
             #expect((picture.width, picture.height) == (512, 384))
             // 288x384 in the middle of 512x384.
@@ -101,14 +95,14 @@ extension EndToEnd {
         }
 
         @Test func `with a mirror and a zoom no face to hide is visible`() throws {
-            let clip = scratch.path("gone.mkv")
             // The face appears after a second, the picture moves past it, and it is hidden from four to six. The head
             // alone, because patterns on a suit may be detected as a face.
-            try scratch.shell(
+            let clip = try scratch.make(
+                "gone.mkv",
                 """
-                ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 8 -r 10 -vf "crop=512:210:0:0,scale=200:82,pad=640:360:150:100:gray,\
+                -loop 1 -i \(Fixtures.sample) -t 8 -r 10 -vf crop=512:210:0:0,scale=200:82,pad=640:360:150:100:gray,\
                 crop=500:281:10*t:40,scale=640:360,\
-                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,4,6)'" -c:v ffv1 '\(clip)'
+                drawbox=x=0:y=0:w=iw:h=ih:color=gray:t=fill:enable='lt(t,1)+between(t,4,6)' -c:v ffv1
                 """)
             let view = "{\"mirror\": true, \"zoom\": \"face\"}"
             let config = try scratch.write("{\"masks\": [\"pixelate\"], \"view\": \(view)}", "view.json")
@@ -135,12 +129,9 @@ extension EndToEnd {
         }
 
         @Test func `a small face is zoomed to, and its mask goes with it`() throws {
-            let small = scratch.path("small.mkv")
-            try scratch.shell(
-                """
-                ffmpeg -v error -loop 1 -i '\(Fixtures.sample)' -t 4 -r 10 -vf \
-                'scale=200:200,pad=640:360:100:80:gray' -c:v ffv1 '\(small)'
-                """)
+            let small = try scratch.make(
+                "small.mkv",
+                "-loop 1 -i \(Fixtures.sample) -t 4 -r 10 -vf scale=200:200,pad=640:360:100:80:gray -c:v ffv1")
             func eyes(_ name: String) throws -> Double {
                 let lines = try Tracked.lines(scratch.shell("'\(Program.path)' track '\(name)' --json"))
                 let points = try #require(lines.last?.faces.first?.points)

@@ -187,7 +187,7 @@ import Testing
         let layer = #"{"kind": "background", "mode": "picture", "pictures": {"wall": "wall.svg"}}"#
         _ = try mask(Self.layers(layer), nil, in: scratch)
         _ = try scratch.write("no picture", "own/broken.jpg")
-        _ = try scratch.make("own/blue.jpg", "-f lavfi -i color=0x2040c0:s=320x180 -frames:v 1")
+        try scratch.make("own/blue.jpg", "-f lavfi -i color=0x2040c0:s=320x180 -frames:v 1")
         func chroma(_ choice: String) throws -> (warnings: [String], blue: UInt8) {
             var target = ArtTarget(Self.layout)
             (target.ownPictures, target.choices["picture"]) = (scratch.path("own"), choice)

@@ -36,7 +36,7 @@ public final class Browser: @unchecked Sendable {
                         "browserName": JSON("chrome"), "goog:chromeOptions": JSON(["args": JSON(options)]),
                     ])
                 ])
-            ]), in: scratch)
+            ]))
         session = "\(place)/session/\(try #require(answer["sessionId"]?.string, "\(answer.text)"))"
         // Scripts wait for what they are to see.
         _ = try command("timeouts", ["script": JSON(.null), "pageLoad": JSON(Self.timeout)])
@@ -53,7 +53,7 @@ public final class Browser: @unchecked Sendable {
     /// Ends the browser; ending only the driver would leave it running.
     private func quit() {
         guard driver.isRunning else { return }
-        _ = try? Self.send("DELETE", session, nil, in: scratch)
+        _ = try? Self.send("DELETE", session, nil)
         driver.send(signal: SIGTERM)
         driver.wait()
     }
@@ -160,43 +160,28 @@ public final class Browser: @unchecked Sendable {
     }
 
     private func command(_ path: String, _ body: KeyValuePairs<String, JSON>) throws -> JSON {
-        try Self.send("POST", "\(session)/\(path)", JSON(body), in: scratch)
+        try Self.send("POST", "\(session)/\(path)", JSON(body))
     }
 
-    private static func send(_ method: String, _ address: String, _ body: JSON?, in scratch: ScratchFolder) throws
-        -> JSON
-    {
+    private static func send(_ method: String, _ address: String, _ body: JSON?) throws -> JSON {
         let answer = try prefetch(
-            method, address, ["Content-Type": "application/json"], body: body?.text, in: scratch)
-        let value = try #require(try JSON(Array(answer.body.utf8), file: "answer")["value"])
-        try #require(answer.code == 200, "\(address): \(value["message"]?.string ?? value.text)")
+            method, address, ["Content-Type": "application/json"], body: Array((body?.text ?? "").utf8))
+        let value = try #require(try JSON(answer.body, file: "answer")["value"])
+        try #require(answer.status == 200, "\(address): \(value["message"]?.string ?? value.text)")
         return value
     }
 
-    /// Sends a request by curl (Foundation's own client refuses the driver's headers), and waits for the whole answer.
-    /// No cookies are kept, and no redirection is followed.
+    /// Sends a request to a server on this computer (Foundation's own client refuses the driver's headers), and waits
+    /// for the whole answer. No cookies are kept, and no redirection is followed.
+    /// - Parameter address: "http://127.0.0.1:PORT/PATH".
     public static func prefetch(
-        _ method: String, _ address: String, _ headers: [String: String] = [:], body: String? = nil,
-        in scratch: ScratchFolder
-    ) throws -> (code: Int, headers: [String: String], body: String) {
-        var arguments = ["curl", "-s", "-i", "-X", method]
-        for (name, value) in headers { arguments += ["-H", "\(name): \(value)"] }
-        if let body { arguments += ["--data-binary", "@\(try scratch.write(body, "request"))"] }
-        let outcome = try Program.run(arguments + [address], of: "/usr/bin/env", in: scratch)
-        try #require(outcome.code == 0, "\(address): \(outcome)")
-        // curl's output: the head, an empty line, the body.
-        let text = outcome.out.replacing("\r\n", with: "\n")
-        let end = try #require(text.firstRange(of: "\n\n"), "\(text)")
-        let lines = text[..<end.lowerBound].split(separator: "\n")
-        let fields = lines.dropFirst().compactMap { line in
-            line.firstIndex(of: ":").map {
-                (line[..<$0].lowercased(), line[line.index(after: $0)...].trimmingCharacters(in: .whitespaces))
-            }
-        }
-        return (
-            Int(lines.first?.split(separator: " ").dropFirst().first ?? "") ?? 0,
-            Dictionary(fields, uniquingKeysWith: { $1 }), String(text[end.upperBound...])
-        )
+        _ method: String, _ address: String, _ headers: [String: String] = [:], body: [UInt8] = []
+    ) throws -> Answer {
+        let parts = try #require(address.wholeMatch(of: /http:\/\/(127\.0\.0\.1:(\d+))(\/.*)/), "\(address)")
+        let visitor = try Visitor(port: try #require(Int(parts.2)))
+        try visitor.request(
+            method, String(parts.3), headers.merging(["Host": String(parts.1)]) { given, _ in given }, body: body)
+        return try visitor.answer()
     }
 }
 

@@ -24,8 +24,21 @@ public enum Fixtures {
         ProcessInfo.processInfo.environment["GUISE_DATA"]
         ?? URL(fileURLWithPath: package).deletingLastPathComponent().appending(path: "shared/data/faces").path
 
-    /// The landmark cache that all tests share: filling it takes seconds.
+    /// What all tests share because it takes seconds to make: the landmark cache, and media.
     public static let cache = inPackage(".build/test-cache")
+
+    /// A name for what depends on these texts and on the contents of these files.
+    static func key(of texts: [String], and files: [String]) -> String {
+        let times = files.map { path in
+            let date = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+            return "\(path) \(date?.timeIntervalSince1970 ?? 0)"
+        }
+        // FNV-1a of 64 bits (RFC 9923): offset basis and prime.
+        let hash = (texts + times).joined(separator: "\n").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
+        return String(hash, radix: 16)
+    }
 
     public static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 }

@@ -76,12 +76,41 @@ public final class ScratchFolder {
 
     // MARK: - Media, by ffmpeg
 
-    /// Makes a file with ffmpeg and returns its path: `arguments` go between the program's name and the output's.
+    /// Makes a file with ffmpeg and returns its path: `arguments` go between the program's name and the output's. What
+    /// is made of nothing but the sample and ffmpeg's own sources is kept for all tests and the next run: starting
+    /// ffmpeg takes a tenth of a second.
+    @discardableResult
     public func make(_ name: String, _ arguments: String) throws -> String {
-        let words = "ffmpeg -v error -nostdin -y \(arguments)".split(separator: " ").map(String.init)
-        let outcome = try Program.run(words + [path(name)], of: "/usr/bin/env", in: self)
-        try #require(outcome.code == 0, "\(arguments): \(outcome)")
+        let words = arguments.split(separator: " ").map(String.init)
+        let ending = URL(fileURLWithPath: name).pathExtension
+        guard words.indices.allSatisfy({ words[$0] != "-i" || !isOwnFile(words[$0 + 1]) }) else {
+            try runFFmpeg(words, into: path(name))
+            return path(name)
+        }
+        let key = Fixtures.key(of: [arguments, ending], and: ["/usr/bin/ffmpeg", Fixtures.sample])
+        let kept = "\(Fixtures.cache)/media/\(key).\(ending)"
+        if !Fixtures.exists(kept) {
+            let fresh = path("\(UUID().uuidString.prefix(8)).\(ending)")
+            try runFFmpeg(words, into: fresh)
+            try FileManager.default.createDirectory(
+                atPath: "\(Fixtures.cache)/media", withIntermediateDirectories: true)
+            // Another test may have put it there in the meantime.
+            try #require(unsafe rename(fresh, kept) == 0, "\(kept) is kept")
+        }
+        try? FileManager.default.removeItem(atPath: path(name))
+        try FileManager.default.copyItem(atPath: kept, toPath: path(name))
         return path(name)
+    }
+
+    /// Whether one of ffmpeg's inputs is a file that may differ in the next run.
+    private func isOwnFile(_ input: String) -> Bool {
+        input != Fixtures.sample && (Fixtures.exists(input) || Fixtures.exists(path(input)))
+    }
+
+    private func runFFmpeg(_ words: [String], into file: String) throws {
+        let outcome = try Program.run(
+            ["ffmpeg", "-v", "error", "-nostdin", "-y"] + words + [file], of: "/usr/bin/env", in: self)
+        try #require(outcome.code == 0, "\(words): \(outcome)")
     }
 
     /// A clip or photo of ffmpeg's test picture.
