@@ -69,8 +69,8 @@ public final class RunningGuise: @unchecked Sendable {
         while let now = try? status() {
             if (try? isMet(now)) == true { return true }
             if published(now) > published(first) + Self.maxPictures { return false }
-            // The loop's state may change with its next picture.
-            usleep(10_000)
+            // The loop's state may change with its next picture. A status costs both programs a millisecond.
+            usleep(25_000)
         }
         return false
     }
