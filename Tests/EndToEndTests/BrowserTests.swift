@@ -755,6 +755,7 @@ extension EndToEnd {
                 "const name = document.querySelector('#viewer-name'); name.value = 'Me'; name.form.requestSubmit()")
             #expect(
                 stage.comes { stage.files("Pictures/Guise").map { $0.split(separator: "/").last ?? "" } == ["Me.png"] })
+            #expect(browser.waits(for: "document.querySelector('#taken img').alt == 'Picture Me.png'"))
             // Pictures are listed again on a page that is opened later.
             try browser.open("about:blank")
             try browser.open(stage.place)

@@ -27,7 +27,7 @@ public enum Fixtures {
     /// What all tests share because it takes seconds to make: the landmark cache, and media.
     public static let cache = inPackage(".build/test-cache")
 
-    /// A name for what depends on these texts and on the contents of these files.
+    /// A name for what depends on these texts and files; a file counts as another once its date changes.
     static func key(of texts: [String], and files: [String]) -> String {
         let times = files.map { path in
             let date = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date

@@ -90,11 +90,11 @@ public final class ScratchFolder {
         let key = Fixtures.key(of: [arguments, ending], and: ["/usr/bin/ffmpeg", Fixtures.sample])
         let kept = "\(Fixtures.cache)/media/\(key).\(ending)"
         if !Fixtures.exists(kept) {
-            let fresh = path("\(UUID().uuidString.prefix(8)).\(ending)")
-            try runFFmpeg(words, into: fresh)
+            // Beside it, because files can be renamed only within a file system. Another test may be as far.
+            let fresh = "\(Fixtures.cache)/media/\(UUID().uuidString).\(ending)"
             try FileManager.default.createDirectory(
                 atPath: "\(Fixtures.cache)/media", withIntermediateDirectories: true)
-            // Another test may have put it there in the meantime.
+            try runFFmpeg(words, into: fresh)
             try #require(unsafe rename(fresh, kept) == 0, "\(kept) is kept")
         }
         try? FileManager.default.removeItem(atPath: path(name))
