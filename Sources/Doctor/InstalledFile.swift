@@ -1,4 +1,5 @@
 import FoundationEssentials
+import SystemKit
 
 /// A shell for which Guise installs command completion.
 public enum Shell: String, CaseIterable, Sendable { case bash, zsh, fish }
@@ -36,10 +37,7 @@ struct InstalledFile: Equatable {
 
     /// The checksum line: a comment in systemd units and in all three shells.
     private static func mark(of body: String) -> String {
-        // 64-bit FNV-1a. It detects edits; it is no protection against forgery.
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in body.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return "# written by guise install, check \(String(hash, radix: 16))"
+        "# written by guise install, check \(fingerprint(of: body))"
     }
 }
 

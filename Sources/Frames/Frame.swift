@@ -71,13 +71,7 @@
     {
         for row in 0..<plane.rows {
             let start = plane.offset + row * plane.stride
-            if even == odd {
-                unsafe bytes.withUnsafeMutableBufferPointer {
-                    unsafe $0[start..<start + plane.rowBytes].update(repeating: even)
-                }
-            } else {
-                for x in 0..<plane.rowBytes { bytes[start + x] = x & 1 == 0 ? even : odd }
-            }
+            for x in 0..<plane.rowBytes { bytes[start + x] = x & 1 == 0 ? even : odd }
         }
     }
 }

@@ -15,15 +15,30 @@ public enum PNG {
     public static func sizeOfStill(_ png: [UInt8]) -> (width: Int, height: Int)? {
         guard png.starts(with: signature), let size = size(of: png) else { return nil }
         var start = signature.count
-        while start + 8 <= png.count {
-            switch String(decoding: png[start + 4..<start + 8], as: UTF8.self) {
+        while let chunk = chunk(in: png, at: start) {
+            switch chunk.name {
             case "IDAT": return size
             case "acTL", "eXIf": return nil
-            // A chunk is its length, name, data and checksum.
-            default: start += 12 + number(png, at: start)
+            default: start = chunk.end
             }
         }
         return nil
+    }
+
+    /// A chunk of a file: its name, and the places of its data and of its end. A file that is cut off may end before.
+    public struct Chunk {
+        public let name: String
+        public let data: Range<Int>
+        /// Behind the checksum, where the next chunk starts.
+        public let end: Int
+    }
+
+    /// The chunk that starts at an offset; nil if less is left than an empty chunk's length, name and checksum.
+    public static func chunk(in png: [UInt8], at start: Int) -> Chunk? {
+        guard start + 12 <= png.count else { return nil }
+        let data = start + 8..<start + 8 + number(png, at: start)
+        return Chunk(
+            name: String(decoding: png[start + 4..<start + 8], as: UTF8.self), data: data, end: data.upperBound + 4)
     }
 
     /// A big-endian 32-bit number.

@@ -21,14 +21,12 @@ public enum PNGText {
     public static func texts(in png: [UInt8]) -> [String: String] {
         var found: [String: String] = [:]
         var at = PNG.signature.count
-        while at + 12 <= png.count {
-            let length = PNG.number(png, at: at)
-            guard at + 12 + length <= png.count else { break }
-            let data = png[at + 8..<at + 8 + length]
-            if png[at + 4..<at + 8].elementsEqual("tEXt".utf8), let end = data.firstIndex(of: 0) {
+        while let chunk = PNG.chunk(in: png, at: at), chunk.end <= png.count {
+            let data = png[chunk.data]
+            if chunk.name == "tEXt", let end = data.firstIndex(of: 0) {
                 found[text(data[..<end])] = text(data[(end + 1)...])
             }
-            at += 12 + length
+            at = chunk.end
         }
         return found
     }

@@ -12,6 +12,13 @@ public func decimal(_ value: Double, places: Int, width: Int = 0) -> String {
     return String(decoding: text.prefix(Int(count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }
 
+/// A text's FNV-1a hash of 64 bits (RFC 9923: offset basis and prime), in hexadecimal digits. It tells texts apart and
+/// detects edits; it is no protection against forgery.
+public func fingerprint(of text: String) -> String {
+    let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return String(hash, radix: 16)
+}
+
 /// Text that fills a column: with spaces on its right, never cut.
 public func column(_ text: String, width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))

@@ -24,7 +24,7 @@ extension EndToEnd {
                 try RunningGuise(
                     source + ["--sink", "page"],
                     config:
-                        #"{"page": {"port": \#(port)}, "masks": [], "faces": {"minSize": 0.1}, "output": {"width": 640, "height": 360, "rate": 6}}"#,
+                        #"{"page": {"port": \#(port)}, "masks": [], "faces": {"minSize": 0.1}, \#(RunningGuise.smallOutput(rate: 6))}"#,
                     in: scratch,
                     isPublishing: false)
             }

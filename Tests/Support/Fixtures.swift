@@ -1,4 +1,5 @@
 import Foundation
+import SystemKit
 import Testing
 
 /// Paths of the package's files, and of files next to it.
@@ -33,11 +34,7 @@ public enum Fixtures {
             let date = try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
             return "\(path) \(date?.timeIntervalSince1970 ?? 0)"
         }
-        // FNV-1a of 64 bits (RFC 9923): offset basis and prime.
-        let hash = (texts + times).joined(separator: "\n").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-        }
-        return String(hash, radix: 16)
+        return fingerprint(of: (texts + times).joined(separator: "\n"))
     }
 
     public static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }

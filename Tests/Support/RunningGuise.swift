@@ -12,7 +12,12 @@ public final class RunningGuise: @unchecked Sendable {
 
     /// The sample, at its own pace, small and slow enough to leave the processor to other tests.
     public static let sample = ["--source", "sample", "--realtime"]
-    public static let smallOutput = #""output": {"width": 640, "height": 360, "rate": 10}"#
+    public static let smallOutput = smallOutput(rate: 10)
+
+    /// - Parameter rate: frames per second.
+    public static func smallOutput(rate: Int) -> String {
+        #""output": {"width": 640, "height": 360, "rate": \#(rate)}"#
+    }
 
     /// Starts Guise and waits until it publishes.
     /// - Parameters:

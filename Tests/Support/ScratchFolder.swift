@@ -90,7 +90,8 @@ public final class ScratchFolder {
         let key = Fixtures.key(of: [arguments, ending], and: ["/usr/bin/ffmpeg", Fixtures.sample])
         let kept = "\(Fixtures.cache)/media/\(key).\(ending)"
         if !Fixtures.exists(kept) {
-            // Beside it, because files can be renamed only within a file system. Another test may be as far.
+            // In the same folder, because a file cannot be renamed into another file system. If two tests make the same
+            // file at once, the later one stays.
             let fresh = "\(Fixtures.cache)/media/\(UUID().uuidString).\(ending)"
             try FileManager.default.createDirectory(
                 atPath: "\(Fixtures.cache)/media", withIntermediateDirectories: true)

@@ -42,19 +42,16 @@ struct AnimatedPNG {
         (width, height) = (PNG.number(bytes, at: 16), PNG.number(bytes, at: 20))
         depth = bytes[24..<29]
         var isMoving = false
-        var offset = 8
-        while offset + 12 <= bytes.count {
-            let length = PNG.number(bytes, at: offset)
-            guard length <= bytes.count - offset - 12 else { throw Flaw("it is cut off") }
-            let name = String(decoding: bytes[offset + 4..<offset + 8], as: UTF8.self)
-            let start = offset + 8
-            let data = bytes[start..<start + length]
-            switch name {
+        var offset = PNG.signature.count
+        while let chunk = PNG.chunk(in: bytes, at: offset) {
+            guard chunk.end <= bytes.count else { throw Flaw("it is cut off") }
+            let data = bytes[chunk.data]
+            switch chunk.name {
             case "acTL":
-                guard length == 8 else { throw Flaw("its acTL chunk is damaged") }
+                guard data.count == 8 else { throw Flaw("its acTL chunk is damaged") }
                 isMoving = true
-                plays = PNG.number(bytes, at: start + 4)
-                let count = PNG.number(bytes, at: start)
+                plays = PNG.number(bytes, at: data.startIndex + 4)
+                let count = PNG.number(bytes, at: data.startIndex)
                 guard (1...Self.maxFrames).contains(count) else {
                     throw Flaw("it has \(count) frames, the limit is \(Self.maxFrames)")
                 }
@@ -64,18 +61,18 @@ struct AnimatedPNG {
                 else {
                     throw Flaw("\(count) frames of \(width)x\(height) have too many pixels")
                 }
-            case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[offset..<start + length + 4]
+            case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[offset..<chunk.end]
             case "fcTL" where isMoving: try begin(Array(data))
             case "IDAT" where isMoving:
                 // An IDAT before the first fcTL is the still image for decoders without APNG support.
                 if !pieces.isEmpty { pieces[pieces.count - 1].data += data }
             case "fdAT" where isMoving:
-                guard length > 4, !pieces.isEmpty else { throw Flaw("its fdAT chunk is damaged") }
+                guard data.count > 4, !pieces.isEmpty else { throw Flaw("its fdAT chunk is damaged") }
                 pieces[pieces.count - 1].data += data.dropFirst(4)
             case "IDAT": return nil
             default: break
             }
-            offset = start + length + 4
+            offset = chunk.end
         }
         guard isMoving else { return nil }
         guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("frames are missing") }
