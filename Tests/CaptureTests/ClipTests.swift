@@ -104,7 +104,7 @@ import Testing
         let scratch = try ScratchFolder()
         try scratch.make(
             "p.jpg", "-f lavfi -i color=black:s=64x32,drawbox=w=16:h=16:color=white:t=fill -frames:v 1")
-        return try scratch.read("p.jpg")
+        return [UInt8](try scratch.read("p.jpg"))
     }
 
     @Test(arguments: 1...8)
@@ -113,7 +113,8 @@ import Testing
             [0xff, 0xe1, 0, 34] + Array("Exif\0\0MM\0*".utf8) + [0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1]
             + [0, orientation, 0, 0, 0, 0, 0, 0]
         let plain = try Self.whiteCorner.get()
-        var photo = try Clip(path: try scratch.write(plain.prefix(2) + exif + plain.dropFirst(2), "q.jpg"))
+        let turned = Data(plain.prefix(2) + exif + plain.dropFirst(2))
+        var photo = try Clip(path: try scratch.write(turned, "q.jpg"))
         let (width, height) = orientation < 5 ? (64, 32) : (32, 64)
         #expect(photo.layout.width == width && photo.layout.height == height)
         let frame = try #require(try harvest(&photo).frames.first)

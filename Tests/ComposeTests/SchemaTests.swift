@@ -220,13 +220,13 @@ import Testing
         #expect(allowed.subtracting(read).sorted() == [], "the reader never asks for these")
     }
 
-    private static let drawing = Data(
-        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M1 1h7v7z'/></svg>".utf8)
+    private static let drawing =
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M1 1h7v7z'/></svg>"
 
     /// Writes a drawing for each file that a description names.
     private static func writeArt(of json: JSON, to folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        for name in json.fileNames { try drawing.write(to: folder.appending(path: name)) }
+        for name in json.fileNames { try Data(drawing.utf8).write(to: folder.appending(path: name)) }
     }
 
     /// The reader's error for a mask with this description; nil if it is valid.
@@ -238,7 +238,7 @@ import Testing
             try FileManager.default.copyItem(at: own, to: folder)
             for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
             where simplified && name.hasSuffix(".svg") {
-                try Self.drawing.write(to: folder.appending(path: name))
+                try Data(Self.drawing.utf8).write(to: folder.appending(path: name))
             }
         } else {
             try Self.writeArt(of: json, to: folder)

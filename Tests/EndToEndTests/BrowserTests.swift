@@ -711,6 +711,7 @@ extension EndToEnd {
             _ = try found("")
             try browser.run("document.querySelector('#kinds [data-kind=glasses]').click()")
             #expect(try found("") == "heart-glasses,round-glasses,sunglasses")
+            #expect(browser.waits(for: "document.querySelector('[data-mask=sunglasses] img').naturalWidth == 192"))
             #expect(try browser.number("document.querySelectorAll('#kinds button').length") <= 12)
             try browser.run("document.querySelector('#kinds [data-kind=\"\"]').click()")
         }
