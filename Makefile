@@ -33,7 +33,7 @@ $(built): export GUISE_COMMIT := $(commit)
 $(built): $(shell find Sources Package.swift Package.resolved) $(realpath $(shell command -v swift)) | build-packages
 	@rm -f .build/release/built-*
 	swift build -c release --product guise --static-swift-stdlib
-	swift build -c release --product guise-svg --static-swift-stdlib
+	swift build -c release --product guise-art --static-swift-stdlib
 	swift build -c release --product guise-camera --static-swift-stdlib
 	@touch $@
 
@@ -82,7 +82,7 @@ fuzz:
 	@$(SETUP) build
 	GUISE_FUZZ=1 swift build -c release --product PackFuzzer --scratch-path .build-fuzz
 	GUISE_FUZZ=1 swift build -c release --product RequestFuzzer --scratch-path .build-fuzz
-	GUISE_FUZZ=1 swift build -c release --product guise-svg --scratch-path .build-fuzz
+	GUISE_FUZZ=1 swift build -c release --product guise-art --scratch-path .build-fuzz
 	@mkdir -p .build-fuzz/corpus .build-fuzz/seeds .build-fuzz/requests
 	@for mask in Masks/*/; do cp $$mask/mask.json .build-fuzz/seeds/$$(basename $$mask).json; done
 	.build-fuzz/release/RequestFuzzer -max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -max_len=4096 \
@@ -117,7 +117,7 @@ format:
 
 install: build sample outline
 	install -D $(guise) "$(DESTDIR)$(PREFIX)/bin/guise"
-	install -D $(guise)-svg "$(DESTDIR)$(PREFIX)/libexec/guise/guise-svg"
+	install -D $(guise)-art "$(DESTDIR)$(PREFIX)/libexec/guise/guise-art"
 	install -D $(guise)-camera "$(DESTDIR)$(PREFIX)/libexec/guise/guise-camera"
 	rm -rf "$(share)" && mkdir -p "$(share)"
 	cp -r Cascades Masks Page config.json samples systemd "$(share)"

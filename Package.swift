@@ -60,7 +60,7 @@ let smallSettings: [LinkerSetting] = [
 let package = Package(
     name: "guise",
     products: [
-        .executable(name: "guise", targets: ["guise"]), .executable(name: "guise-svg", targets: ["guise-svg"]),
+        .executable(name: "guise", targets: ["guise"]), .executable(name: "guise-art", targets: ["guise-art"]),
         .executable(name: "guise-camera", targets: ["guise-camera"]),
     ],
     dependencies: [
@@ -78,16 +78,17 @@ let package = Package(
         // For the HMAC codes by which the page and its server authenticate each other.
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .systemLibrary(name: "CRsvg", pkgConfig: "librsvg-2.0"),
-        // Draws SVGs in a process of its own: strangers' drawings may crash it.
+        // Decodes the pictures of masks in a process of its own: strangers' pictures may crash it.
         .executableTarget(
-            name: "guise-svg", dependencies: ["CArt", "CCairo", "CRsvg"],
+            name: "guise-art", dependencies: ["CArt", "CPictures", "CCairo", "CRsvg"],
             linkerSettings: [.linkedLibrary("seccomp")] + smallSettings),
         // The system service that presents the camera: few lines, because it starts as root.
         .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
         .executableTarget(
             name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
             swiftSettings: swiftSettings, linkerSettings: smallSettings),
-        .target(name: "CArt", dependencies: ["CCairo"], linkerSettings: [.linkedLibrary("turbojpeg")]),
+        .target(name: "CArt", linkerSettings: [.linkedLibrary("turbojpeg")]),
+        .target(name: "CPictures", dependencies: ["CArt", "CCairo"]),
 
         .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
@@ -162,7 +163,9 @@ let package = Package(
         .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
             name: "TestSupport",
-            dependencies: ["CArt", "CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control"],
+            dependencies: [
+                "CArt", "CPictures", "CTestSupport", "CSodium", "SystemKit", "Frames", "JSON", "Capture", "Control",
+            ],
             path: "Tests/Support",
             swiftSettings: hotSettings),
         // OpenCV, the reference for the tracker's classifier and for scaled pictures.

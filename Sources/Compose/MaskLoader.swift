@@ -233,7 +233,7 @@ struct LoadedMasks: Sendable {
         }
         for loadedMask in loaded { cache(loadedMask) }
         loaded = now
-        ArtReader.shutDownRenderer()
+        ArtReader.shutDown()
         return lines
     }
 
@@ -255,7 +255,7 @@ struct LoadedMasks: Sendable {
             let loadedMask = load(MaskSelection(name), fileVersions, library, before: nil, &lines)
             // An error is reported when the mask is selected.
             if loadedMask.problem == nil { cache(loadedMask) } else { failedPreloads[name] = fileVersions }
-            ArtReader.shutDownRenderer()
+            ArtReader.shutDown()
             return true
         }
         return false

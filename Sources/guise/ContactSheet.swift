@@ -13,8 +13,8 @@ final class ContactSheet {
     ]
     /// The maximum number of poses.
     static let maxPoses = 12
-    /// The maximum height in pixels, given by cairo.
-    private static let tallest = 32767
+    /// The maximum height in pixels, given by cairo, and the maximum number of pixels, which `guise-art` can encode.
+    private static let (maxHeight, maxPixels) = (32767, 64 << 20)
     /// The height in pixels of the name below each cell.
     private static let label = 24
     /// The number of masks in a row of the grid.
@@ -79,7 +79,7 @@ final class ContactSheet {
         columns = isGrid ? min(Self.columns, max(1, masks)) : poses.count
         let rows = isGrid ? (masks + columns - 1) / columns : masks
         let (width, height) = (columns * cell, max(1, rows) * (cell + Self.label))
-        guard height <= Self.tallest else {
+        guard height <= Self.maxHeight, width * height <= Self.maxPixels else {
             throw Problem(.invalid, "\(masks) masks are too many for one sheet", fix: "name some of them")
         }
         sheet = RGBAImage(width: width, height: height, bytes: [UInt8](repeating: 255, count: width * height * 4))
@@ -92,7 +92,7 @@ final class ContactSheet {
             let cellIndex = columns == poses.count ? (pose, first) : (first % columns, first / columns)
             let corner = (x: cellIndex.0 * cell, y: cellIndex.1 * (cell + Self.label))
             try draw(mask, pose, at: corner)
-            if pose == 0 { write(mask.name, at: corner.x, corner.y + cell) }
+            if pose == 0 { try write(mask.name, at: corner.x, corner.y + cell) }
         }
         count += 1
     }
@@ -102,10 +102,8 @@ final class ContactSheet {
     func write(to path: String) throws { try sheet.write(png: path) }
 
     /// Draws a name below a cell.
-    private func write(_ name: String, at x: Int, _ y: Int) {
-        var strip = RGBAImage(
-            width: cell, height: Self.label, bytes: [UInt8](repeating: 255, count: cell * Self.label * 4))
-        strip.write(text: name, x: 6, y: Self.label * 2 / 3, size: Self.label / 2)
+    private func write(_ name: String, at x: Int, _ y: Int) throws {
+        let strip = try ArtReader.label(name, width: cell, height: Self.label)
         let (row, stride) = (cell * 4, sheet.width * 4)
         for line in 0..<Self.label {
             let start = (y + line) * stride + x * 4

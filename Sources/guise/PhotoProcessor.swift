@@ -9,7 +9,7 @@ import Track
 /// Masks the faces of photos, one at a time, beside the frame loop.
 final class PhotoProcessor: Sendable {
     private let context: AppContext
-    private let worker = Worker("photos", maxQueued: 4) { ArtReader.shutDownRenderer() }
+    private let worker = Worker("photos", maxQueued: 4) { ArtReader.shutDown() }
 
     init(_ context: AppContext) { self.context = context }
 

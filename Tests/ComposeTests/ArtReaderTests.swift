@@ -98,7 +98,7 @@ import Testing
             _ = try ArtReader.renderSVG(
                 "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>", named: "a test's", density: 1)
             let status = try scratch.shell(
-                "for p in $(pgrep -P \(getpid()) -x guise-svg); do cat /proc/$p/status; done; true")
+                "for p in $(pgrep -P \(getpid()) -x guise-art); do cat /proc/$p/status; done; true")
             if status.contains("\nSeccomp:\t2\n"), status.contains("\nNoNewPrivs:\t1\n") { return }
             #expect(!status.contains("\nSeccomp:\t0\n"))
         }

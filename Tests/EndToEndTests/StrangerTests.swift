@@ -147,7 +147,7 @@ extension EndToEnd {
                 // Other tests have their own renderers, in other homes.
                 Set(
                     try scratch.shell(
-                        "for pid in $(pgrep -x guise-svg); do "
+                        "for pid in $(pgrep -x guise-art); do "
                             + "grep -zq '^HOME=\(scratch.url.path)$' /proc/$pid/environ && echo $pid; done; true"
                     ).split(separator: "\n"))
             }

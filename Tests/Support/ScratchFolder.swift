@@ -1,4 +1,5 @@
 import CArt
+import CPictures
 import Foundation
 import Testing
 
@@ -175,18 +176,14 @@ public struct Picture {
 
     /// Reads an opaque PNG; nil if it is none.
     init?(png: [UInt8]) {
-        // The header: 8 bytes of signature, the first chunk's length and name, then width and height.
-        func number(at place: Int) -> Int { png[place..<place + 4].reduce(0) { $0 << 8 | Int($1) } }
-        guard png.count > 24, png[1...3].elementsEqual("PNG".utf8) else { return nil }
-        let (width, height) = (number(at: 16), number(at: 20))
-        var rgba = [UInt8](repeating: 0, count: 4 * width * height)
-        var error = [CChar](repeating: 0, count: 256)
-        let result = unsafe cart_png_draw(
-            png, png.count, &rgba, CInt(width), CInt(height), &error, error.count)
-        guard result == 0 else { return nil }
+        var (request, reply) = (cart_request(), cart_reply())
+        (request.size, request.density, request.limit) = (UInt64(png.count), .infinity, Int32(CART_MAX_SIDE))
+        guard let rgba = unsafe cpictures_draw(png, &request, &reply) else { return nil }
+        defer { unsafe free(rgba) }
+        let (width, height) = (Int(reply.width), Int(reply.height))
         var rgb = [UInt8](repeating: 0, count: 3 * width * height)
         for pixel in 0..<width * height {
-            for part in 0..<3 { rgb[3 * pixel + part] = rgba[4 * pixel + part] }
+            for part in 0..<3 { rgb[3 * pixel + part] = unsafe rgba[4 * pixel + part] }
         }
         self.init(width: width, height: height, bytes: rgb)
     }

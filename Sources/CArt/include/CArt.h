@@ -1,20 +1,28 @@
 #ifndef GUISE_CART_H
 #define GUISE_CART_H
-// Pictures by librsvg, cairo and libjpeg-turbo behind a small C interface. Rules: plain C types; bytes are borrowed for
-// the call; results go into the caller's memory; a negative result (or NULL) is a failure and fills `error` (always
-// terminated). A handle belongs to one thread at a time.
+// The messages to the process that decodes pictures, and an encoder of JPEGs by libjpeg-turbo. Rules: plain C types;
+// bytes are borrowed for the call; results go into the caller's memory; a negative result (or NULL) is a failure. A
+// handle belongs to one thread at a time.
 #include <stddef.h>
 #include <stdint.h>
 #include <turbojpeg.h>
 
-// --- SVGs are rendered by a child process, guise-svg, because librsvg cannot be stopped: if an untrusted SVG takes too
-// much time or memory, or crashes librsvg, only the child ends. It reads requests from standard input until its end,
-// and writes the replies to standard output.
+// --- The pictures of masks are decoded by a child process, guise-art, because they may come from strangers, and
+// librsvg cannot be stopped: if a picture takes too much time or memory, or crashes a library, only the child ends. It
+// reads requests from standard input until its end, and writes the replies to standard output.
 
-/// A request, followed by the SVG's bytes. No external resources are loaded: no other files, and nothing from the
-/// network.
+enum {
+    CART_MAX_SIDE = 4096,        // of a PNG or JPEG, pixels
+    CART_MAX_BYTES = 256 << 20,  // that follow a request or a reply: 64 million pixels
+};
+
+/// A request to draw a picture, or to encode one as PNG.
 struct cart_request {
+    /// The bytes that follow: an SVG, PNG or JPEG; or width x height pixels, RGBA with premultiplied alpha, rows
+    /// without padding. No external resources are loaded: no other files, and nothing from the network.
     uint64_t size;
+    /// The size of the pixels to encode; 0 x 0: a picture is drawn.
+    int32_t width, height;
     /// The largest scale, in pixels per unit of the drawing; may be infinite.
     double density;
     /// The largest size of the longer side, pixels.
@@ -22,29 +30,17 @@ struct cart_request {
     int32_t reserved;
 };
 
-/// A reply. If `error` is empty, it is followed by width x height pixels, RGBA with premultiplied alpha, rows without
-/// padding.
+/// A reply. If `error` is empty, it is followed by `size` bytes: width x height pixels like those of a request, or a
+/// PNG.
 struct cart_reply {
+    uint64_t size;
     int32_t width, height;
-    /// The scale, in pixels per unit of the drawing.
+    /// The scale, in pixels per unit of the drawing. The unit of a PNG or JPEG is its pixel.
     double scale;
     /// The viewBox; if there is none, the size in pixels.
     double x, y, box_width, box_height;
     char error[256];
 };
-
-/// Decodes a PNG and scales it to width x height pixels, RGBA with premultiplied alpha.
-int cart_png_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
-                  size_t error_size);
-/// The size of a JPEG in pixels, from its header. Returns 0, or -1 if it has none.
-int cart_jpeg_size(const uint8_t *bytes, size_t size, int *width, int *height);
-/// Decodes a JPEG and scales it to width x height pixels, opaque RGBA. Its orientation tag is ignored.
-int cart_jpeg_draw(const uint8_t *bytes, size_t size, uint8_t *rgba, int width, int height, char *error,
-                   size_t error_size);
-/// Draws a short text in black over RGBA with premultiplied alpha; (x, y) is the start of its baseline, pixels.
-void cart_label(uint8_t *rgba, int width, int height, const char *text, int x, int y, int size);
-/// Writes a PNG file from RGBA with premultiplied alpha.
-int cart_png_write(const char *path, const uint8_t *rgba, int width, int height, char *error, size_t error_size);
 
 struct cart_encoder;
 

@@ -1,14 +1,13 @@
+import CArt
 import Frames
 import SystemKit
 
 /// Limits on the files and pictures of masks.
 enum ArtLimits {
-    /// The most bytes of an SVG. A larger one is a mistake or an attack.
-    static let largestSVG = 4 << 20
     /// The most bytes of a file. A PNG of 4096x4096 pixels at 8 bits doesn't compress to more.
     static let largestPNG = 70 << 20
     /// The most pixels on a side of a PNG or JPEG file, and of any raster.
-    static let largestSide = 4096
+    static let largestSide = Int(CART_MAX_SIDE)
     /// The most pixels on a side of a picture that becomes `Art`: it gets a border, and a sprite has at most 4096
     /// pixels on a side.
     static let largestArt = 4094

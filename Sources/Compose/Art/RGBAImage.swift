@@ -1,10 +1,7 @@
-import CArt
 import Frames
 import SystemKit
 
 /// A picture: RGBA, 8 bits per channel, premultiplied alpha, rows from the top without padding.
-///
-/// The unsafe calls to the C shim are in this file only.
 public struct RGBAImage: Equatable, Sendable {
     /// Width in pixels.
     public let width: Int
@@ -34,31 +31,5 @@ public struct RGBAImage: Equatable, Sendable {
             width > 0 && height > 0 && bytes.count == width * height * 4, "an image needs width * height * 4 bytes")
         (self.width, self.height, self.bytes) = (width, height, bytes)
         (self.scale, self.origin, self.size) = (scale, origin, size)
-    }
-
-    /// Draws a short text in black. For labels, not for masks.
-    /// - Parameters:
-    ///   - x: where the text begins, in pixels.
-    ///   - y: the text's baseline, in pixels.
-    ///   - size: the font size in pixels.
-    public mutating func write(text: String, x: Int, y: Int, size: Int) {
-        unsafe bytes.withUnsafeMutableBufferPointer { bytes in
-            unsafe cart_label(
-                bytes.baseAddress, CInt(width), CInt(height), text, CInt(clamping: x), CInt(clamping: y),
-                CInt(clamping: size))
-        }
-    }
-
-    /// Writes the picture to a PNG file.
-    /// - Throws: `system` if the file can't be written.
-    public func write(png path: String) throws(Problem) {
-        var text = [CChar](repeating: 0, count: ArtError.textSize)
-        let result = unsafe bytes.withUnsafeBufferPointer { bytes in
-            unsafe cart_png_write(path, bytes.baseAddress, CInt(width), CInt(height), &text, text.count)
-        }
-        guard result == 0 else {
-            throw Problem(
-                .system, "cannot write \(path): \(ArtError.string(text))", fix: "choose a folder that you can write to")
-        }
     }
 }

@@ -58,7 +58,7 @@ struct MasksCommand: ParsableCommand {
                 logError(error)
             }
         }
-        ArtReader.shutDownRenderer()
+        ArtReader.shutDown()
         if found.isEmpty {
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }

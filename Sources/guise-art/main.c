@@ -1,8 +1,7 @@
-// guise-svg: the process that renders SVGs for guise. An untrusted SVG may crash it: see CArt.h. It reads requests from
-// standard input until its end, and writes the replies to standard output.
+// guise-art: the process that decodes pictures for guise. An untrusted picture may crash it: see CArt.h. It reads
+// requests from standard input until its end, and writes the replies to standard output.
 #define _GNU_SOURCE  // for CLONE_THREAD
-#include "CArt.h"
-#include "../CArt/surface.h"
+#include "CPictures.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +18,10 @@
 #include <unistd.h>
 
 enum {
-    MOST_SECONDS = 4,             // of CPU for one drawing; the heaviest that comes with Guise takes 0.1
-    MOST_MEMORY = 768 << 20,      // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
-    MOST_BYTES = 4 << 20,         // of an SVG
+    MAX_SECONDS = 4,         // of CPU to decode a picture; the heaviest that comes with Guise takes 0.1
+    MAX_ENCODING = 60,       // seconds of CPU; 64 million pixels take 15
+    MAX_MEMORY = 768 << 20,  // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
+    MAX_SVG = 4 << 20,       // bytes; a larger one is a mistake or an attack
 };
 
 static int read_all(void *into, size_t size) {
@@ -42,17 +42,13 @@ static int write_all(const void *from, size_t size) {
     return 0;
 }
 
-/// Limits the CPU time of the next drawing: beyond it the kernel ends this process (SIGXCPU).
-static void limit_time(void) {
+/// Limits the CPU time of the next picture: beyond it the kernel ends this process (SIGXCPU).
+static void limit_time(rlim_t seconds) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    const rlim_t until = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + MOST_SECONDS;
+    const rlim_t until = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + seconds;
     const struct rlimit limit = {until, RLIM_INFINITY};
     setrlimit(RLIMIT_CPU, &limit);
-}
-
-static void say(struct cart_reply *reply, const char *text) {
-    snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
 }
 
 static int view_box(RsvgHandle *svg, struct cart_reply *reply) {
@@ -71,14 +67,19 @@ static int view_box(RsvgHandle *svg, struct cart_reply *reply) {
 }
 
 /// Renders an SVG. Returns the pixels; NULL on failure, with the reason in `reply`.
-static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
+static uint8_t *draw_svg(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
+    if (request->size > MAX_SVG) {
+        cpictures_say(reply, "an SVG of more than 4 MB is too large");
+        return NULL;
+    }
     GError *reason = NULL;
     // A handle made from data has no base URL, and without one librsvg loads no other files.
     RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
     if (!svg) {
         char text[sizeof reply->error];
-        snprintf(text, sizeof text, "it is neither an SVG, a PNG nor a JPEG (%s)", reason ? reason->message : "unknown failure");
-        say(reply, text);
+        snprintf(text, sizeof text, "it is neither an SVG, a PNG nor a JPEG (%s)",
+                 reason ? reason->message : "unknown failure");
+        cpictures_say(reply, text);
         g_clear_error(&reason);
         return NULL;
     }
@@ -87,25 +88,34 @@ static uint8_t *draw(const uint8_t *bytes, const struct cart_request *request, s
     // Written so that NaN fails.
     if (view_box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
         !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
-        say(reply, "the SVG has neither a usable viewBox nor a width and height");
+        cpictures_say(reply, "the SVG has neither a usable viewBox nor a width and height");
     } else {
         reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
         reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
         reply->height = (int32_t)fmax(1, round(reply->box_height * reply->scale));
-        rgba = malloc((size_t)reply->width * reply->height * 4);
-        cairo_t *context = rgba ? cart_canvas(reply->width, reply->height) : NULL;
+        cairo_t *context = cpictures_canvas(reply->width, reply->height);
         const RsvgRectangle viewport = {0, 0, reply->width, reply->height};
-        if (context && rsvg_handle_render_document(svg, context, &viewport, &reason)) {
-            cart_to_rgba(cairo_get_target(context), rgba, reply->width, reply->height);
-        } else {
-            say(reply, !context ? "out of memory for a picture of that size" : reason ? reason->message : NULL);
-            free(rgba);
-            rgba = NULL;
-        }
+        if (context && rsvg_handle_render_document(svg, context, &viewport, &reason))
+            rgba = cpictures_rgba(cairo_get_target(context));
+        if (!rgba) cpictures_say(reply, reason ? reason->message : "out of memory for a picture of that size");
         if (context) cairo_destroy(context);
     }
     g_clear_error(&reason);
     g_object_unref(svg);
+    return rgba;
+}
+
+/// Does what is requested. Returns the bytes that follow the reply; NULL on failure, with the reason in `reply`.
+static uint8_t *answer(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
+    if (request->width > 0 && request->height > 0) {
+        if ((uint64_t)request->width * request->height * 4 == request->size)
+            return cpictures_encode(bytes, request, reply);
+        cpictures_say(reply, "the pixels are cut off");
+        return NULL;
+    }
+    const bool is_bitmap = cpictures_is_bitmap(bytes, request->size);
+    uint8_t *rgba = (is_bitmap ? cpictures_draw : draw_svg)(bytes, request, reply);
+    reply->size = rgba ? (uint64_t)reply->width * reply->height * 4 : 0;
     return rgba;
 }
 
@@ -152,7 +162,7 @@ static int restrict_calls(void) {
 #endif
 
 int main(void) {
-    const struct rlimit memory = {MOST_MEMORY, MOST_MEMORY}, none = {0, 0};
+    const struct rlimit memory = {MAX_MEMORY, MAX_MEMORY}, none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     setrlimit(RLIMIT_FSIZE, &none);
     signal(SIGXFSZ, SIG_IGN);
@@ -164,15 +174,14 @@ int main(void) {
 #endif
     struct cart_request request;
     while (read_all(&request, sizeof request) == 0) {
-        uint8_t *bytes = request.size <= MOST_BYTES && request.limit > 0 ? malloc(request.size + 1) : NULL;
-        if (!bytes || read_all(bytes, request.size) < 0) return 1;
+        uint8_t *bytes = request.size <= CART_MAX_BYTES ? malloc(request.size + 1) : NULL;
+        if (!bytes || read_all(bytes, request.size) < 0) return 2;
         struct cart_reply reply;
         memset(&reply, 0, sizeof reply);
-        limit_time();
-        uint8_t *rgba = draw(bytes, &request, &reply);
-        if (write_all(&reply, sizeof reply) < 0) return 1;
-        if (rgba && write_all(rgba, (size_t)reply.width * reply.height * 4) < 0) return 1;
-        free(rgba);
+        limit_time(request.width > 0 ? MAX_ENCODING : MAX_SECONDS);
+        uint8_t *result = answer(bytes, &request, &reply);
+        if (write_all(&reply, sizeof reply) < 0 || (result && write_all(result, reply.size) < 0)) return 2;
+        free(result);
         free(bytes);
     }
     return 0;

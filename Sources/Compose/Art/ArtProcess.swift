@@ -1,0 +1,197 @@
+import CArt
+import CLinux
+import Frames
+import Glibc
+import Synchronization
+import SystemKit
+
+/// The parent's side of the child process that decodes and encodes pictures. The child is started for the first picture
+/// and ended by `shutDown`. A picture that takes too much time or memory, or crashes a library, ends only the child.
+///
+/// The unsafe calls to the C shims are in this file only.
+enum ArtProcess {
+    /// The child; nil if none is running. Locked while it works, so there is one picture at a time.
+    private static let working = Mutex<Child?>(nil)
+
+    /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
+    /// more than a minute beside a dozen busy programs; this is for a child that something else has stopped.
+    fileprivate static let timeout: CInt = 600_000
+
+    /// Draws an SVG, or decodes a PNG or JPEG.
+    /// - Parameters:
+    ///   - path: for messages.
+    ///   - limit: the most pixels on the longer side.
+    ///   - density: the most pixels per unit of the drawing.
+    /// - Throws: `unusable` with what is wrong with the picture; `system` if no child can be started.
+    static func draw(
+        _ picture: [UInt8], _ path: String, limit: Int, density: Float
+    ) throws(Problem) -> RGBAImage {
+        var request = cart_request()
+        (request.density, request.limit) = (Double(density), Int32(limit))
+        let (reply, pixels) = try ask(request, picture, path)
+        let (width, height) = (Int(reply.width), Int(reply.height))
+        guard (1...limit).contains(width), (1...limit).contains(height), pixels.count == width * height * 4 else {
+            throw ArtError.broken(path, "guise-art sent another size than it should")
+        }
+        return RGBAImage(
+            width: width, height: height, bytes: pixels, scale: Float(reply.scale),
+            origin: Point(Float(reply.x), Float(reply.y)),
+            size: SIMD2(Float(reply.box_width), Float(reply.box_height)))
+    }
+
+    /// Encodes a picture as PNG.
+    /// - Parameter path: for messages.
+    /// - Throws: `unusable` if it is too large; `system` if no child can be started.
+    static func png(of image: RGBAImage, _ path: String) throws(Problem) -> [UInt8] {
+        var request = cart_request()
+        (request.width, request.height) = (Int32(image.width), Int32(image.height))
+        return try ask(request, image.bytes, path).bytes
+    }
+
+    private static func ask(
+        _ request: cart_request, _ bytes: [UInt8], _ path: String
+    ) throws(Problem) -> (reply: cart_reply, bytes: [UInt8]) {
+        // A `Result`, because `withLock` can't infer the closure's typed throws.
+        let answered = working.withLock { child in
+            Result { () throws(Problem) -> (cart_reply, [UInt8]) in
+                let running: Child
+                if let child { running = child } else { running = try Child.start() }
+                child = running
+                if let answer = running.ask(request, bytes) { return answer }
+                child = nil
+                throw ArtError.broken(path, "drawing it \(running.end())")
+            }
+        }
+        let (reply, result) = try answered.get()
+        let error = words(of: reply)
+        guard error.isEmpty else { throw ArtError.broken(path, error) }
+        return (reply, result)
+    }
+
+    /// Ends the child process, if there is one. The next picture starts it again.
+    static func shutDown() {
+        working.withLock { child in
+            _ = child?.end()
+            child = nil
+        }
+    }
+
+    fileprivate static func words(of reply: cart_reply) -> String {
+        var reply = reply
+        return unsafe withUnsafeBytes(of: &reply.error) { unsafe ArtError.string(utf8: $0) }
+    }
+}
+
+extension RGBAImage {
+    /// Writes the picture to a PNG file.
+    /// - Throws: `system` if the file can't be written; `unusable` if the picture is too large.
+    public func write(png path: String) throws(Problem) {
+        try writeOwnFile(ArtProcess.png(of: self, path), to: path, overwrites: true)
+    }
+}
+
+/// A running guise-art.
+private struct Child: Sendable {
+    let process: pid_t
+    /// Pipes to its standard input, and from its standard output and error. The last carries libraries' messages and
+    /// isn't read.
+    let (requests, replies, errors): (CInt, CInt, CInt)
+
+    /// Where guise-art is: beside the program while it is built, under `libexec/guise` once installed.
+    /// - Throws: `missing` if it is in neither place.
+    private static func program() throws(Problem) -> String {
+        let own = realPath(of: "/proc/self/exe") ?? ""
+        let folder = own[..<(own.lastIndex(of: "/") ?? own.startIndex)]
+        let places = ["\(folder)/guise-art", "\(folder)/../libexec/guise/guise-art"]
+        guard let found = places.first(where: isReadable) else {
+            throw Problem(
+                .missing, "guise-art, which reads pictures, is neither at \(places[0]) nor at \(places[1])",
+                fix: "run `make build` or `make install` again")
+        }
+        return found
+    }
+
+    /// Starts guise-art.
+    /// - Throws: `missing` if it isn't installed; `system` if it can't be started.
+    static func start() throws(Problem) -> Child {
+        let program = try program()
+        var ends: [2 of CInt] = [-1, -1]
+        var child = clinux_child()
+        var span = ends.mutableSpan
+        guard unsafe span.withUnsafeMutableBufferPointer({ unsafe pipe($0.baseAddress) }) == 0 else {
+            throw Problem(.system, "could not create a pipe to guise-art: \(errorMessage(of: errno))")
+        }
+        // `clinux_child_start` closes all other descriptors in its children. This is for children that libraries start.
+        for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let result = unsafe program.withCString { program in
+            var words: [2 of UnsafePointer<CChar>?] = unsafe [program, nil]
+            var span = unsafe words.mutableSpan
+            return unsafe span.withUnsafeMutableBufferPointer {
+                unsafe clinux_child_start($0.baseAddress, 0, ends[0], &child)
+            }
+        }
+        close(ends[0])
+        guard result == 0 else {
+            close(ends[1])
+            throw Problem(.system, "could not start guise-art: \(errorMessage(of: -result))")
+        }
+        return Child(process: child.pid, requests: ends[1], replies: child.pipe, errors: child.errors)
+    }
+
+    /// Sends a request and its bytes, and waits for the reply and what follows it.
+    /// - Returns: nil if the child has ended or doesn't reply.
+    func ask(_ request: cart_request, _ bytes: [UInt8]) -> (cart_reply, [UInt8])? {
+        var request = request
+        request.size = UInt64(bytes.count)
+        var reply = cart_reply()
+        guard unsafe withUnsafeBytes(of: &request, { unsafe write($0) }),
+            unsafe bytes.withUnsafeBytes({ unsafe write($0) }),
+            unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0) })
+        else { return nil }
+        guard ArtProcess.words(of: reply).isEmpty else { return (reply, []) }
+        guard reply.size <= UInt64(CART_MAX_BYTES) else { return nil }
+        var result = [UInt8](repeating: 0, count: Int(reply.size))
+        guard unsafe result.withUnsafeMutableBytes({ unsafe read(into: $0) }) else { return nil }
+        return (reply, result)
+    }
+
+    /// Writes all bytes to the child; false if it has ended.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var rest = unsafe bytes
+        while unsafe !rest.isEmpty, let base = rest.baseAddress {
+            let count = unsafe clinux_write(requests, base.assumingMemoryBound(to: UInt8.self), rest.count)
+            guard count > 0 else { return false }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    /// Fills the buffer from the child; false if it has ended. Kills it if it sends nothing until the timeout.
+    private func read(into bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        var rest = unsafe bytes
+        while unsafe !rest.isEmpty, let base = rest.baseAddress {
+            guard waitUntilReady(replies, milliseconds: ArtProcess.timeout) else {
+                kill(process, SIGKILL)
+                return false
+            }
+            let count = unsafe clinux_read(replies, base.assumingMemoryBound(to: UInt8.self), rest.count)
+            guard count > 0 else { return false }
+            unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    /// Closes the pipes, which makes the child exit, and waits for it.
+    /// - Returns: in words, why the child ended.
+    func end() -> String {
+        close(requests)
+        close(replies)
+        close(errors)
+        switch clinux_child_wait(process) {
+        case 1, 127: return "failed to start: guise-art needs librsvg2-2 and libseccomp2"
+        case 256 + SIGXCPU: return "takes more than 4 s"
+        case 256 + SIGKILL: return "takes too long"
+        default: return "takes too much memory, or crashes a library"
+        }
+    }
+}
