@@ -117,6 +117,8 @@ extension EndToEnd {
             #expect(!Fixtures.exists(scratch.path("out.png")))
             let strange = try scratch.guise("apply", Fixtures.sample, "-o", "out.png", "--mask", "xylophone")
             #expect(strange.code == 1 && strange.errors.contains("santa-hat"), "\(strange)")
+            let listed = try scratch.guise("masks", "santa-hut")
+            #expect(listed.code == 1 && listed.lines == outcome.lines, "\(listed)")
         }
 
         @Test(.needsSample)

@@ -58,8 +58,10 @@ struct MasksCommand: ParsableCommand {
                 logError(error)
             }
         }
-        ArtReader.shutDown()
+        defer { ArtReader.shutDown() }
         if found.isEmpty {
+            // What is wrong with the masks that were named has been said.
+            guard names.isEmpty else { throw ExitCode.failure }
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }
         if json { print(JSON(encoding: MaskListReply(masks: found.map { MaskDescription($0) })).text) }
