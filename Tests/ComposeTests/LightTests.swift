@@ -26,8 +26,9 @@ private func picture(
             let level = max(0, min(255, albedo * light * 255))
             bytes[y * 320 + x] = UInt8(level)
             if x % 2 == 0 && y % 2 == 0 {
-                let own: SIMD2<Float> = isFace && !isWhite ? [-14, 20] : .zero
-                let chroma = (own * skin + cast) * level / 255 + 128.5
+                // The darker skin is, the more saturated.
+                let own: SIMD2<Float> = isFace && !isWhite ? [-34, 52] * (1.4 - skin * 0.75) : .zero
+                let chroma = (own + cast) * level / 255 + 128.5
                 bytes[320 * 240 + y / 2 * 160 + x / 2] = UInt8(chroma.x)
                 bytes[320 * 240 + 160 * 120 + y / 2 * 160 + x / 2] = UInt8(chroma.y)
             }
@@ -62,11 +63,24 @@ struct LightTests {
 
     @Test func `coloured light casts its colour, the skin's own does not`() {
         let white = look(picture(light: 0.9, skin: 0.5)).light.cast
-        let warm = look(picture(light: 0.9, skin: 0.5, cast: [-16, 10])).light.cast
+        let warm = look(picture(light: 0.9, skin: 0.5, cast: [-40, 30])).light.cast
+        let cool = look(picture(light: 0.9, skin: 0.5, cast: [30, -40])).light.cast
         let green = look(picture(light: 0.9, skin: 0.5, cast: [-14, -14])).light.cast
-        print("cast: white light \(white), warm light \(warm), green walls \(green)")
-        #expect(white.length < 2 && warm.x < -5 && warm.y > 3)
+        print("cast: white light \(white), warm light \(warm), cool \(cool), green walls \(green)")
+        #expect(white.length < 2)
+        #expect(warm.x < -15 && warm.y > 15 && cool.x > 15 && cool.y < -15)
         #expect(green.length < 4, "white beards must not turn green")
+        for skin: Float in [0.25, 0.8] {
+            let cast = look(picture(light: 0.9, skin: skin)).light.cast
+            #expect(cast.length < 4, "skin of \(skin): \(cast)")
+        }
+    }
+
+    @Test func `a picture without colours gets masks without a cast`() {
+        var frame = picture(light: 0.9, skin: 0.5)
+        var bytes = frame.mutableBytes
+        for i in 320 * 240..<bytes.count { bytes[i] = 128 }
+        #expect(look(frame).light.cast == .zero)
     }
 
     @Test func `the light estimate settles in half a second and does not flicker`() {

@@ -7,7 +7,8 @@ import Track
 /// What a face sends to the camera is light times the skin's reflectance, which differs by a factor of four between
 /// people. So the brightness of the light is taken from the face's brightest parts (eye whites, teeth, and specular
 /// highlights, which are as bright on dark skin as on fair) and from the picture's own brightness, since cameras expose
-/// for it.
+/// for it. The light's colour is taken from the skin's, which differs much less between people, and from near-grey
+/// things in the room.
 struct LightEstimator: Sendable {
     /// The light, smoothed over time.
     private(set) var light = FaceLight()
@@ -107,6 +108,7 @@ struct FaceIllumination: Sendable {
     init(_ pixels: borrowing PixelReader, _ face: borrowing Face, _ ambient: AmbientEstimate) {
         var (all, skin, right, left) = (Levels(), Levels(), Levels(), Levels())
         var (upper, lower) = (Levels(), Levels())
+        var color = SkinColor()
         for row in 0..<Self.rows.count {
             let y = Self.rows.first + Float(row) * Self.rows.step
             for column in 0..<Self.columns.count {
@@ -118,8 +120,9 @@ struct FaceIllumination: Sendable {
                 for side in 0..<2 {
                     let p = face.head([side == 0 ? -x : x, y, z])
                     guard pixels.contains(p) else { continue }
-                    let luma = pixels.luma(Int(p.x), Int(p.y))
+                    let (luma, chroma) = pixels[Int(p.x), Int(p.y)]
                     all.add(luma)
+                    if isCheek || isNose { color.add(luma, chroma) }
                     guard isForehead || isCheek || isNose else { continue }
                     skin.add(luma)
                     if isCheek || isForehead {
@@ -135,7 +138,7 @@ struct FaceIllumination: Sendable {
         var light = FaceLight()
         if all.count > 20 {
             light.gain = Self.gain(face: highlight, ambient: ambient.highlight)
-            light.cast = ambient.cast
+            light.cast = color.cast(ambient)
             light.direction = Self.direction(
                 right: right.percentile(0.5), left: left.percentile(0.5), upper: upper.percentile(0.5),
                 lower: lower.percentile(0.5),
@@ -171,6 +174,53 @@ struct FaceIllumination: Sendable {
         let (c, s) = (cos(roll), sin(roll))
         let direction = SIMD3(x * c - y * s, x * s + y * c, usual.z)
         return direction / (direction * direction).sum().squareRoot()
+    }
+}
+
+/// The colour of a face's skin, and of the light that it shows.
+///
+/// Skin of all kinds has a similar hue; the darker, the more saturated. What a face's skin differs from that by more
+/// than people differ from each other is the light's. The numbers were fitted to 119 photos of faces in five folds,
+/// each also graded warm and cool in four steps. White follows 0.68 of a grade in the median, 0.64 in the worst fold
+/// (in logarithms of red to blue), and is within 8 % of grey on 83 % of the photos as they are.
+private struct SkinColor {
+    /// Sums over samples.
+    private var (luma, chroma) = (Float(0), SIMD2<Float>.zero)
+    private var count: Float = 0
+
+    /// The chroma of skin in plain light along the axis from blue to amber, relative to its luma in 255ths, at a luma
+    /// of 150, and its change for each step of luma.
+    private static let (amber, slope): (Float, Float) = (40, -0.24)
+    /// How much skin may differ from that towards amber and towards blue before it is the light's, and the gain of what
+    /// is more. Flashes and windows bleach skin, whose red is clipped first, so more is allowed towards blue.
+    private static let warm: (spread: Float, gain: Float) = (12, 1.4)
+    private static let cool: (spread: Float, gain: Float) = (18, 1.6)
+    /// The strongest cast that is believed, along the same axis. Stronger ones are painted faces.
+    private static let strongest: Float = 36
+    /// Chroma relative to luma, in 255ths, of pictures without colours, and of those with.
+    private static let (colorless, colored): (Float, Float) = (6, 14)
+
+    /// Adds a sample. Nearly black and clipped ones carry no colour information.
+    mutating func add(_ luma: Int, _ chroma: SIMD2<Float>) {
+        guard luma > 30, luma < 240 else { return }
+        self.luma += Float(luma)
+        self.chroma += chroma
+        count += 1
+    }
+
+    /// What the light adds to the chroma of white (U, V), in full-range samples.
+    func cast(_ ambient: AmbientEstimate) -> SIMD2<Float> {
+        guard count >= 8 else { return ambient.cast }
+        let own = chroma * (255 / luma)
+        let deviation = (own.y - own.x) / 2 - Self.amber - Self.slope * (luma / count - 150)
+        let (spread, gain) = deviation < 0 ? Self.cool : Self.warm
+        let beyond = max(0, abs(deviation) - spread) * gain
+        let amber = min(Self.strongest, beyond) * (deviation < 0 ? -1 : 1)
+        // Light is between amber and blue; what is green or purple is taken from the room, within narrow bounds.
+        let purple = (ambient.cast.x + ambient.cast.y) / 2
+        let saturation = (own * own).sum().squareRoot()
+        let weight = max(0, min(1, (saturation - Self.colorless) / (Self.colored - Self.colorless)))
+        return SIMD2(purple - amber, purple + amber) * weight
     }
 }
 
