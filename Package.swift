@@ -78,9 +78,9 @@ let package = Package(
         // For the HMAC codes by which the page and its server authenticate each other.
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .systemLibrary(name: "CRsvg", pkgConfig: "librsvg-2.0"),
-        // Decodes the pictures of masks in a process of its own: strangers' pictures may crash it.
+        // Reads the art of masks in a process of its own: strangers' art may crash it.
         .executableTarget(
-            name: "guise-art", dependencies: ["CArt", "CPictures", "CCairo", "CRsvg"],
+            name: "guise-art", dependencies: ["CArt", "CPictures", "CGLTF", "CCairo", "CRsvg"],
             linkerSettings: [.linkedLibrary("seccomp")] + smallSettings),
         // The system service that presents the camera: few lines, because it starts as root.
         .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
@@ -90,7 +90,7 @@ let package = Package(
         .target(name: "CArt", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CPictures", dependencies: ["CArt", "CCairo"]),
 
-        .target(name: "CGLTF", linkerSettings: [.linkedLibrary("tinygltf")]),
+        .target(name: "CGLTF", dependencies: ["CArt"], linkerSettings: [.linkedLibrary("tinygltf")]),
         // The outline's pixel kernels, each for AVX2 and for every processor. Optimised in debug builds too.
         .target(name: "COutline", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
 
@@ -116,7 +116,7 @@ let package = Package(
             name: "Outline", dependencies: ["SystemKit", "Frames", "COutline"], swiftSettings: kernelSettings),
         .target(
             name: "Compose",
-            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "CArt", "CGLTF", "CLinux"],
+            dependencies: ["SystemKit", "Frames", "JSON", "Track", "Outline", "CArt", "CLinux"],
             swiftSettings: hotSettings),
         .target(
             name: "Privacy", dependencies: ["SystemKit", "Frames", "Track", "Compose"],
@@ -218,9 +218,6 @@ if Context.environment["GUISE_FUZZ"] == "1" {
     let seen = SwiftSetting.unsafeFlags(["-sanitize=fuzzer"])
     for target in package.targets where ["JSON", "Compose", "Control"].contains(target.name) {
         target.swiftSettings = (target.swiftSettings ?? []) + [seen]
-    }
-    for target in package.targets where target.name == "CGLTF" {
-        target.cxxSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link"])]
     }
     package.targets += [
         .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),

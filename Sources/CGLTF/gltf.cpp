@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,10 +15,14 @@ namespace {
 
 using Matrix = std::array<double, 16>;  // column-major
 
+constexpr size_t max_nodes = 1000, max_depth = 32;
+
 struct Piece {
-    std::vector<cgltf_vertex> vertices;
+    std::vector<cart_vertex> vertices;
     std::vector<uint32_t> indices;
-    cgltf_piece look{};
+    /// The bytes of the picture, in the model.
+    const uint8_t *picture = nullptr;
+    cart_piece look{};
 };
 
 [[noreturn]] void fail(const std::string &why) { throw std::runtime_error(why); }
@@ -138,38 +142,30 @@ Matrix matrix_of(const tinygltf::Node &node) {
     return m;
 }
 
-}  // namespace
-
-struct cgltf_scene {
-    tinygltf::Model model;
-    std::vector<Piece> pieces;
-};
-
-namespace {
-
 /// Reads the pieces of a scene, within the limits.
 class Reader {
   public:
-    Reader(cgltf_scene &scene, const cgltf_limits &limits) : scene_(scene), model_(scene.model), limits_(limits) {}
+    explicit Reader(const tinygltf::Model &model) : model_(model) {}
 
-    void read() {
+    std::vector<Piece> read() {
         for (const auto &extension : model_.extensionsRequired)
             fail("it needs the extension " + extension.substr(0, 60) + ", which is not supported: export without it");
         const int first = model_.defaultScene >= 0 ? model_.defaultScene : 0;
         for (int node : at(model_.scenes, first, "scene").nodes)
             visit(node, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1);
-        if (scene_.pieces.empty()) fail("its scene has no triangles");
+        if (pieces_.empty()) fail("its scene has no triangles");
+        return std::move(pieces_);
     }
 
   private:
-    cgltf_scene &scene_;
     const tinygltf::Model &model_;
-    const cgltf_limits limits_;
+    std::vector<Piece> pieces_;
     size_t nodes_ = 0, vertices_ = 0, triangles_ = 0;
 
     void visit(int index, const Matrix &above, size_t depth) {
-        if (++nodes_ > limits_.nodes) fail("it has more than " + std::to_string(limits_.nodes) + " nodes");
-        if (depth > limits_.depth) fail("its nodes are nested deeper than " + std::to_string(limits_.depth) + " levels, or form a cycle");
+        if (++nodes_ > max_nodes) fail("it has more than " + std::to_string(max_nodes) + " nodes");
+        if (depth > max_depth)
+            fail("its nodes are nested deeper than " + std::to_string(max_depth) + " levels, or form a cycle");
         const auto &node = at(model_.nodes, index, "node");
         const Matrix map = multiplied(above, matrix_of(node));
         if (node.mesh >= 0)
@@ -191,8 +187,8 @@ class Reader {
         if (attribute("POSITION") < 0) fail("a mesh has no positions");
         const Elements places = elements_of(model_, attribute("POSITION"), TINYGLTF_TYPE_VEC3, 3, "positions");
         vertices_ += places.count;
-        if (places.count > limits_.vertices || vertices_ > limits_.vertices)
-            fail("it has more than " + std::to_string(limits_.vertices) + " vertices");
+        if (places.count > CART_MAX_VERTICES || vertices_ > CART_MAX_VERTICES)
+            fail("it has more than " + std::to_string(CART_MAX_VERTICES) + " vertices");
         Piece piece;
         piece.vertices.resize(places.count);
         for (size_t i = 0; i < places.count; i++) {
@@ -217,7 +213,7 @@ class Reader {
         if (determinant(m) < 0)
             for (size_t i = 0; i + 2 < piece.indices.size(); i += 3) std::swap(piece.indices[i + 1], piece.indices[i + 2]);
         material(primitive.material, piece);
-        scene_.pieces.push_back(std::move(piece));
+        pieces_.push_back(std::move(piece));
     }
 
     static float bounded(double value) {
@@ -268,11 +264,12 @@ class Reader {
 
     void limit(size_t more) {
         triangles_ += more;
-        if (triangles_ > limits_.triangles) fail("it has more than " + std::to_string(limits_.triangles) + " triangles");
+        if (triangles_ > CART_MAX_TRIANGLES)
+            fail("it has more than " + std::to_string(CART_MAX_TRIANGLES) + " triangles");
     }
 
     void material(int index, Piece &piece) {
-        cgltf_piece &look = piece.look;
+        cart_piece &look = piece.look;
         for (float &channel : look.color) channel = 1;
         look.roughness = 1;
         if (index < 0) return;
@@ -291,12 +288,12 @@ class Reader {
         const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
             const Bytes bytes = bytes_of(model_, image.bufferView);
-            look.picture = bytes.data;
-            look.picture_size = bytes.size;
+            piece.picture = bytes.data;
+            look.picture_size = uint32_t(bytes.size);
         } else {
             if (image.image.empty()) fail("its picture is in another file: embed it (a .glb does)");
-            look.picture = image.image.data();
-            look.picture_size = image.image.size();
+            piece.picture = image.image.data();
+            look.picture_size = uint32_t(image.image.size());
         }
     }
 };
@@ -316,44 +313,58 @@ bool no_content(std::vector<unsigned char> *, std::string *error, const std::str
 }
 bool no_writing(std::string *, const std::string &, const std::vector<unsigned char> &, void *) { return false; }
 
+/// Appends values to bytes.
+template <typename T> void append(std::vector<uint8_t> &bytes, const T *values, size_t count) {
+    const auto *first = reinterpret_cast<const uint8_t *>(values);
+    bytes.insert(bytes.end(), first, first + count * sizeof(T));
+}
+
+/// Reads a file's pieces, one after another.
+std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
+    tinygltf::Model model;
+    tinygltf::TinyGLTF reader;
+    reader.SetImageLoader(keep, nullptr);
+    reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
+    const bool is_binary = size >= 4 && std::memcmp(bytes, "glTF", 4) == 0;
+    // The magic number, the version and the length.
+    const auto length = [&] { return bytes[8] | bytes[9] << 8 | bytes[10] << 16 | uint32_t(bytes[11]) << 24; };
+    if (is_binary && (size < 12 || length() > size)) fail("it is cut off");
+    // Some of tinygltf's bounds checks allow reading eight bytes beyond the end.
+    std::vector<unsigned char> room(bytes, bytes + size);
+    room.resize(size + 16, 0);
+    std::string wrong, warned;
+    const bool is_read =
+        is_binary ? reader.LoadBinaryFromMemory(&model, &wrong, &warned, room.data(), unsigned(size), "")
+                  : reader.LoadASCIIFromString(&model, &wrong, &warned, reinterpret_cast<const char *>(room.data()),
+                                               unsigned(size), "");
+    if (!is_read) fail(wrong.empty() ? "it is not a glTF 2.0 file" : wrong);
+    std::vector<uint8_t> out;
+    for (Piece &piece : Reader(model).read()) {
+        piece.look.vertex_count = uint32_t(piece.vertices.size());
+        piece.look.index_count = uint32_t(piece.indices.size());
+        append(out, &piece.look, 1);
+        append(out, piece.vertices.data(), piece.vertices.size());
+        append(out, piece.indices.data(), piece.indices.size());
+        append(out, piece.picture, piece.look.picture_size);
+        if (out.size() > CART_MAX_BYTES) fail("its pictures are too large");
+    }
+    return out;
+}
+
 }  // namespace
 
-cgltf_scene *cgltf_read(const uint8_t *bytes, size_t size, int is_binary, cgltf_limits limits, char *error,
-                        size_t error_size) {
+uint8_t *cgltf_read(const uint8_t *bytes, const cart_request *request, cart_reply *reply) {
     try {
-        auto scene = std::make_unique<cgltf_scene>();
-        tinygltf::TinyGLTF reader;
-        reader.SetImageLoader(keep, nullptr);
-        reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
-        std::string wrong, warned;
-        // Some of tinygltf's bounds checks allow reading eight bytes beyond the end.
-        std::vector<unsigned char> room(bytes, bytes + size);
-        room.resize(size + 16, 0);
-        const bool is_read =
-            is_binary ? reader.LoadBinaryFromMemory(&scene->model, &wrong, &warned, room.data(), unsigned(size), "")
-                      : reader.LoadASCIIFromString(&scene->model, &wrong, &warned,
-                                                   reinterpret_cast<const char *>(room.data()), unsigned(size), "");
-        if (!is_read) fail(wrong.empty() ? "it is not a glTF 2.0 file" : wrong);
-        Reader(*scene, limits).read();
-        return scene.release();
+        const std::vector<uint8_t> pieces = read(bytes, request->size);
+        auto *copy = static_cast<uint8_t *>(std::malloc(pieces.size()));
+        if (!copy) fail("out of memory for a model of that size");
+        std::memcpy(copy, pieces.data(), pieces.size());
+        reply->size = pieces.size();
+        return copy;
     } catch (const std::exception &problem) {
-        std::snprintf(error, error_size, "%s", problem.what());
+        std::snprintf(reply->error, sizeof reply->error, "%s", problem.what());
     } catch (...) {
-        std::snprintf(error, error_size, "it cannot be read");
+        std::snprintf(reply->error, sizeof reply->error, "it cannot be read");
     }
     return nullptr;
 }
-
-size_t cgltf_piece_count(const cgltf_scene *scene) { return scene->pieces.size(); }
-
-cgltf_piece cgltf_piece_at(const cgltf_scene *scene, size_t index) {
-    const Piece &piece = scene->pieces[index];
-    cgltf_piece look = piece.look;
-    look.vertices = piece.vertices.data();
-    look.vertex_count = piece.vertices.size();
-    look.indices = piece.indices.data();
-    look.index_count = piece.indices.size();
-    return look;
-}
-
-void cgltf_close(cgltf_scene *scene) { delete scene; }

@@ -121,6 +121,10 @@ static cairo_status_t write_some(void *closure, const unsigned char *bytes, unsi
 }
 
 uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *request, struct cart_reply *reply) {
+    if ((uint64_t)request->width * request->height * BYTES_PER_PIXEL != request->size) {
+        cpictures_say(reply, "the pixels are cut off");
+        return NULL;
+    }
     char *png = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&png, &size);

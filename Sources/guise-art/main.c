@@ -1,6 +1,7 @@
-// guise-art: the process that decodes pictures for guise. An untrusted picture may crash it: see CArt.h. It reads
+// guise-art: the process that reads the art of masks for guise. Untrusted art may crash it: see CArt.h. It reads
 // requests from standard input until its end, and writes the replies to standard output.
 #define _GNU_SOURCE  // for CLONE_THREAD
+#include "CGLTF.h"
 #include "CPictures.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_SECONDS = 4,         // of CPU to decode a picture; the heaviest that comes with Guise takes 0.1
+    MAX_SECONDS = 4,         // of CPU to read art; the heaviest that comes with Guise takes 0.1
     MAX_ENCODING = 60,       // seconds of CPU; 64 million pixels take 15
     MAX_MEMORY = 768 << 20,  // bytes; librsvg nests at most 20 layers, of 16 MB at 2048 x 2048 pixels
     MAX_SVG = 4 << 20,       // bytes; a larger one is a mistake or an attack
@@ -42,7 +43,7 @@ static int write_all(const void *from, size_t size) {
     return 0;
 }
 
-/// Limits the CPU time of the next picture: beyond it the kernel ends this process (SIGXCPU).
+/// Limits the CPU time of the next request: beyond it the kernel ends this process (SIGXCPU).
 static void limit_time(rlim_t seconds) {
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
@@ -107,16 +108,18 @@ static uint8_t *draw_svg(const uint8_t *bytes, const struct cart_request *reques
 
 /// Does what is requested. Returns the bytes that follow the reply; NULL on failure, with the reason in `reply`.
 static uint8_t *answer(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
-    if (request->width > 0 && request->height > 0) {
-        if ((uint64_t)request->width * request->height * 4 == request->size)
-            return cpictures_encode(bytes, request, reply);
-        cpictures_say(reply, "the pixels are cut off");
-        return NULL;
+    switch (request->task) {
+    case CART_ENCODE: return cpictures_encode(bytes, request, reply);
+    case CART_MODEL: return cgltf_read(bytes, request, reply);
+    case CART_DRAW: {
+        const bool is_bitmap = cpictures_is_bitmap(bytes, request->size);
+        uint8_t *rgba = (is_bitmap ? cpictures_draw : draw_svg)(bytes, request, reply);
+        reply->size = rgba ? (uint64_t)reply->width * reply->height * 4 : 0;
+        return rgba;
     }
-    const bool is_bitmap = cpictures_is_bitmap(bytes, request->size);
-    uint8_t *rgba = (is_bitmap ? cpictures_draw : draw_svg)(bytes, request, reply);
-    reply->size = rgba ? (uint64_t)reply->width * reply->height * 4 : 0;
-    return rgba;
+    }
+    cpictures_say(reply, "an unknown task");
+    return NULL;
 }
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
@@ -178,7 +181,7 @@ int main(void) {
         if (!bytes || read_all(bytes, request.size) < 0) return 2;
         struct cart_reply reply;
         memset(&reply, 0, sizeof reply);
-        limit_time(request.width > 0 ? MAX_ENCODING : MAX_SECONDS);
+        limit_time(request.task == CART_ENCODE ? MAX_ENCODING : MAX_SECONDS);
         uint8_t *result = answer(bytes, &request, &reply);
         if (write_all(&reply, sizeof reply) < 0 || (result && write_all(result, reply.size) < 0)) return 2;
         free(result);

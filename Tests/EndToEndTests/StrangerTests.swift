@@ -153,7 +153,7 @@ extension EndToEnd {
             }
             try expect(
                 [
-                    "endless": "drawing it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
+                    "endless": "reading it takes more than 4 s", "deep": "depth", "large": "more than 4 MB",
                 ])
             // No renderer is left running.
             #expect(try renderers() == [])

@@ -7,31 +7,40 @@
 #include <stdint.h>
 #include <turbojpeg.h>
 
-// --- The pictures of masks are decoded by a child process, guise-art, because they may come from strangers, and
-// librsvg cannot be stopped: if a picture takes too much time or memory, or crashes a library, only the child ends. It
-// reads requests from standard input until its end, and writes the replies to standard output.
+// --- The art of masks is read by a child process, guise-art, because it may come from strangers, and librsvg cannot be
+// stopped: if art takes too much time or memory, or crashes a library, only the child ends. It reads requests from
+// standard input until its end, and writes the replies to standard output. It opens no other files, and loads nothing
+// from the network.
 
 enum {
     CART_MAX_SIDE = 4096,        // of a PNG or JPEG, pixels
     CART_MAX_BYTES = 256 << 20,  // that follow a request or a reply: 64 million pixels
+    CART_MAX_VERTICES = 60000,   // of a model
+    CART_MAX_TRIANGLES = 60000,
 };
 
-/// A request to draw a picture, or to encode one as PNG.
+enum cart_task {
+    /// Draw an SVG, PNG or JPEG. The reply is followed by width x height pixels.
+    CART_DRAW,
+    /// Encode width x height pixels. The reply is followed by a PNG.
+    CART_ENCODE,
+    /// Read a glTF model. The reply is followed by its pieces.
+    CART_MODEL,
+};
+
+/// A request, followed by `size` bytes. Pixels are RGBA with premultiplied alpha, rows without padding.
 struct cart_request {
-    /// The bytes that follow: an SVG, PNG or JPEG; or width x height pixels, RGBA with premultiplied alpha, rows
-    /// without padding. No external resources are loaded: no other files, and nothing from the network.
     uint64_t size;
-    /// The size of the pixels to encode; 0 x 0: a picture is drawn.
+    enum cart_task task;
+    /// The size of the pixels to encode.
     int32_t width, height;
+    /// The largest size of a drawing's longer side, pixels.
+    int32_t limit;
     /// The largest scale, in pixels per unit of the drawing; may be infinite.
     double density;
-    /// The largest size of the longer side, pixels.
-    int32_t limit;
-    int32_t reserved;
 };
 
-/// A reply. If `error` is empty, it is followed by `size` bytes: width x height pixels like those of a request, or a
-/// PNG.
+/// A reply, followed by `size` bytes. If `error` is not empty, there are none.
 struct cart_reply {
     uint64_t size;
     int32_t width, height;
@@ -40,6 +49,25 @@ struct cart_reply {
     /// The viewBox; if there is none, the size in pixels.
     double x, y, box_width, box_height;
     char error[256];
+};
+
+/// A vertex in glTF's coordinates (right-handed, y up), transformed to the scene.
+struct cart_vertex {
+    float position[3], normal[3], texture[2];
+};
+
+/// The triangles of one material, followed by the vertices, the indices and the picture.
+struct cart_piece {
+    uint32_t vertex_count;
+    /// Three indices (uint32_t) for each triangle, counter-clockwise from outside; each less than vertex_count.
+    uint32_t index_count;
+    /// Bytes of the texture, PNG or JPEG as in the file; 0: none.
+    uint32_t picture_size;
+    /// Whether the material's alpha mode is BLEND. An alpha cutoff is not read.
+    int32_t is_blended, is_two_sided, has_normals;
+    /// The base colour: linear RGBA, 0...1.
+    float color[4];
+    float roughness, metal;
 };
 
 struct cart_encoder;

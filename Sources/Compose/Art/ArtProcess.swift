@@ -5,12 +5,12 @@ import Glibc
 import Synchronization
 import SystemKit
 
-/// The parent's side of the child process that decodes and encodes pictures. The child is started for the first picture
-/// and ended by `shutDown`. A picture that takes too much time or memory, or crashes a library, ends only the child.
+/// The parent's side of the child process that reads art. The child is started for the first request and ended by
+/// `shutDown`. Art that takes too much time or memory, or crashes a library, ends only the child.
 ///
 /// The unsafe calls to the C shims are in this file only.
 enum ArtProcess {
-    /// The child; nil if none is running. Locked while it works, so there is one picture at a time.
+    /// The child; nil if none is running. Locked while it works, so there is one request at a time.
     private static let working = Mutex<Child?>(nil)
 
     /// Milliseconds to wait for a reply, in wall-clock time. The child limits its own CPU time to 4 s, which takes it
@@ -27,8 +27,8 @@ enum ArtProcess {
         _ picture: [UInt8], _ path: String, limit: Int, density: Float
     ) throws(Problem) -> RGBAImage {
         var request = cart_request()
-        (request.density, request.limit) = (Double(density), Int32(limit))
-        let (reply, pixels) = try ask(request, picture, path)
+        (request.task, request.density, request.limit) = (CART_DRAW, Double(density), Int32(limit))
+        let (reply, pixels) = try ask(request, picture) { ArtError.broken(path, $0) }
         let (width, height) = (Int(reply.width), Int(reply.height))
         guard (1...limit).contains(width), (1...limit).contains(height), pixels.count == width * height * 4 else {
             throw ArtError.broken(path, "guise-art sent another size than it should")
@@ -44,12 +44,22 @@ enum ArtProcess {
     /// - Throws: `unusable` if it is too large; `system` if no child can be started.
     static func png(of image: RGBAImage, _ path: String) throws(Problem) -> [UInt8] {
         var request = cart_request()
-        (request.width, request.height) = (Int32(image.width), Int32(image.height))
-        return try ask(request, image.bytes, path).bytes
+        (request.task, request.width, request.height) = (CART_ENCODE, Int32(image.width), Int32(image.height))
+        return try ask(request, image.bytes) { ArtError.broken(path, $0) }.bytes
+    }
+
+    /// Reads a glTF model.
+    /// - Parameter broken: makes the error from what is wrong with the model.
+    /// - Returns: its pieces, as `cart_piece` describes them.
+    /// - Throws: what `broken` makes; `system` if no child can be started.
+    static func pieces(ofModel bytes: [UInt8], broken: (String) -> Problem) throws(Problem) -> [UInt8] {
+        var request = cart_request()
+        request.task = CART_MODEL
+        return try ask(request, bytes, broken: broken).bytes
     }
 
     private static func ask(
-        _ request: cart_request, _ bytes: [UInt8], _ path: String
+        _ request: cart_request, _ bytes: [UInt8], broken: (String) -> Problem
     ) throws(Problem) -> (reply: cart_reply, bytes: [UInt8]) {
         // A `Result`, because `withLock` can't infer the closure's typed throws.
         let answered = working.withLock { child in
@@ -59,16 +69,16 @@ enum ArtProcess {
                 child = running
                 if let answer = running.ask(request, bytes) { return answer }
                 child = nil
-                throw ArtError.broken(path, "drawing it \(running.end())")
+                throw broken("reading it \(running.end())")
             }
         }
         let (reply, result) = try answered.get()
         let error = words(of: reply)
-        guard error.isEmpty else { throw ArtError.broken(path, error) }
+        guard error.isEmpty else { throw broken(error) }
         return (reply, result)
     }
 
-    /// Ends the child process, if there is one. The next picture starts it again.
+    /// Ends the child process, if there is one. The next request starts it again.
     static func shutDown() {
         working.withLock { child in
             _ = child?.end()
@@ -105,7 +115,7 @@ private struct Child: Sendable {
         let places = ["\(folder)/guise-art", "\(folder)/../libexec/guise/guise-art"]
         guard let found = places.first(where: isReadable) else {
             throw Problem(
-                .missing, "guise-art, which reads pictures, is neither at \(places[0]) nor at \(places[1])",
+                .missing, "guise-art, which reads the art of masks, is neither at \(places[0]) nor at \(places[1])",
                 fix: "run `make build` or `make install` again")
         }
         return found

@@ -1,3 +1,4 @@
+import CArt
 import Frames
 import SystemKit
 
@@ -19,9 +20,9 @@ struct Mesh: Sendable {
     }
 
     /// The most vertices of a mesh, whose indices have 16 bits.
-    static let maxVertices = 60_000
+    static let maxVertices = Int(CART_MAX_VERTICES)
     /// The most triangles of a mesh: enough for ten of the largest hats.
-    static let maxTriangles = 60_000
+    static let maxTriangles = Int(CART_MAX_TRIANGLES)
 
     var vertices: [Vertex] = []
     /// Three indices into `vertices` per triangle.

@@ -1,4 +1,4 @@
-import CGLTF
+import CArt
 import Frames
 import Glibc
 import SystemKit
@@ -7,7 +7,6 @@ import SystemKit
 /// roughness and metalness, all in one file.
 ///
 /// The axes are glTF's: y up, z to the viewer, which is the default of Blender's export. The unit is one eye distance.
-/// The unsafe calls to the C shim are in this file only.
 struct MeshModel {
     /// A mesh with one material.
     struct Piece {
@@ -21,13 +20,6 @@ struct MeshModel {
 
     /// The most bytes of a .glb. The pictures of a hat take most of it.
     static let largestBinary = 16 << 20
-    /// The most bytes of the JSON: of a .gltf, or of a .glb's first chunk. Sixty thousand triangles take a few
-    /// megabytes.
-    static let largestText = 6 << 20
-    /// The deepest nesting of the JSON. tinygltf parses it recursively.
-    static let deepestText = 48
-    private static let limits = cgltf_limits(
-        nodes: 1000, depth: 32, vertices: Mesh.maxVertices, triangles: Mesh.maxTriangles)
     /// The most pixels on the longer side of a picture.
     private static let largestPicture = 512
 
@@ -46,30 +38,23 @@ struct MeshModel {
     /// - Parameter path: for messages.
     /// - Throws: `unusable` if the model is damaged or too large.
     init(_ bytes: [UInt8], path: String, range: ColorRange) throws {
-        let isBinary = bytes.starts(with: "glTF".utf8)
-        try Self.checkText(bytes, isBinary, path)
-        var text = [CChar](repeating: 0, count: 256)
-        guard
-            let scene = unsafe cgltf_read(
-                bytes, bytes.count, isBinary ? 1 : 0, Self.limits, &text, text.count)
-        else { throw Self.broken(path, ArtError.string(text)) }
-        defer { unsafe cgltf_close(scene) }
+        let broken = { Self.broken(path, $0) }
+        var reader = PieceReader(bytes: try ArtProcess.pieces(ofModel: bytes, broken: broken))
         var pieces: [Piece] = []
         var pictures: [[UInt8]: Art] = [:]
-        for i in unsafe 0..<cgltf_piece_count(scene) {
-            let piece = unsafe cgltf_piece_at(scene, i)
-            let vertices = unsafe Array(UnsafeBufferPointer(start: piece.vertices, count: piece.vertex_count))
-            let indices = unsafe Array(UnsafeBufferPointer(start: piece.indices, count: piece.index_count))
+        while !reader.isAtEnd {
+            guard let (piece, vertices, indices, png) = reader.next() else {
+                throw broken("guise-art sent another model than it should")
+            }
             var picture: Art?
-            if unsafe piece.picture != nil {
-                let png = unsafe Array(UnsafeBufferPointer(start: piece.picture, count: piece.picture_size))
+            if !png.isEmpty {
                 picture = try pictures[png] ?? Self.picture(png, path, range)
                 pictures[png] = picture
             }
-            let hasNormals = unsafe piece.has_normals != 0
+            let hasNormals = piece.has_normals != 0
             let mesh = Self.mesh(vertices, indices, hasNormals: hasNormals, picture: picture)
-            let color = unsafe SIMD4(piece.color.0, piece.color.1, piece.color.2, piece.color.3)
-            let look = unsafe (piece.roughness, piece.metal, piece.is_blended != 0, piece.is_two_sided != 0)
+            let color = SIMD4(piece.color.0, piece.color.1, piece.color.2, piece.color.3)
+            let look = (piece.roughness, piece.metal, piece.is_blended != 0, piece.is_two_sided != 0)
             let material = Material(
                 linear: color, roughness: look.0, metal: look.1, isBlended: look.2, picture: picture, range: range)
             pieces.append(Piece(mesh: mesh, material: material, isSheet: look.3))
@@ -83,41 +68,6 @@ struct MeshModel {
             fix: "export it again as .glb: plain triangles, no compression, pictures as PNG")
     }
 
-    /// Checks the size and nesting of the JSON before it is parsed.
-    private static func checkText(_ bytes: [UInt8], _ isBinary: Bool, _ path: String) throws(Problem) {
-        var text = bytes[...]
-        if isBinary {
-            // Magic number, version, length; then the first chunk's length, type and data.
-            guard bytes.count >= 20 else { throw broken(path, "it is cut off") }
-            let length = bytes[12..<16].reversed().reduce(0) { $0 << 8 | Int($1) }
-            guard length <= bytes.count - 20 else { throw broken(path, "it is cut off") }
-            text = bytes[20..<20 + length]
-        }
-        guard text.count <= largestText else {
-            throw broken(path, "a description of more than \(largestText >> 20) MiB is too large")
-        }
-        var (depth, isText, isEscaped) = (0, false, false)
-        for byte in text {
-            if isText {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    isEscaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    isText = false
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): isText = true
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-            default: break
-            }
-            guard depth <= deepestText else { throw broken(path, "it is nested deeper than \(deepestText) levels") }
-        }
-    }
-
     private static func picture(_ bytes: [UInt8], _ path: String, _ range: ColorRange) throws -> Art {
         guard bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]) else {
             throw broken(path, "one of its pictures is not a PNG")
@@ -128,7 +78,7 @@ struct MeshModel {
     /// Converts glTF's axes (y up, z to the viewer) to head space's, which is half a turn about x, and the order of
     /// corners from counter-clockwise to clockwise.
     private static func mesh(
-        _ vertices: [cgltf_vertex], _ indices: [UInt32], hasNormals: Bool, picture: Art?
+        _ vertices: [cart_vertex], _ indices: [UInt32], hasNormals: Bool, picture: Art?
     ) -> Mesh {
         // Texture coordinates stay one pixel inside the picture, whose border is transparent.
         let edge = picture.map { SIMD2<Float>(repeating: 1) / [Float($0.size.x), Float($0.size.y)] } ?? .zero
@@ -155,6 +105,56 @@ struct MeshModel {
         let size = art > 1e-9 ? (body / art).squareRoot() : 1
         for i in mesh.vertices.indices { mesh.vertices[i].along = SIMD2(size, size) }
         return mesh
+    }
+}
+
+/// Reads the pieces of a model from the bytes that `guise-art` sent. It has read a stranger's file, so nothing that it
+/// sends is believed. The only unsafe code here copies values from bytes.
+private struct PieceReader {
+    let bytes: [UInt8]
+    private var offset = 0
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    var isAtEnd: Bool { offset == bytes.count }
+
+    /// The next piece; nil if the bytes are not one.
+    mutating func next() -> (cart_piece, vertices: [cart_vertex], indices: [UInt32], picture: [UInt8])? {
+        guard let piece = take(cart_piece.self, 1)?.first, piece.vertex_count <= Mesh.maxVertices,
+            piece.index_count <= 3 * Mesh.maxTriangles,
+            let vertices = take(cart_vertex.self, Int(piece.vertex_count)),
+            let indices = take(UInt32.self, Int(piece.index_count)),
+            let picture = take(UInt8.self, Int(piece.picture_size)), indices.allSatisfy({ $0 < piece.vertex_count }),
+            vertices.allSatisfy(\.isFinite), piece.isInRange
+        else { return nil }
+        return (piece, vertices, indices, picture)
+    }
+
+    private mutating func take<Value: BitwiseCopyable>(_ type: Value.Type, _ count: Int) -> [Value]? {
+        let size = count * MemoryLayout<Value>.stride
+        guard size <= bytes.count - offset else { return nil }
+        defer { offset += size }
+        return unsafe bytes.withUnsafeBytes { bytes in
+            (0..<count).map {
+                unsafe bytes.loadUnaligned(fromByteOffset: offset + $0 * MemoryLayout<Value>.stride, as: Value.self)
+            }
+        }
+    }
+}
+
+extension cart_vertex {
+    /// Whether all its numbers are finite.
+    fileprivate var isFinite: Bool {
+        let sum =
+            position.0 + position.1 + position.2 + normal.0 + normal.1 + normal.2 + texture.0 + texture.1
+        return sum.isFinite
+    }
+}
+
+extension cart_piece {
+    /// Whether its material's numbers are between 0 and 1.
+    fileprivate var isInRange: Bool {
+        [color.0, color.1, color.2, color.3, roughness, metal].allSatisfy { (0...1) ~= $0 }
     }
 }
 
