@@ -1,7 +1,7 @@
 // Pictures and recordings that this Guise saved: a strip below the picture, and a viewer with everything to do with them.
 
 import { ask } from "./connection.js";
-import { $, announce, attempt, clock, copyPicture, icon, make, place, size, toast } from "./elements.js";
+import { $, abbreviateHome, announce, attempt, copyPicture, formatDuration, formatSize, icon, make, toast } from "./elements.js";
 import { requestURL } from "./session.js";
 
 /// The size in bytes of the largest file that is shown here. A larger one must be opened from its folder.
@@ -22,10 +22,10 @@ const file = (path) => path.slice(path.lastIndexOf("/") + 1);
 export async function keep(taken, { saved = false } = {}) {
     const name = taken.album ?? taken.name;
     const slash = taken.path.lastIndexOf("/");
-    if (saved) toast(`Saved in ${place(taken.path.slice(0, slash))}: ${file(taken.path)}`);
+    if (saved) toast(`Saved in ${abbreviateHome(taken.path.slice(0, slash))}: ${file(taken.path)}`);
     if (taken.bytes > largestShown || captures.some((other) => other.name === name)) return;
     const capture = { name, path: taken.path, bytes: taken.bytes, url: await requestURL(`/album/${encodeURIComponent(name)}`) };
-    capture.facts = [isVideo(capture) && taken.seconds ? clock(taken.seconds) : kindOf(capture), size(taken.bytes)].filter(Boolean).join(" · ");
+    capture.facts = [isVideo(capture) && taken.seconds ? formatDuration(taken.seconds) : kindOf(capture), formatSize(taken.bytes)].filter(Boolean).join(" · ");
     capture.item = makeItem(capture);
     if (saved) captures.unshift(capture); else captures.push(capture);
     $("taken").firstElementChild[saved ? "prepend" : "append"](capture.item);
@@ -66,7 +66,7 @@ function show(capture) {
     shown.ondragstart = (event) => share(event, capture);
     $("viewer-picture").replaceChildren(shown);
     $("viewer-name").value = capture.name.replace(/\.[^.]*$/, "");
-    $("viewer-facts").textContent = [capture.facts, place(capture.path.slice(0, capture.path.lastIndexOf("/")))].join(" · ");
+    $("viewer-facts").textContent = [capture.facts, abbreviateHome(capture.path.slice(0, capture.path.lastIndexOf("/")))].join(" · ");
     $("viewer-download").href = capture.url;
     $("viewer-download").download = capture.name;
     $("viewer-copy").hidden = isVideo(capture);

@@ -33,35 +33,35 @@ export function toastButton(text, act) {
     return button;
 }
 
-/// A message without what only helps in a terminal: commands, options and sockets.
-const forPeople = (text) => text.split("; ").filter((part, at) => at === 0 || !/`|--[a-z]|socket|journalctl/.test(part)).join("; ")
+/// Removes hints that only help in a terminal from a message: commands, options and sockets.
+const withoutTerminalHints = (text) => text.split("; ").filter((part, at) => at === 0 || !/`|--[a-z]|socket|journalctl/.test(part)).join("; ")
     .replace(/\s*\([^)]*(`|--[a-z])[^)]*\)/g, "");
 
-/// Takes away the errors that are mended.
-export function dropErrors() { for (const box of document.querySelectorAll(".toast.error")) box.remove(); }
+/// Removes all error messages, because their cause is fixed.
+export function clearErrorToasts() { for (const box of document.querySelectorAll(".toast.error")) box.remove(); }
 
-/// Shows a message at the lower edge. Errors stay longer, and are read out at once.
+/// Shows a message at the bottom edge. Errors stay longer, and are read out at once.
 /// @returns a function that removes it.
 export function toast(text, { error = false, symbol = error ? "warning" : "check", actions = [] } = {}) {
     const box = make("div", { className: error ? "toast error" : "toast", role: error ? "alert" : "status" });
     const close = make("button", { type: "button", className: "quiet", "aria-label": "Close" }, icon("close"));
-    const end = () => box.remove();
-    close.onclick = end;
-    box.append(icon(symbol), make("span", {}, capital(error ? forPeople(text) : text)), ...actions, close);
+    const dismiss = () => box.remove();
+    close.onclick = dismiss;
+    box.append(icon(symbol), make("span", {}, capitalize(error ? withoutTerminalHints(text) : text)), ...actions, close);
     const toasts = $("toasts") ?? document.body.appendChild(make("div", { id: "toasts", className: "toasts" }));
     toasts.append(box);
     while (toasts.children.length > 3) toasts.firstChild.remove();
-    let timer = setTimeout(end, error ? 12000 : 5000);
-    const stay = () => clearTimeout(timer);
-    const go = () => {
-        stay();
-        timer = setTimeout(end, 3000);
+    let timer = setTimeout(dismiss, error ? 12000 : 5000);
+    const pauseTimer = () => clearTimeout(timer);
+    const restartTimer = () => {
+        pauseTimer();
+        timer = setTimeout(dismiss, 3000);
     };
-    box.onpointerenter = stay;
-    box.onpointerleave = go;
-    box.addEventListener("focusin", stay);
-    box.addEventListener("focusout", go);
-    return end;
+    box.onpointerenter = pauseTimer;
+    box.onpointerleave = restartTimer;
+    box.addEventListener("focusin", pauseTimer);
+    box.addEventListener("focusout", restartTimer);
+    return dismiss;
 }
 
 // In full screen, only the full-screen element and its content are visible.
@@ -77,7 +77,7 @@ export function announce(text) { if ($("announcer")) $("announcer").textContent 
 
 /// Wraps `work` so that one call runs at a time, with the newest values: a slider produces more values than can be
 /// sent.
-export function newest(work) {
+export function latestOnly(work) {
     let next, busy = false;
     return async (...values) => {
         next = values;
@@ -93,7 +93,7 @@ export function newest(work) {
 }
 
 /// Wraps `work` so that it runs when no further call has come for some milliseconds.
-export function calm(milliseconds, work) {
+export function debounce(milliseconds, work) {
     let timer;
     return (...values) => {
         clearTimeout(timer);
@@ -101,29 +101,29 @@ export function calm(milliseconds, work) {
     };
 }
 
-export function press(button, isPressed) { button.setAttribute("aria-pressed", String(Boolean(isPressed))); }
+export function setPressed(button, isPressed) { button.setAttribute("aria-pressed", String(Boolean(isPressed))); }
 
 /// Formats a size: "1.2 MB".
-export function size(bytes) {
+export function formatSize(bytes) {
     if (bytes == null) return "";
     return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
 /// Capitalizes the first letter.
-export const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+export const capitalize = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /// Shortens a path with "~" for the home folder: "~/Pictures/Guise".
-export const place = (path) => path.replace(/^\/home\/[^/]+/, "~");
+export const abbreviateHome = (path) => path.replace(/^\/home\/[^/]+/, "~");
 
 /// Formats a duration in seconds: "1:05".
-export function clock(seconds) {
+export function formatDuration(seconds) {
     const whole = Math.floor(seconds);
     const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
     return `${hours ? `${hours}:${String(minutes).padStart(2, "0")}` : minutes}:${String(rest).padStart(2, "0")}`;
 }
 
 export async function copyPicture(url) {
-    // Browsers accept only PNG. A promise keeps the click's permission while the picture is fetched.
+    // Browsers accept only PNG. A promise preserves the click's user activation while the picture is fetched.
     const png = (async () => {
         const blob = await (await fetch(url)).blob();
         if (blob.type === "image/png") return blob;

@@ -2,7 +2,7 @@
 // takes it off; "+" or Shift adds it.
 
 import { on } from "./connection.js";
-import { $, announce, attempt, capital, icon, make, press, toast, toastButton } from "./elements.js";
+import { $, announce, attempt, capitalize, icon, make, setPressed, toast, toastButton } from "./elements.js";
 import { request } from "./session.js";
 import * as library from "./library.js";
 
@@ -110,8 +110,8 @@ function nearly(tile, wanted) {
 /// Marks the active masks, and requests thumbnails again if they failed or show another face.
 function show() {
     for (const [name, tile] of tiles) {
-        press(tile.button, library.isWorn(name));
-        press(tile.star, library.isFavourite(name));
+        setPressed(tile.button, library.isWorn(name));
+        setPressed(tile.star, library.isFavourite(name));
         // What is worn is shown in its chosen colours.
         const worn = library.worn.find((mask) => mask.name === name);
         if (tile.isSeen) library.showThumbnail(tile.picture, worn ? { name, choices: worn.choices } : name);
@@ -146,7 +146,7 @@ function buildKinds() {
         const button = make("button", { type: "button", "aria-pressed": String(name === kind), "data-kind": name }, label);
         button.onclick = () => {
             kind = kind === name ? "" : name;
-            for (const other of $("kinds").children) press(other, other.dataset.kind === kind);
+            for (const other of $("kinds").children) setPressed(other, other.dataset.kind === kind);
             find();
         };
         return button;

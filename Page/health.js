@@ -1,7 +1,7 @@
 // The health of Guise: the doctor's checks with their fixes, and small graphs of the last minute.
 
 import { ask, on } from "./connection.js";
-import { $, attempt, capital, copyText, icon, make } from "./elements.js";
+import { $, attempt, capitalize, copyText, icon, make } from "./elements.js";
 
 // MARK: checks
 
@@ -33,7 +33,7 @@ export async function check() {
 function row(check) {
     const item = make(
         "li", { className: check.state }, icon(icons[check.state]),
-        make("div", {}, make("strong", {}, capital(check.check), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capital(check.message)}.`)));
+        make("div", {}, make("strong", {}, capitalize(check.check), make("span", { className: "unseen" }, `: ${words[check.state]}`)), make("p", {}, `${capitalize(check.message)}.`)));
     if (check.fix && check.state !== "ok") item.lastChild.append(...fix(check));
     return item;
 }
@@ -43,7 +43,7 @@ const command = /^(?:(.*): )?((?:sudo|guise|make|systemctl|journalctl|kill|fuser
 
 function fix(check) {
     const [, words = "", line] = command.exec(check.fix) ?? [, check.fix];
-    const parts = words ? [make("p", { className: "do" }, `${capital(words)}${line ? ":" : "."}`)] : [];
+    const parts = words ? [make("p", { className: "do" }, `${capitalize(words)}${line ? ":" : "."}`)] : [];
     if (!line) return parts;
     const copy = make("button", { type: "button", className: "quiet", "aria-label": `Copy the fix for ${check.check}`, title: "Copy" }, icon("copy"));
     copy.onclick = () => attempt(copyText(line));

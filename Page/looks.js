@@ -1,6 +1,6 @@
 // The shelf of looks and favourites above the gallery, and how looks are saved.
 
-import { $, icon, make, press, toast } from "./elements.js";
+import { $, icon, make, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
 import { isOn, shelf, use } from "./shelf.js";
 
@@ -17,7 +17,7 @@ library.onChange(() => {
     for (const entry of entries) {
         const item = items.get(`${entry.kind} ${entry.name}`);
         item.entry = entry;
-        press(item.button, isOn(entry));
+        setPressed(item.button, isOn(entry));
         library.showThumbnail(item.picture, entry.masks);
     }
     $("shelf").hidden = entries.length === 0;

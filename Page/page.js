@@ -2,7 +2,7 @@
 
 import { ask, connect, on } from "./connection.js";
 import { refresh as refreshAlbum } from "./album.js";
-import { $, attempt, dropErrors, toast } from "./elements.js";
+import { $, attempt, clearErrorToasts, toast } from "./elements.js";
 import "./gallery.js";
 import { check } from "./health.js";
 import { showHistory } from "./history.js";
@@ -76,7 +76,7 @@ on("viewers", showPresence);
 on("camera", (event) => {
     showPresence(event);
     // What was wrong with the camera is mended.
-    if (event.camera === "open") dropErrors();
+    if (event.camera === "open") clearErrorToasts();
 });
 on("error", (event) => toast(event.message.replace(/^guise: /, ""), { error: true }));
 on("metrics", (event) => {
@@ -103,7 +103,7 @@ on("connection", async ({ state }) => {
     }
     const [now] = await attempt(Promise.all([refreshLibrary(), refreshSettings()])) ?? [];
     if (now) showHistory(now.history);
-    dropErrors();
+    clearErrorToasts();
     refreshAlbum().catch(() => {});
     check();
     if (wasLost) toast("Guise is back.");

@@ -1,7 +1,7 @@
 // Puts the active masks on a photo that is dropped, pasted or chosen, and again whenever they change. A picture that is
 // dropped on the other half of the page becomes the background.
 
-import { $, attempt, calm, copyPicture, toast } from "./elements.js";
+import { $, attempt, copyPicture, debounce, toast } from "./elements.js";
 import { request } from "./session.js";
 import { maxFaces, showPhoto } from "./stage.js";
 import { useAsBackground } from "./background.js";
@@ -44,7 +44,7 @@ export function close() {
     showPhoto(null);
 }
 
-const again = calm(150, async () => {
+const again = debounce(150, async () => {
     if (!file || !urls) return;
     const [said, own] = [$("photo-says").textContent, turn + 1];
     if (await attempt(putMasksOn().then(() => true)) !== true && own === turn) $("photo-says").textContent = said;

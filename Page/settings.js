@@ -1,7 +1,7 @@
 // Settings: controls for the configuration's keys, the camera, and the configuration's file.
 
 import { ask, on } from "./connection.js";
-import { $, attempt, make, newest, place, press, toast } from "./elements.js";
+import { $, abbreviateHome, attempt, latestOnly, make, setPressed, toast } from "./elements.js";
 import * as library from "./library.js";
 import { setMaxFaces, showMirror } from "./stage.js";
 
@@ -30,7 +30,7 @@ const controls = [...document.querySelectorAll("[data-key]")];
 
 for (const control of controls) {
     const { key, on, off, part } = control.dataset;
-    const send = newest((value) => set(key, value));
+    const send = latestOnly((value) => set(key, value));
     if (control.type === "checkbox") {
         control.onchange = async () => {
             const value = control.checked ? on ?? true : off ?? false;
@@ -66,7 +66,7 @@ function show() {
     showMirror(Boolean(read("view.mirror")));
     setMaxFaces(read("faces.max"));
     showStart();
-    press($("zoom"), read("view.zoom") === "face");
+    setPressed($("zoom"), read("view.zoom") === "face");
     $("config-text").textContent = JSON.stringify(values, null, 4);
     showModes();
 }
@@ -180,7 +180,7 @@ on("history", async () => {
 export async function refresh() {
     const [configuration, devices, status] = await Promise.all([ask("configuration"), ask("devices"), ask("status")]);
     values = configuration.values;
-    $("config-file").textContent = configuration.file ? place(configuration.file) : "No file yet: defaults apply";
+    $("config-file").textContent = configuration.file ? abbreviateHome(configuration.file) : "No file yet: defaults apply";
     cameras = devices.devices.filter((device) => device.camera && !device.loopback);
     source = status.source ?? "";
     showCameras();

@@ -2,7 +2,7 @@
 // where browsers have one (documentPictureInPicture), else in a small window (small.html).
 
 import { ask, on, state } from "./connection.js";
-import { announce, attempt, make, press } from "./elements.js";
+import { announce, attempt, make, setPressed } from "./elements.js";
 import * as library from "./library.js";
 import { pixels } from "./pixels.js";
 import { isOn, shelf, use } from "./shelf.js";
@@ -57,7 +57,7 @@ export function mount(view, isMirrored) {
         for (const [at, entry] of shown.entries()) {
             const button = list.children[at];
             button.onclick = () => use(entry);
-            press(button, isOn(entry));
+            setPressed(button, isOn(entry));
             library.showThumbnail(button.querySelector("img"), entry.masks);
         }
     };

@@ -2,7 +2,7 @@
 
 import { keep } from "./album.js";
 import { ask, on, state } from "./connection.js";
-import { $, announce, attempt, calm, clock, press, size, toast } from "./elements.js";
+import { $, announce, attempt, debounce, formatDuration, formatSize, setPressed, toast } from "./elements.js";
 import { pixels } from "./pixels.js";
 import { clear, showStream } from "./stream.js";
 
@@ -49,14 +49,14 @@ function fit() {
     document.documentElement.style.setProperty("--shape", `${width} / ${height}`);
 }
 document.addEventListener("visibilitychange", look);
-new ResizeObserver(calm(300, renew)).observe($("screen"));
+new ResizeObserver(debounce(300, renew)).observe($("screen"));
 // A window that is moved to another screen keeps its size, but may have other pixels, which no event reports in time.
 setInterval(renew, 1000);
 on("connection", look);
 
 $("overlay").onclick = () => {
     showsOverlay = !showsOverlay;
-    press($("overlay"), showsOverlay);
+    setPressed($("overlay"), showsOverlay);
     look();
 };
 
@@ -74,7 +74,7 @@ const isPlaceholder = () => Boolean(status.paused) || !["open", undefined].inclu
 export function showMirror(forOthers = mirrorsForOthers) {
     mirrorsForOthers = forOthers;
     $("screen").classList.toggle("is-mirrored", isMirrored() && !isPlaceholder());
-    press($("mirror"), mirrorsPreview);
+    setPressed($("mirror"), mirrorsPreview);
     $("mirror-mine").checked = mirrorsPreview;
     if (showsOverlay) renew();
 }
@@ -96,7 +96,7 @@ let before = null;
 /// Shows the picture without masks over the other while the button is held.
 export function hold(isHeld) {
     if (isHeld === ($("hold").getAttribute("aria-pressed") === "true")) return;
-    press($("hold"), isHeld);
+    setPressed($("hold"), isHeld);
     $("screen").classList.toggle("is-before", isHeld);
     if (photo) $("photo").src = isHeld ? photo.before : photo.after;
     else if (isHeld) showStream($("before"), streamPath("before"), (before = new AbortController()).signal).catch(() => {});
@@ -195,7 +195,7 @@ $("record").onclick = async () => {
 function showRecording(now) {
     if (now?.problem && now.problem !== recording?.problem) toast(now.problem, { error: true });
     recording = now && { ...now, seen: performance.now() };
-    press($("record"), recording);
+    setPressed($("record"), recording);
     document.title = recording ? "● Guise" : "Guise";
     $("record").setAttribute("aria-label", recording ? "Stop recording" : "Record");
     $("chip-recording").hidden = !recording;
@@ -206,7 +206,7 @@ function showRecording(now) {
 function tick() {
     if (!recording) return;
     const seconds = recording.seconds + (recording.problem ? 0 : (performance.now() - recording.seen) / 1000);
-    $("chip-recording").textContent = [recording.problem ? "Stopped" : "REC", clock(seconds), size(recording.bytes)].filter(Boolean).join("  ");
+    $("chip-recording").textContent = [recording.problem ? "Stopped" : "REC", formatDuration(seconds), formatSize(recording.bytes)].filter(Boolean).join("  ");
 }
 setInterval(tick, 500);
 
@@ -228,8 +228,8 @@ $("freeze").onclick = () => attempt(ask(status.frozen ? "resume" : "freeze").the
 
 function showSettings(now) {
     status = { ...status, ...now };
-    press($("pause"), status.paused);
-    press($("freeze"), status.frozen);
+    setPressed($("pause"), status.paused);
+    setPressed($("freeze"), status.frozen);
     $("panic").hidden = Boolean(status.paused);
     $("panic-end").hidden = !status.paused;
     showMirror();

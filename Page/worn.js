@@ -1,7 +1,7 @@
 // The active masks, as a list that can be reordered, with the settings of each mask.
 
 import { ask } from "./connection.js";
-import { $, announce, capital, calm, icon, make, newest } from "./elements.js";
+import { $, announce, capitalize, debounce, icon, latestOnly, make } from "./elements.js";
 import { useAsBackground } from "./background.js";
 import * as library from "./library.js";
 
@@ -53,7 +53,7 @@ function makeRow(name) {
     let isSliding = false;
     let timer = 0;
 
-    const send = newest((value) => ask("set", { mask: name, key: "opacity", value }));
+    const send = latestOnly((value) => ask("set", { mask: name, key: "opacity", value }));
     const fill = (value) => {
         slider.style.setProperty("--filled", `${value}%`);
         number.textContent = `${value} %`;
@@ -130,13 +130,13 @@ $("worn-both").onclick = () => library.change("add", { masks: replaced });
 // MARK: the choices of a mask
 
 function makeField(mask, key, choice) {
-    const name = capital(key);
-    const send = newest((value) => ask("set", { mask, key, value }));
+    const name = capitalize(key);
+    const send = latestOnly((value) => ask("set", { mask, key, value }));
     if (choice.kind === "palette") {
         const buttons = choice.allowed.map((value) => {
             const input = make("input", { type: "radio", name: `${mask} ${key}`, value });
             input.onchange = () => send(value);
-            return make("label", {}, input, make("span", {}, capital(value)));
+            return make("label", {}, input, make("span", {}, capitalize(value)));
         });
         return {
             element: make("div", { className: "choice" }, make("span", {}, name), make("div", { className: "pills", role: "radiogroup", "aria-label": name }, ...buttons)),
@@ -149,7 +149,7 @@ function makeField(mask, key, choice) {
     // A sign without a name is not shown, so the name is asked for.
     if (!isColor) input.placeholder = choice.default || "Type your name or a text";
     const again = make("button", { type: "button", className: "quiet", "aria-label": `Reset ${name} to the mask's default`, title: "Reset to the mask's default" }, icon("again"));
-    const later = isColor ? send : calm(250, send);
+    const later = isColor ? send : debounce(250, send);
     if (!isColor && !choice.default) setTimeout(() => { if (input.isConnected && !input.value && library.isNew(mask)) input.focus({ preventScroll: true }); });
     input.oninput = () => later(input.value);
     again.onclick = () => {
@@ -184,7 +184,7 @@ function makePictureField(mask, name, send) {
                 pills.replaceChildren(...allowed.map((value) => {
                     const input = make("input", { type: "radio", name: `${mask} ${name}`, value });
                     input.onchange = () => send(value);
-                    return make("label", {}, input, make("span", {}, capital(value.replace(/\.jpg$/, ""))));
+                    return make("label", {}, input, make("span", {}, capitalize(value.replace(/\.jpg$/, ""))));
                 }));
             }
             for (const label of pills.children) label.firstChild.checked = label.firstChild.value === value;
