@@ -159,6 +159,17 @@ struct MeshTests {
     }
 
     @Test(arguments: [
+        // By SVG 1.1, 8.3.6 and 8.3.7, only control points of the same kind of curve are reflected.
+        ("M0 0Q0 10 10 10S20 0 20 0z", "M0 0Q0 10 10 10C10 10 20 0 20 0z"),
+        ("M0 0C0 10 0 10 10 10T20 0z", "M0 0C0 10 0 10 10 10Q10 10 20 0z"),
+        ("M0 0C0 10 0 10 10 10S20 0 20 0z", "M0 0C0 10 0 10 10 10C20 10 20 0 20 0z"),
+    ])
+    func `smooth curves reflect the control point of their own kind`(_ smooth: String, _ explicit: String) throws {
+        let outlines = try #require(OutlinePath(smooth, tolerance: 0.01)).outlines
+        #expect(outlines == OutlinePath(explicit, tolerance: 0.01)?.outlines)
+    }
+
+    @Test(arguments: [
         "", "z", "10 10", "M", "M0", "M0 0", "M0 0L1", "M0 0h10v10h-10zX", "M0 0h1e9v1z", "M0 0hinfv1z", "M0 0hnan",
         "M0 0A1 1 0 2 0 5 5z", "M0 0 é", "M0 0--1 1z", String(repeating: "M0 0h1v1z", count: 2000),
     ])

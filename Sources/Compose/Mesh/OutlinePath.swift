@@ -8,17 +8,18 @@ struct OutlinePath {
     /// The outline that is being built.
     private var current: [SIMD2<Float>] = []
     /// The current point.
-    private var place = SIMD2<Float>.zero
+    private var currentPoint = SIMD2<Float>.zero
     /// The start of the current subpath.
     private var start = SIMD2<Float>.zero
-    /// The last control point, for commands that reflect it.
-    private var control: SIMD2<Float>?
+    /// The last control point and the command of its curve, C or Q. S reflects only that of cubic curves, T only that
+    /// of quadratic ones.
+    private var control: (point: SIMD2<Float>, command: UInt8)?
 
-    /// The largest distance of a line from its curve, in the path's units.
+    /// Flatness: the maximum distance of a line from its curve, in the path's units.
     private let tolerance: Float
-    /// The most lines per curve.
+    /// The maximum number of lines per curve.
     private static let maxSteps = 24
-    /// The most points. More are a mistake or an attack: triangulation takes quadratic time.
+    /// The maximum number of points. More are a mistake or an attack: triangulation takes quadratic time.
     private static let maxPoints = 2000
 
     /// Parses path data; nil if it is invalid, has no outline, or has more than 2000 points.
@@ -39,25 +40,25 @@ struct OutlinePath {
         guard !outlines.isEmpty else { return nil }
     }
 
-    /// Closes the current outline. One of less than three points is dropped.
+    /// Closes the current outline. One of fewer than three points is dropped.
     private mutating func close() {
         if current.count >= 3 {
             if let last = current.last, (last - current[0]).length < 1e-4 { current.removeLast() }
             outlines.append(current)
         }
         current = []
-        place = start
+        currentPoint = start
     }
 
     private mutating func line(to p: SIMD2<Float>) {
-        if current.isEmpty { current = [place] }
+        if current.isEmpty { current = [currentPoint] }
         current.append(p)
-        place = p
+        currentPoint = p
     }
 
     /// Adds a cubic Bézier curve from the current point.
     private mutating func curve(_ c1: SIMD2<Float>, _ c2: SIMD2<Float>, _ end: SIMD2<Float>) {
-        let from = place
+        let from = currentPoint
         // The error of a flattened cubic is at most 3/4 of its second difference, over the square of the number of
         // lines.
         let bend = max((from - c1 * 2 + c2).length, (c1 - c2 * 2 + end).length)
@@ -72,39 +73,39 @@ struct OutlinePath {
     /// Executes one command; false if its numbers are missing.
     private mutating func draw(_ command: UInt8, _ reader: inout PathReader) -> Bool {
         let isRelative = command >= UInt8(ascii: "a")
-        let base = isRelative ? place : .zero
-        var newControl: SIMD2<Float>?
+        let base = isRelative ? currentPoint : .zero
+        var newControl: (point: SIMD2<Float>, command: UInt8)?
         switch command & 0xdf {
         case UInt8(ascii: "M"):
             guard let p = reader.point() else { return false }
             close()
-            place = base + p
-            start = place
+            currentPoint = base + p
+            start = currentPoint
         case UInt8(ascii: "L"):
             guard let p = reader.point() else { return false }
             line(to: base + p)
         case UInt8(ascii: "H"):
             guard let x = reader.number() else { return false }
-            line(to: [base.x + x, place.y])
+            line(to: [base.x + x, currentPoint.y])
         case UInt8(ascii: "V"):
             guard let y = reader.number() else { return false }
-            line(to: [place.x, base.y + y])
+            line(to: [currentPoint.x, base.y + y])
         case UInt8(ascii: "C"):
             guard let a = reader.point(), let b = reader.point(), let p = reader.point() else { return false }
             curve(base + a, base + b, base + p)
-            newControl = base + b
+            newControl = (base + b, UInt8(ascii: "C"))
         case UInt8(ascii: "S"):
             guard let b = reader.point(), let p = reader.point() else { return false }
-            curve(place * 2 - (control ?? place), base + b, base + p)
-            newControl = base + b
+            curve(reflectedControl(of: UInt8(ascii: "C")), base + b, base + p)
+            newControl = (base + b, UInt8(ascii: "C"))
         case UInt8(ascii: "Q"), UInt8(ascii: "T"):
             let isMirrored = command & 0xdf == UInt8(ascii: "T")
-            guard let q = isMirrored ? place * 2 - (control ?? place) : reader.point().map({ base + $0 }),
-                let p = reader.point()
+            let reflected = reflectedControl(of: UInt8(ascii: "Q"))
+            guard let q = isMirrored ? reflected : reader.point().map({ base + $0 }), let p = reader.point()
             else { return false }
             let end = base + p
-            curve(place + (q - place) * (2 / 3), end + (q - end) * (2 / 3), end)
-            newControl = q
+            curve(currentPoint + (q - currentPoint) * (2 / 3), end + (q - end) * (2 / 3), end)
+            newControl = (q, UInt8(ascii: "Q"))
         case UInt8(ascii: "A"):
             guard let r = reader.point(), let angle = reader.number(), let isLarge = reader.flag(),
                 let isClockwise = reader.flag(), let p = reader.point()
@@ -117,28 +118,34 @@ struct OutlinePath {
         return true
     }
 
-    /// Adds an elliptical arc; from end points to centre by SVG 1.1, F.6.5.
+    /// The last control point, reflected at the current point; the current point if the last command was another.
+    private func reflectedControl(of command: UInt8) -> SIMD2<Float> {
+        guard let control, control.command == command else { return currentPoint }
+        return currentPoint * 2 - control.point
+    }
+
+    /// Adds an elliptical arc; conversion from end points to centre by SVG 1.1, F.6.5.
     private mutating func arc(
         _ radii: SIMD2<Float>, _ angle: Float, isLarge: Bool, isClockwise: Bool, to end: SIMD2<Float>
     ) {
         var (rx, ry) = (abs(radii.x), abs(radii.y))
-        guard rx > 1e-6, ry > 1e-6, (end - place).length > 1e-6 else { return line(to: end) }
+        guard rx > 1e-6, ry > 1e-6, (end - currentPoint).length > 1e-6 else { return line(to: end) }
         let (c, s) = (cos(radians(angle)), sin(radians(angle)))
-        let half = (place - end) / 2
+        let half = (currentPoint - end) / 2
         let p = SIMD2(c * half.x + s * half.y, c * half.y - s * half.x)
-        let excess = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
-        if excess > 1 { (rx, ry) = (rx * excess.squareRoot(), ry * excess.squareRoot()) }
+        let radiiScale = (p.x / rx) * (p.x / rx) + (p.y / ry) * (p.y / ry)
+        if radiiScale > 1 { (rx, ry) = (rx * radiiScale.squareRoot(), ry * radiiScale.squareRoot()) }
         let top = max(0, rx * rx * ry * ry - rx * rx * p.y * p.y - ry * ry * p.x * p.x)
         let factor =
             (top / (rx * rx * p.y * p.y + ry * ry * p.x * p.x)).squareRoot() * (isLarge == isClockwise ? -1 : 1)
         let q = SIMD2(factor * rx * p.y / ry, -factor * ry * p.x / rx)
-        let middle = (place + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
+        let middle = (currentPoint + end) / 2 + [c * q.x - s * q.y, s * q.x + c * q.y]
         let from = atan2((p.y - q.y) / ry, (p.x - q.x) / rx)
         var sweep = atan2((-p.y - q.y) / ry, (-p.x - q.x) / rx) - from
         if isClockwise && sweep < 0 { sweep += 2 * .pi }
         if !isClockwise && sweep > 0 { sweep -= 2 * .pi }
         guard sweep.isFinite, middle.x.isFinite, middle.y.isFinite else { return line(to: end) }
-        // The middle of a chord is inside its circle by r (1 - cos(angle / 2)), which is about r angle^2 / 8.
+        // The sagitta of a chord is r (1 - cos(angle / 2)), which is about r angle^2 / 8.
         let angle = (8 * tolerance / max(rx, ry)).squareRoot()
         let steps = max(2, min(Self.maxSteps * 2, Int((abs(sweep) / angle).rounded(.up))))
         for i in 1...steps {
