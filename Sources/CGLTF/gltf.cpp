@@ -20,14 +20,14 @@ constexpr size_t max_nodes = 1000, max_depth = 32;
 struct Piece {
     std::vector<cart_vertex> vertices;
     std::vector<uint32_t> indices;
-    /// The bytes of the picture, in the model.
-    const uint8_t *picture = nullptr;
-    cart_piece look{};
+    /// The bytes of the texture, in the model.
+    const uint8_t *texture = nullptr;
+    cart_piece header{};
 };
 
 [[noreturn]] void fail(const std::string &why) { throw std::runtime_error(why); }
 
-std::string named(const char *what, size_t index) { return std::string(what) + " " + std::to_string(index); }
+std::string label(const char *what, size_t index) { return std::string(what) + " " + std::to_string(index); }
 
 template <typename T> const T &at(const std::vector<T> &list, int index, const char *what) {
     if (index < 0 || size_t(index) >= list.size())
@@ -45,7 +45,7 @@ Bytes bytes_of(const tinygltf::Model &model, int view_index) {
     const auto &view = at(model.bufferViews, view_index, "bufferView");
     const auto &buffer = at(model.buffers, view.buffer, "buffer").data;
     if (view.byteOffset > buffer.size() || view.byteLength > buffer.size() - view.byteOffset)
-        fail(named("bufferView", size_t(view_index)) + " reaches beyond its buffer");
+        fail(label("bufferView", size_t(view_index)) + " reaches beyond its buffer");
     return {buffer.data() + view.byteOffset, view.byteLength};
 }
 
@@ -62,7 +62,7 @@ size_t size_of(int component) {
 }
 
 /// The elements of an accessor, checked to be inside its buffer view.
-struct Elements {
+struct AccessorView {
     const unsigned char *data;
     size_t count, stride;
     int component;
@@ -98,7 +98,7 @@ struct Elements {
     }
 };
 
-Elements elements_of(const tinygltf::Model &model, int index, int type, size_t parts, const char *what) {
+AccessorView accessor_view(const tinygltf::Model &model, int index, int type, size_t parts, const char *what) {
     const auto &accessor = at(model.accessors, index, "accessor");
     if (accessor.type != type) fail(std::string(what) + " have the wrong type");
     if (accessor.sparse.isSparse) fail(std::string(what) + " are sparse, which is not supported");
@@ -106,10 +106,10 @@ Elements elements_of(const tinygltf::Model &model, int index, int type, size_t p
     const auto &view = model.bufferViews[size_t(accessor.bufferView)];
     const size_t element = size_of(accessor.componentType) * parts;
     const size_t stride = view.byteStride == 0 ? element : view.byteStride;
-    if (stride < element || stride > 252 + element) fail(named("bufferView", size_t(accessor.bufferView)) + " has an invalid byteStride");
+    if (stride < element || stride > 252 + element) fail(label("bufferView", size_t(accessor.bufferView)) + " has an invalid byteStride");
     if (accessor.count == 0 || accessor.byteOffset > bytes.size || bytes.size - accessor.byteOffset < element ||
         accessor.count - 1 > (bytes.size - accessor.byteOffset - element) / stride)
-        fail(named("accessor", size_t(index)) + " reaches beyond its bufferView");
+        fail(label("accessor", size_t(index)) + " reaches beyond its bufferView");
     return {bytes.data + accessor.byteOffset, accessor.count, stride, accessor.componentType, accessor.normalized};
 }
 
@@ -162,12 +162,12 @@ class Reader {
     std::vector<Piece> pieces_;
     size_t nodes_ = 0, vertices_ = 0, triangles_ = 0;
 
-    void visit(int index, const Matrix &above, size_t depth) {
+    void visit(int index, const Matrix &parent, size_t depth) {
         if (++nodes_ > max_nodes) fail("it has more than " + std::to_string(max_nodes) + " nodes");
         if (depth > max_depth)
             fail("its nodes are nested deeper than " + std::to_string(max_depth) + " levels, or form a cycle");
         const auto &node = at(model_.nodes, index, "node");
-        const Matrix map = multiplied(above, matrix_of(node));
+        const Matrix map = multiplied(parent, matrix_of(node));
         if (node.mesh >= 0)
             for (const auto &primitive : at(model_.meshes, node.mesh, "mesh").primitives) add(primitive, map);
         for (int child : node.children) visit(child, map, depth + 1);
@@ -185,7 +185,7 @@ class Reader {
             return found == primitive.attributes.end() ? -1 : found->second;
         };
         if (attribute("POSITION") < 0) fail("a mesh has no positions");
-        const Elements places = elements_of(model_, attribute("POSITION"), TINYGLTF_TYPE_VEC3, 3, "positions");
+        const AccessorView places = accessor_view(model_, attribute("POSITION"), TINYGLTF_TYPE_VEC3, 3, "positions");
         vertices_ += places.count;
         if (places.count > CART_MAX_VERTICES || vertices_ > CART_MAX_VERTICES)
             fail("it has more than " + std::to_string(CART_MAX_VERTICES) + " vertices");
@@ -194,19 +194,19 @@ class Reader {
         for (size_t i = 0; i < places.count; i++) {
             const double p[3] = {places.value(i, 0), places.value(i, 1), places.value(i, 2)};
             for (int k = 0; k < 3; k++)
-                piece.vertices[i].position[k] = bounded(m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
+                piece.vertices[i].position[k] = checked(m[k] * p[0] + m[4 + k] * p[1] + m[8 + k] * p[2] + m[12 + k]);
         }
         if (attribute("NORMAL") >= 0) {
-            const Elements normals = elements_of(model_, attribute("NORMAL"), TINYGLTF_TYPE_VEC3, 3, "normals");
+            const AccessorView normals = accessor_view(model_, attribute("NORMAL"), TINYGLTF_TYPE_VEC3, 3, "normals");
             if (normals.count != places.count) fail("a mesh has more or fewer normals than positions");
-            for (size_t i = 0; i < places.count; i++) turn(normals, i, m, piece.vertices[i].normal);
-            piece.look.has_normals = 1;
+            for (size_t i = 0; i < places.count; i++) transform_normal(normals, i, m, piece.vertices[i].normal);
+            piece.header.has_normals = 1;
         }
         if (attribute("TEXCOORD_0") >= 0) {
-            const Elements textures = elements_of(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
-            if (textures.count != places.count) fail("a mesh has more or fewer texture coordinates than positions");
+            const AccessorView uvs = accessor_view(model_, attribute("TEXCOORD_0"), TINYGLTF_TYPE_VEC2, 2, "texture coordinates");
+            if (uvs.count != places.count) fail("a mesh has more or fewer texture coordinates than positions");
             for (size_t i = 0; i < places.count; i++)
-                for (size_t k = 0; k < 2; k++) piece.vertices[i].texture[k] = bounded(textures.value(i, k));
+                for (size_t k = 0; k < 2; k++) piece.vertices[i].uv[k] = checked(uvs.value(i, k));
         }
         index(primitive, places.count, piece);
         // A mirroring transformation reverses the winding of triangles.
@@ -216,7 +216,7 @@ class Reader {
         pieces_.push_back(std::move(piece));
     }
 
-    static float bounded(double value) {
+    static float checked(double value) {
         if (!std::isfinite(value) || std::fabs(value) > 1e6) fail("a mesh is too large or too far away");
         return float(value);
     }
@@ -226,26 +226,26 @@ class Reader {
     }
 
     /// Transforms a normal by the cofactor matrix, which is also correct for non-uniform scaling.
-    static void turn(const Elements &normals, size_t i, const Matrix &m, float *out) {
+    static void transform_normal(const AccessorView &normals, size_t i, const Matrix &m, float *out) {
         const double n[3] = {normals.value(i, 0), normals.value(i, 1), normals.value(i, 2)};
         const double sign = determinant(m) < 0 ? -1 : 1;
-        double turned[3];
+        double transformed[3];
         for (int row = 0; row < 3; row++) {
             const int r1 = (row + 1) % 3, r2 = (row + 2) % 3;
-            turned[row] = 0;
+            transformed[row] = 0;
             for (int column = 0; column < 3; column++) {
                 const int c1 = (column + 1) % 3, c2 = (column + 2) % 3;
-                turned[row] += sign * n[column] * (m[c1 * 4 + r1] * m[c2 * 4 + r2] - m[c2 * 4 + r1] * m[c1 * 4 + r2]);
+                transformed[row] += sign * n[column] * (m[c1 * 4 + r1] * m[c2 * 4 + r2] - m[c2 * 4 + r1] * m[c1 * 4 + r2]);
             }
         }
-        const double length = std::sqrt(turned[0] * turned[0] + turned[1] * turned[1] + turned[2] * turned[2]);
-        for (int k = 0; k < 3; k++) out[k] = length > 1e-30 && std::isfinite(length) ? float(turned[k] / length) : k == 1;
+        const double length = std::sqrt(transformed[0] * transformed[0] + transformed[1] * transformed[1] + transformed[2] * transformed[2]);
+        for (int k = 0; k < 3; k++) out[k] = length > 1e-30 && std::isfinite(length) ? float(transformed[k] / length) : k == 1;
     }
 
     void index(const tinygltf::Primitive &primitive, size_t vertices, Piece &piece) {
         size_t count = vertices;
         if (primitive.indices >= 0) {
-            const Elements numbers = elements_of(model_, primitive.indices, TINYGLTF_TYPE_SCALAR, 1, "indices");
+            const AccessorView numbers = accessor_view(model_, primitive.indices, TINYGLTF_TYPE_SCALAR, 1, "indices");
             if (numbers.component == TINYGLTF_COMPONENT_TYPE_FLOAT) fail("indices have the wrong type");
             count = numbers.count;
             limit(count / 3);
@@ -269,37 +269,37 @@ class Reader {
     }
 
     void material(int index, Piece &piece) {
-        cart_piece &look = piece.look;
-        for (float &channel : look.color) channel = 1;
-        look.roughness = 1;
+        cart_piece &header = piece.header;
+        for (float &channel : header.color) channel = 1;
+        header.roughness = 1;
         if (index < 0) return;
         const auto &material = at(model_.materials, index, "material");
         const auto &pbr = material.pbrMetallicRoughness;
         const auto part = [](double value) { return float(std::isfinite(value) ? std::fmin(std::fmax(value, 0), 1) : 1); };
         if (pbr.baseColorFactor.size() == 4)
-            for (size_t k = 0; k < 4; k++) look.color[k] = part(pbr.baseColorFactor[k]);
-        look.roughness = part(pbr.roughnessFactor);
-        look.metal = part(pbr.metallicFactor);
-        look.is_blended = material.alphaMode == "BLEND";
-        look.is_two_sided = material.doubleSided;
+            for (size_t k = 0; k < 4; k++) header.color[k] = part(pbr.baseColorFactor[k]);
+        header.roughness = part(pbr.roughnessFactor);
+        header.metal = part(pbr.metallicFactor);
+        header.is_blended = material.alphaMode == "BLEND";
+        header.is_two_sided = material.doubleSided;
         if (pbr.baseColorTexture.index < 0) return;
         if (pbr.baseColorTexture.texCoord != 0) fail("a texture uses the second set of coordinates, which is not supported");
         const int picture = at(model_.textures, pbr.baseColorTexture.index, "texture").source;
         const auto &image = at(model_.images, picture, "image");
         if (image.bufferView >= 0) {
             const Bytes bytes = bytes_of(model_, image.bufferView);
-            piece.picture = bytes.data;
-            look.picture_size = uint32_t(bytes.size);
+            piece.texture = bytes.data;
+            header.texture_size = uint32_t(bytes.size);
         } else {
             if (image.image.empty()) fail("its picture is in another file: embed it (a .glb does)");
-            piece.picture = image.image.data();
-            look.picture_size = uint32_t(image.image.size());
+            piece.texture = image.image.data();
+            header.texture_size = uint32_t(image.image.size());
         }
     }
 };
 
 /// Keeps images that were embedded as data URIs. Images in a buffer view are read later, after its bounds were checked.
-bool keep(tinygltf::Image *image, const int, std::string *, std::string *, int, int, const unsigned char *bytes, int size,
+bool store_embedded_image(tinygltf::Image *image, const int, std::string *, std::string *, int, int, const unsigned char *bytes, int size,
           void *) {
     if (image->bufferView < 0 && size > 0) image->image.assign(bytes, bytes + size);
     return true;
@@ -323,29 +323,29 @@ template <typename T> void append(std::vector<uint8_t> &bytes, const T *values, 
 std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     tinygltf::Model model;
     tinygltf::TinyGLTF reader;
-    reader.SetImageLoader(keep, nullptr);
+    reader.SetImageLoader(store_embedded_image, nullptr);
     reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
     const bool is_binary = size >= 4 && std::memcmp(bytes, "glTF", 4) == 0;
     // The magic number, the version and the length.
     const auto length = [&] { return bytes[8] | bytes[9] << 8 | bytes[10] << 16 | uint32_t(bytes[11]) << 24; };
     if (is_binary && (size < 12 || length() > size)) fail("it is cut off");
     // Some of tinygltf's bounds checks allow reading eight bytes beyond the end.
-    std::vector<unsigned char> room(bytes, bytes + size);
-    room.resize(size + 16, 0);
-    std::string wrong, warned;
+    std::vector<unsigned char> padded(bytes, bytes + size);
+    padded.resize(size + 16, 0);
+    std::string error, warning;
     const bool is_read =
-        is_binary ? reader.LoadBinaryFromMemory(&model, &wrong, &warned, room.data(), unsigned(size), "")
-                  : reader.LoadASCIIFromString(&model, &wrong, &warned, reinterpret_cast<const char *>(room.data()),
+        is_binary ? reader.LoadBinaryFromMemory(&model, &error, &warning, padded.data(), unsigned(size), "")
+                  : reader.LoadASCIIFromString(&model, &error, &warning, reinterpret_cast<const char *>(padded.data()),
                                                unsigned(size), "");
-    if (!is_read) fail(wrong.empty() ? "it is not a glTF 2.0 file" : wrong);
+    if (!is_read) fail(error.empty() ? "it is not a glTF 2.0 file" : error);
     std::vector<uint8_t> out;
     for (Piece &piece : Reader(model).read()) {
-        piece.look.vertex_count = uint32_t(piece.vertices.size());
-        piece.look.index_count = uint32_t(piece.indices.size());
-        append(out, &piece.look, 1);
+        piece.header.vertex_count = uint32_t(piece.vertices.size());
+        piece.header.index_count = uint32_t(piece.indices.size());
+        append(out, &piece.header, 1);
         append(out, piece.vertices.data(), piece.vertices.size());
         append(out, piece.indices.data(), piece.indices.size());
-        append(out, piece.picture, piece.look.picture_size);
+        append(out, piece.texture, piece.header.texture_size);
         if (out.size() > CART_MAX_BYTES) fail("its pictures are too large");
     }
     return out;

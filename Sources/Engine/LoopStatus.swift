@@ -12,7 +12,7 @@ package struct LoopStatus: Equatable, Sendable {
     }
 
     package var camera = Camera.closed
-    /// Whether somebody sees the picture, in a program or on the page, or that cannot be known.
+    /// Whether somebody sees the picture, in a program or on the page; true too if this cannot be determined.
     package var hasViewers = false
     /// Whether a program reads the virtual camera, most likely for a call; nil if there is no virtual camera.
     package var hasReaders: Bool?

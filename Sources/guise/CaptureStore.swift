@@ -8,7 +8,7 @@ import Publish
 import Synchronization
 import SystemKit
 
-/// The photos and videos saved on request. Photos are written on a thread beside the frame loop. The page finds the
+/// The photos and videos saved on request. Photos are written on a worker thread. The page finds the
 /// files by name.
 final class CaptureStore: Sendable {
     /// The saved files, oldest first.
@@ -52,7 +52,10 @@ final class CaptureStore: Sendable {
             title.utf8.count + ending.utf8.count <= Self.maxName
         else {
             throw RequestError(
-                .badValue, "'\(brief(new))' is no name for a file; allowed: 1 to \(Self.maxName) bytes without a slash")
+                .badValue,
+                "'\(brief(new))' is not a valid file name; "
+                    + "allowed: 1 to \(Self.maxName) bytes, no slash, no dot at the start"
+            )
         }
         let renamed = "\(path.dropLast(file.count))\(title)\(ending)"
         guard renamed != path else { return AlbumReply.Entry(name: name, path: path) }
@@ -66,7 +69,7 @@ final class CaptureStore: Sendable {
         return AlbumReply.Entry(name: add(renamed), path: renamed)
     }
 
-    /// Moves a file to the user's trash, from where file managers restore it.
+    /// Moves a file to the user's trash, from which a file manager can restore it.
     /// - Returns: the file's name and its last path.
     /// - Throws: `RequestError` if this daemon did not save a file of that name, or it cannot be moved.
     func delete(_ name: String) throws -> AlbumReply.Entry {
@@ -83,7 +86,7 @@ final class CaptureStore: Sendable {
         return path
     }
 
-    /// The longest file name in bytes that Linux's file systems take (NAME_MAX).
+    /// The longest file name in bytes that Linux's file systems accept (NAME_MAX).
     private static let maxName = 255
 
     // MARK: - photos
@@ -122,7 +125,7 @@ final class CaptureStore: Sendable {
         }
     }
 
-    /// A frame on its way to a thread.
+    /// A frame that is handed to the worker thread.
     private final class Picture: Sendable {
         private let copy: PublishableCopy
 
@@ -150,7 +153,7 @@ final class CaptureStore: Sendable {
         (path.lastIndex(of: ".").map { String(path[..<$0]) } ?? path) + ".txt"
     }
 
-    /// The last name that was returned, and how often, because its file may not exist yet.
+    /// The last name that was returned, and how often: its file may not exist yet.
     private static let given = Mutex<(name: String, times: Int)>(("", 0))
 
     /// A new path in the user's pictures or videos folder: `~/Pictures/Guise/2026-11-21 10.30.00.png`.
@@ -161,7 +164,7 @@ final class CaptureStore: Sendable {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw Problem(.system, "could not create the folder \(folder)", fix: "name a file in another folder")
+            throw Problem(.system, "could not create the folder \(folder)", fix: "choose a path in another folder")
         }
         let name = localTime(format: "%Y-%m-%d %H.%M.%S")
         return given.withLock { last in

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import SystemKit
 
-/// An anonymous file in memory, for bytes that another program is to read.
+/// An anonymous file in memory (memfd), which passes bytes to a child process.
 struct MemoryFile: ~Copyable {
     private let descriptor: CInt
 
@@ -10,7 +10,7 @@ struct MemoryFile: ~Copyable {
     var path: String { "/proc/self/fd/\(descriptor)" }
 
     /// Writes bytes to a new file.
-    /// - Parameter what: the bytes' name for messages: "a photo".
+    /// - Parameter what: what the bytes are, for messages: "a photo".
     /// - Throws: `Problem` of kind `system` if there is not enough memory, or no free descriptor.
     init(_ bytes: [UInt8], what: String) throws(Problem) {
         func failed(_ error: CInt) -> Problem {

@@ -113,5 +113,5 @@ final class PageService: PageHost {
     }
 }
 
-/// The frame loop shows its frames to the page without knowing it.
+/// The frame loop passes its frames to the page through this protocol, and does not depend on Page.
 extension Preview: FrameMonitor {}

@@ -53,16 +53,16 @@ struct cart_reply {
 
 /// A vertex in glTF's coordinates (right-handed, y up), transformed to the scene.
 struct cart_vertex {
-    float position[3], normal[3], texture[2];
+    float position[3], normal[3], uv[2];
 };
 
-/// The triangles of one material, followed by the vertices, the indices and the picture.
+/// The triangles of one material, followed by the vertices, the indices and the texture.
 struct cart_piece {
     uint32_t vertex_count;
     /// Three indices (uint32_t) for each triangle, counter-clockwise from outside; each less than vertex_count.
     uint32_t index_count;
     /// Bytes of the texture, PNG or JPEG as in the file; 0: none.
-    uint32_t picture_size;
+    uint32_t texture_size;
     /// Whether the material's alpha mode is BLEND. An alpha cutoff is not read.
     int32_t is_blended, is_two_sided, has_normals;
     /// The base colour: linear RGBA, 0...1.

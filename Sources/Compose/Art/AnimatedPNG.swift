@@ -21,70 +21,70 @@ struct AnimatedPNG {
     let height: Int
     private var pieces: [Piece] = []
     /// Number of frames according to the file's acTL chunk.
-    private var announced = 0
+    private var declaredFrames = 0
     /// The IHDR fields after width and height. `colors` has the PLTE, tRNS and colour space chunks as they are in the
     /// file.
-    private let depth: ArraySlice<UInt8>
+    private let headerTail: ArraySlice<UInt8>
     private var colors: [UInt8] = []
     /// Number of times the animation plays; 0: forever.
     private(set) var plays = 0
 
     static let maxFrames = Motion.maxFrames
-    /// The most pixels of all frames together. In memory they take four bytes each, and a third more for the pyramid's
-    /// smaller levels.
+    /// The maximum number of pixels of all frames together. In memory they take four bytes each, and a third more for
+    /// their mipmaps.
     static let maxPixels = 8 << 20
 
     /// Splits a file into animation frames.
     /// - Returns: nil if the file isn't a PNG, or isn't animated.
-    /// - Throws: `Flaw`, which says what is wrong with the file.
-    init?(_ bytes: [UInt8]) throws(Flaw) {
+    /// - Throws: `FormatError`, which says what is wrong with the file.
+    init?(_ bytes: [UInt8]) throws(FormatError) {
         guard bytes.starts(with: PNG.signature), bytes.count > 33 else { return nil }
         (width, height) = (PNG.number(bytes, at: 16), PNG.number(bytes, at: 20))
-        depth = bytes[24..<29]
-        var isMoving = false
+        headerTail = bytes[24..<29]
+        var isAnimated = false
         var offset = PNG.signature.count
         while let chunk = PNG.chunk(in: bytes, at: offset) {
-            guard chunk.end <= bytes.count else { throw Flaw("it is cut off") }
+            guard chunk.end <= bytes.count else { throw FormatError("it is cut off") }
             let data = bytes[chunk.data]
             switch chunk.name {
             case "acTL":
-                guard data.count == 8 else { throw Flaw("its acTL chunk is damaged") }
-                isMoving = true
+                guard data.count == 8 else { throw FormatError("its acTL chunk is damaged") }
+                isAnimated = true
                 plays = PNG.number(bytes, at: data.startIndex + 4)
                 let count = PNG.number(bytes, at: data.startIndex)
                 guard (1...Self.maxFrames).contains(count) else {
-                    throw Flaw("it has \(count) frames, the limit is \(Self.maxFrames)")
+                    throw FormatError("it has \(count) frames, the limit is \(Self.maxFrames)")
                 }
-                announced = count
+                declaredFrames = count
                 guard (1...ArtLimits.largestArt).contains(width), (1...ArtLimits.largestArt).contains(height),
                     width <= Self.maxPixels / height / count
                 else {
-                    throw Flaw("\(count) frames of \(width)x\(height) have too many pixels")
+                    throw FormatError("\(count) frames of \(width)x\(height) have too many pixels")
                 }
             case "PLTE", "tRNS", "gAMA", "cHRM", "sRGB": colors += bytes[offset..<chunk.end]
-            case "fcTL" where isMoving: try begin(Array(data))
-            case "IDAT" where isMoving:
+            case "fcTL" where isAnimated: try begin(Array(data))
+            case "IDAT" where isAnimated:
                 // An IDAT before the first fcTL is the still image for decoders without APNG support.
                 if !pieces.isEmpty { pieces[pieces.count - 1].data += data }
-            case "fdAT" where isMoving:
-                guard data.count > 4, !pieces.isEmpty else { throw Flaw("its fdAT chunk is damaged") }
+            case "fdAT" where isAnimated:
+                guard data.count > 4, !pieces.isEmpty else { throw FormatError("its fdAT chunk is damaged") }
                 pieces[pieces.count - 1].data += data.dropFirst(4)
             case "IDAT": return nil
             default: break
             }
             offset = chunk.end
         }
-        guard isMoving else { return nil }
-        guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw Flaw("frames are missing") }
+        guard isAnimated else { return nil }
+        guard !pieces.isEmpty, pieces.allSatisfy({ !$0.data.isEmpty }) else { throw FormatError("frames are missing") }
     }
 
     /// Adds an animation frame from the data of its fcTL chunk.
-    private mutating func begin(_ control: [UInt8]) throws(Flaw) {
-        guard control.count == 26, pieces.count < announced else { throw Flaw("its fcTL chunk is damaged") }
+    private mutating func begin(_ control: [UInt8]) throws(FormatError) {
+        guard control.count == 26, pieces.count < declaredFrames else { throw FormatError("its fcTL chunk is damaged") }
         let size = (PNG.number(control, at: 4), PNG.number(control, at: 8))
         let corner = (PNG.number(control, at: 12), PNG.number(control, at: 16))
         guard size.0 > 0, size.1 > 0, corner.0 + size.0 <= width, corner.1 + size.1 <= height else {
-            throw Flaw("a frame extends beyond the picture")
+            throw FormatError("a frame extends beyond the picture")
         }
         let parts = (Double(control[20]) * 256 + Double(control[21]), Double(control[22]) * 256 + Double(control[23]))
         pieces.append(
@@ -96,7 +96,7 @@ struct AnimatedPNG {
     }
 
     /// A defect of an APNG file, in words.
-    struct Flaw: Error {
+    struct FormatError: Error {
         let words: String
 
         init(_ words: String) { self.words = words }
@@ -139,7 +139,7 @@ struct AnimatedPNG {
     /// A standalone PNG of one animation frame.
     private func png(_ piece: Piece) -> [UInt8] {
         var png = PNG.signature
-        png += PNG.chunk("IHDR", PNG.bytes(of: piece.width) + PNG.bytes(of: piece.height) + depth)
+        png += PNG.chunk("IHDR", PNG.bytes(of: piece.width) + PNG.bytes(of: piece.height) + headerTail)
         png += colors
         png += PNG.chunk("IDAT", piece.data)
         png += PNG.chunk("IEND", [])

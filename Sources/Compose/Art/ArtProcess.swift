@@ -28,10 +28,10 @@ enum ArtProcess {
     ) throws(Problem) -> RGBAImage {
         var request = cart_request()
         (request.task, request.density, request.limit) = (CART_DRAW, Double(density), Int32(limit))
-        let (reply, pixels) = try ask(request, picture) { ArtError.broken(path, $0) }
+        let (reply, pixels) = try send(request, picture) { ArtError.broken(path, $0) }
         let (width, height) = (Int(reply.width), Int(reply.height))
         guard (1...limit).contains(width), (1...limit).contains(height), pixels.count == width * height * 4 else {
-            throw ArtError.broken(path, "guise-art sent another size than it should")
+            throw ArtError.broken(path, "guise-art sent a reply of the wrong size")
         }
         return RGBAImage(
             width: width, height: height, bytes: pixels, scale: Float(reply.scale),
@@ -45,7 +45,7 @@ enum ArtProcess {
     static func png(of image: RGBAImage, _ path: String) throws(Problem) -> [UInt8] {
         var request = cart_request()
         (request.task, request.width, request.height) = (CART_ENCODE, Int32(image.width), Int32(image.height))
-        return try ask(request, image.bytes) { ArtError.broken(path, $0) }.bytes
+        return try send(request, image.bytes) { ArtError.broken(path, $0) }.bytes
     }
 
     /// Reads a glTF model.
@@ -55,25 +55,25 @@ enum ArtProcess {
     static func pieces(ofModel bytes: [UInt8], broken: (String) -> Problem) throws(Problem) -> [UInt8] {
         var request = cart_request()
         request.task = CART_MODEL
-        return try ask(request, bytes, broken: broken).bytes
+        return try send(request, bytes, broken: broken).bytes
     }
 
-    private static func ask(
+    private static func send(
         _ request: cart_request, _ bytes: [UInt8], broken: (String) -> Problem
     ) throws(Problem) -> (reply: cart_reply, bytes: [UInt8]) {
         // A `Result`, because `withLock` can't infer the closure's typed throws.
-        let answered = working.withLock { child in
+        let replied = working.withLock { child in
             Result { () throws(Problem) -> (cart_reply, [UInt8]) in
                 let running: Child
                 if let child { running = child } else { running = try Child.start() }
                 child = running
-                if let answer = running.ask(request, bytes) { return answer }
+                if let reply = running.exchange(request, bytes) { return reply }
                 child = nil
                 throw broken("reading it \(running.end())")
             }
         }
-        let (reply, result) = try answered.get()
-        let error = words(of: reply)
+        let (reply, result) = try replied.get()
+        let error = errorText(of: reply)
         guard error.isEmpty else { throw broken(error) }
         return (reply, result)
     }
@@ -86,7 +86,7 @@ enum ArtProcess {
         }
     }
 
-    fileprivate static func words(of reply: cart_reply) -> String {
+    fileprivate static func errorText(of reply: cart_reply) -> String {
         var reply = reply
         return unsafe withUnsafeBytes(of: &reply.error) { unsafe ArtError.string(utf8: $0) }
     }
@@ -150,7 +150,7 @@ private struct Child: Sendable {
 
     /// Sends a request and its bytes, and waits for the reply and what follows it.
     /// - Returns: nil if the child has ended or doesn't reply.
-    func ask(_ request: cart_request, _ bytes: [UInt8]) -> (cart_reply, [UInt8])? {
+    func exchange(_ request: cart_request, _ bytes: [UInt8]) -> (cart_reply, [UInt8])? {
         var request = request
         request.size = UInt64(bytes.count)
         var reply = cart_reply()
@@ -158,7 +158,7 @@ private struct Child: Sendable {
             unsafe bytes.withUnsafeBytes({ unsafe write($0) }),
             unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0) })
         else { return nil }
-        guard ArtProcess.words(of: reply).isEmpty else { return (reply, []) }
+        guard ArtProcess.errorText(of: reply).isEmpty else { return (reply, []) }
         guard reply.size <= UInt64(CART_MAX_BYTES) else { return nil }
         var result = [UInt8](repeating: 0, count: Int(reply.size))
         guard unsafe result.withUnsafeMutableBytes({ unsafe read(into: $0) }) else { return nil }

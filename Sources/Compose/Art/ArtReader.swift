@@ -80,8 +80,8 @@ public enum ArtReader {
                 return try ArtProcess.draw(png, path, limit: max(width, height), density: 1).bytes
             }
             return (pictures, film.plays)
-        } catch let flaw as AnimatedPNG.Flaw {
-            throw ArtError.broken(path, flaw.words)
+        } catch let error as AnimatedPNG.FormatError {
+            throw ArtError.broken(path, error.words)
         } catch let problem as Problem {
             throw problem
         } catch {

@@ -1,6 +1,6 @@
 import JSON
 
-/// What code outside of a layer's own file knows about its kind. Each kind is declared next to its layer.
+/// The properties of a layer kind that other code uses. Each kind is declared next to its layer.
 struct LayerKind: Sendable {
     /// All kinds, in the order in which messages list them. To add one, declare it in a new file of this folder, list
     /// it here, and describe it in Masks/mask.schema.json and docs/masks.md.

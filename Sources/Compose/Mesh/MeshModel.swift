@@ -44,7 +44,7 @@ struct MeshModel {
         var pictures: [[UInt8]: Art] = [:]
         while !reader.isAtEnd {
             guard let (piece, vertices, indices, png) = reader.next() else {
-                throw broken("guise-art sent another model than it should")
+                throw broken("guise-art sent an invalid reply")
             }
             var picture: Art?
             if !png.isEmpty {
@@ -84,7 +84,7 @@ struct MeshModel {
         let edge = picture.map { SIMD2<Float>(repeating: 1) / [Float($0.size.x), Float($0.size.y)] } ?? .zero
         var mesh = Mesh()
         mesh.vertices = vertices.map { vertex in
-            let (p, n, t) = (vertex.position, vertex.normal, vertex.texture)
+            let (p, n, t) = (vertex.position, vertex.normal, vertex.uv)
             let part = pointwiseMin(pointwiseMax(SIMD2(t.0, t.1), edge), 1 - edge)
             return Mesh.Vertex(
                 position: SIMD3(p.0, -p.1, -p.2), normal: SIMD3(n.0, -n.1, -n.2), part: part)
@@ -108,8 +108,8 @@ struct MeshModel {
     }
 }
 
-/// Reads the pieces of a model from the bytes that `guise-art` sent. It has read a stranger's file, so nothing that it
-/// sends is believed. The only unsafe code here copies values from bytes.
+/// Reads the pieces of a model from the bytes that `guise-art` sent. It has read an untrusted file, so everything
+/// that it sends is checked. The only unsafe code here copies values from bytes.
 private struct PieceReader {
     let bytes: [UInt8]
     private var offset = 0
@@ -124,7 +124,7 @@ private struct PieceReader {
             piece.index_count <= 3 * Mesh.maxTriangles,
             let vertices = take(cart_vertex.self, Int(piece.vertex_count)),
             let indices = take(UInt32.self, Int(piece.index_count)),
-            let picture = take(UInt8.self, Int(piece.picture_size)), indices.allSatisfy({ $0 < piece.vertex_count }),
+            let picture = take(UInt8.self, Int(piece.texture_size)), indices.allSatisfy({ $0 < piece.vertex_count }),
             vertices.allSatisfy(\.isFinite), piece.isInRange
         else { return nil }
         return (piece, vertices, indices, picture)
@@ -146,7 +146,7 @@ extension cart_vertex {
     /// Whether all its numbers are finite.
     fileprivate var isFinite: Bool {
         let sum =
-            position.0 + position.1 + position.2 + normal.0 + normal.1 + normal.2 + texture.0 + texture.1
+            position.0 + position.1 + position.2 + normal.0 + normal.1 + normal.2 + uv.0 + uv.1
         return sum.isFinite
     }
 }

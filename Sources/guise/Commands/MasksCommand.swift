@@ -60,7 +60,7 @@ struct MasksCommand: ParsableCommand {
         }
         defer { ArtReader.shutDown() }
         if found.isEmpty {
-            // What is wrong with the masks that were named has been said.
+            // The errors of the named masks were printed above.
             guard names.isEmpty else { throw ExitCode.failure }
             throw Problem(.missing, "no mask could be read in \(context.paths.masks.joined(separator: " or "))")
         }

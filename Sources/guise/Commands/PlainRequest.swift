@@ -1,19 +1,19 @@
 import Control
 import JSON
 
-/// A command line that is just a request for masks or for the picture: its name and, for some, a mask. These are often
-/// bound to keys, so they run without the parser of all commands, which takes longer than everything else.
+/// A command line that is only a request about masks or the picture: its name and, for some, a mask. These are often
+/// bound to keys, so they run without ArgumentParser, which takes longer than everything else.
 struct PlainRequest {
     let command: Command
 
-    /// - Parameter words: the command line without the program.
-    /// - Returns: nil if the parser of all commands is needed: for options, other commands and mistakes.
-    init?(_ words: [String]) {
-        guard let name = words.first, words.count <= 2, !words.contains(where: { $0.hasPrefix("-") }) else {
+    /// - Parameter arguments: the command line without the program's name.
+    /// - Returns: nil if ArgumentParser is needed: for options, other commands and errors.
+    init?(_ arguments: [String]) {
+        guard let name = arguments.first, arguments.count <= 2, !arguments.contains(where: { $0.hasPrefix("-") }) else {
             return nil
         }
         let request = JSON(["request": JSON(name)])
-        let parsed = try? Request(id: nil, words.count == 2 ? request.with("mask", JSON(words[1])) : request)
+        let parsed = try? Request(id: nil, arguments.count == 2 ? request.with("mask", JSON(arguments[1])) : request)
         guard case .command(let command) = parsed?.content else { return nil }
         switch command {
         case .mask(.masks): return nil

@@ -111,7 +111,7 @@ final class EventReporter: Sendable {
             defer { warnings = [] }
             return warnings
         }
-        // Older ones are from a time without subscribers, who would take them for new.
+        // Older ones are from a time without subscribers, who would mistake them for new ones.
         for warning in pending where now < warning.time + Self.second {
             events.append(.error(message: warning.line))
         }

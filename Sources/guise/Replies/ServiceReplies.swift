@@ -12,7 +12,7 @@ struct StatusReply: Codable {
         /// The time since the start.
         let seconds: Double
         let masks: [WornMask]
-        /// The changes that can be taken back.
+        /// The changes that can be undone.
         let history: HistoryNames
         /// The camera, or the reason that there is none.
         let source: String
@@ -35,9 +35,9 @@ struct StatusReply: Codable {
     }
 }
 
-/// What changes all the time: rates, timings and counts. Times are in milliseconds.
+/// Live metrics: rates, timings and counts. Times are in milliseconds.
 struct MetricsReply: Codable {
-    /// The numbers of frames that were not published as they came.
+    /// The numbers of frames that were not published as they were captured.
     struct Dropped: Codable {
         let early: Int
         let damaged: Int
@@ -93,5 +93,5 @@ struct PageReply: Codable {
     let address: String
 }
 
-/// The reply to a request that only succeeds.
+/// An empty reply, for success.
 struct EmptyReply: Codable {}
