@@ -89,10 +89,11 @@ let package = Package(
         .systemLibrary(name: "CRsvg", pkgConfig: "librsvg-2.0"),
         // Reads the art of masks in a process of its own: strangers' art may crash it.
         .executableTarget(
-            name: "guise-art", dependencies: ["CArt", "CPictures", "CGLTF", "CCairo", "CRsvg"],
-            linkerSettings: [.linkedLibrary("seccomp")] + smallSettings),
+            name: "guise-art", dependencies: ["CArt", "CPictures", "CGLTF", "CSeccomp", "CCairo", "CRsvg"],
+            linkerSettings: smallSettings),
         // The system service that presents the camera: few lines, because it starts as root.
-        .target(name: "CCamera", linkerSettings: [.linkedLibrary("seccomp"), .linkedLibrary("systemd")]),
+        .target(name: "CCamera", dependencies: ["CSeccomp"], linkerSettings: [.linkedLibrary("systemd")]),
+        .target(name: "CSeccomp", linkerSettings: [.linkedLibrary("seccomp")]),
         .executableTarget(
             name: "guise-camera", dependencies: ["SystemKit", "USBCamera", "CLinux", "CCamera"],
             swiftSettings: swiftSettings, linkerSettings: smallSettings),

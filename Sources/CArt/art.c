@@ -1,5 +1,17 @@
 #include "CArt.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+void *cart_fail(struct cart_reply *reply, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    vsnprintf(reply->error, sizeof reply->error, format, values);
+    va_end(values);
+    if (!*reply->error) snprintf(reply->error, sizeof reply->error, "unknown failure");
+    return NULL;
+}
+
 struct cart_encoder *cart_encoder_open(void) { return tjInitCompress(); }
 
 void cart_encoder_close(struct cart_encoder *encoder) {

@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "CCamera.h"
+#include "CSeccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,14 +91,8 @@ int ccamera_restrict_calls(void) {
         SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(tgkill), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
         SCMP_SYS(exit_group),
     };
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (!filter) return -ENOMEM;
-    int result = 0;
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
-    const int writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0));
+    scmp_filter_ctx filter;
+    int result = cseccomp_begin(&filter, allowed, sizeof allowed / sizeof *allowed);
     if (result == 0) result = seccomp_load(filter);
     seccomp_release(filter);
     return result;

@@ -7,10 +7,6 @@
 
 enum { BYTES_PER_PIXEL = 4 };
 
-void cpictures_say(struct cart_reply *reply, const char *text) {
-    snprintf(reply->error, sizeof reply->error, "%s", text && *text ? text : "unknown failure");
-}
-
 // --- Conversion between cairo's pixels (native-endian 0xAARRGGBB) and RGBA
 
 cairo_t *cpictures_canvas(int width, int height) {
@@ -76,8 +72,7 @@ static uint8_t *scaled(cairo_surface_t *picture, struct cart_reply *reply) {
         cairo_destroy(context);
     }
     cairo_surface_destroy(picture);
-    if (!rgba) cpictures_say(reply, "out of memory for a picture of that size");
-    return rgba;
+    return rgba ? rgba : cart_fail(reply, "out of memory for a picture of that size");
 }
 
 // --- PNG
@@ -121,10 +116,8 @@ static cairo_status_t write_some(void *closure, const unsigned char *bytes, unsi
 }
 
 uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *request, struct cart_reply *reply) {
-    if ((uint64_t)request->width * request->height * BYTES_PER_PIXEL != request->size) {
-        cpictures_say(reply, "the pixels are cut off");
-        return NULL;
-    }
+    if ((uint64_t)request->width * request->height * BYTES_PER_PIXEL != request->size)
+        return cart_fail(reply, "the pixels are cut off");
     char *png = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&png, &size);
@@ -135,8 +128,7 @@ uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *reques
     if (stream && fclose(stream) != 0 && status == CAIRO_STATUS_SUCCESS) status = CAIRO_STATUS_NO_MEMORY;
     if (status != CAIRO_STATUS_SUCCESS) {
         free(png);
-        cpictures_say(reply, cairo_status_to_string(status));
-        return NULL;
+        return cart_fail(reply, "%s", cairo_status_to_string(status));
     }
     reply->size = size;
     return (uint8_t *)png;
@@ -189,26 +181,16 @@ bool cpictures_is_bitmap(const uint8_t *bytes, size_t size) {
 uint8_t *cpictures_draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
     const bool png = is_png(bytes, request->size);
     const char *kind = png ? "PNG" : "JPEG";
-    char reason[128], text[sizeof reply->error];
+    char reason[128];
     int64_t width, height;
-    if ((png ? png_size : jpeg_size)(bytes, request->size, &width, &height) < 0) {
-        snprintf(text, sizeof text, "the %s is cut off", kind);
-        cpictures_say(reply, text);
-        return NULL;
-    }
-    if (width < 1 || width > CART_MAX_SIDE || height < 1 || height > CART_MAX_SIDE) {
-        snprintf(text, sizeof text, "a %s of %lldx%lld is too large, the limit is %dx%d", kind, (long long)width,
-                 (long long)height, CART_MAX_SIDE, CART_MAX_SIDE);
-        cpictures_say(reply, text);
-        return NULL;
-    }
+    if ((png ? png_size : jpeg_size)(bytes, request->size, &width, &height) < 0)
+        return cart_fail(reply, "the %s is cut off", kind);
+    if (width < 1 || width > CART_MAX_SIDE || height < 1 || height > CART_MAX_SIDE)
+        return cart_fail(reply, "a %s of %lldx%lld is too large, the limit is %dx%d", kind, (long long)width,
+                         (long long)height, CART_MAX_SIDE, CART_MAX_SIDE);
     cairo_surface_t *picture = png ? decode_png(bytes, request->size, reason, sizeof reason)
         : decode_jpeg(bytes, request->size, (int)width, (int)height, reason, sizeof reason);
-    if (!picture) {
-        snprintf(text, sizeof text, "the %s is damaged (%s)", kind, reason);
-        cpictures_say(reply, text);
-        return NULL;
-    }
+    if (!picture) return cart_fail(reply, "the %s is damaged (%s)", kind, reason);
     reply->box_width = width;
     reply->box_height = height;
     reply->scale = fmin(1, fmin(request->limit / fmax(width, height), request->density));

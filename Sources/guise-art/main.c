@@ -3,15 +3,14 @@
 #define _GNU_SOURCE  // for CLONE_THREAD
 #include "CGLTF.h"
 #include "CPictures.h"
+#include "CSeccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <librsvg/rsvg.h>
 #include <math.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -69,18 +68,12 @@ static int view_box(RsvgHandle *svg, struct cart_reply *reply) {
 
 /// Renders an SVG. Returns the pixels; NULL on failure, with the reason in `reply`.
 static uint8_t *draw_svg(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply) {
-    if (request->size > MAX_SVG) {
-        cpictures_say(reply, "an SVG of more than 4 MB is too large");
-        return NULL;
-    }
+    if (request->size > MAX_SVG) return cart_fail(reply, "an SVG of more than 4 MB is too large");
     GError *reason = NULL;
     // A handle made from data has no base URL, and without one librsvg loads no other files.
     RsvgHandle *svg = rsvg_handle_new_from_data(bytes, request->size, &reason);
     if (!svg) {
-        char text[sizeof reply->error];
-        snprintf(text, sizeof text, "it is neither an SVG, a PNG nor a JPEG (%s)",
-                 reason ? reason->message : "unknown failure");
-        cpictures_say(reply, text);
+        cart_fail(reply, "it is neither an SVG, a PNG nor a JPEG (%s)", reason ? reason->message : "unknown failure");
         g_clear_error(&reason);
         return NULL;
     }
@@ -89,7 +82,7 @@ static uint8_t *draw_svg(const uint8_t *bytes, const struct cart_request *reques
     // Written so that NaN fails.
     if (view_box(svg, reply) < 0 || !(reply->box_width > near && reply->box_width < far) ||
         !(reply->box_height > near && reply->box_height < far) || !(fabs(reply->x) < far && fabs(reply->y) < far)) {
-        cpictures_say(reply, "the SVG has neither a usable viewBox nor a width and height");
+        cart_fail(reply, "the SVG has neither a usable viewBox nor a width and height");
     } else {
         reply->scale = fmin(request->limit / fmax(reply->box_width, reply->box_height), request->density);
         reply->width = (int32_t)fmax(1, round(reply->box_width * reply->scale));
@@ -98,7 +91,7 @@ static uint8_t *draw_svg(const uint8_t *bytes, const struct cart_request *reques
         const RsvgRectangle viewport = {0, 0, reply->width, reply->height};
         if (context && rsvg_handle_render_document(svg, context, &viewport, &reason))
             rgba = cpictures_rgba(cairo_get_target(context));
-        if (!rgba) cpictures_say(reply, reason ? reason->message : "out of memory for a picture of that size");
+        if (!rgba) cart_fail(reply, "%s", reason ? reason->message : "out of memory for a picture of that size");
         if (context) cairo_destroy(context);
     }
     g_clear_error(&reason);
@@ -118,8 +111,7 @@ static uint8_t *answer(const uint8_t *bytes, const struct cart_request *request,
         return rgba;
     }
     }
-    cpictures_say(reply, "an unknown task");
-    return NULL;
+    return cart_fail(reply, "an unknown task");
 }
 
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
@@ -139,15 +131,10 @@ static int restrict_calls(void) {
         SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(tgkill), SCMP_SYS(rseq),
         SCMP_SYS(set_robust_list), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
     };
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (!filter) return -1;
-    int result = 0;
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+    scmp_filter_ctx filter;
     // Fonts and their configuration are read when a text is drawn.
+    int result = cseccomp_begin(&filter, allowed, sizeof allowed / sizeof *allowed);
     const int writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writes, 0));
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, writes, 0));
     // Pango starts a thread for fonts. The flags of clone3 are in memory, where a filter can't see them. Without clone3,

@@ -51,6 +51,12 @@ struct cart_reply {
     char error[256];
 };
 
+#ifdef __cplusplus
+extern "C"
+#endif
+/// Sets a reply's error, which is never empty. Returns NULL.
+void *cart_fail(struct cart_reply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /// A vertex in glTF's coordinates (right-handed, y up), transformed to the scene.
 struct cart_vertex {
     float position[3], normal[3], uv[2];

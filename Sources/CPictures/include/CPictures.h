@@ -14,8 +14,6 @@ bool cpictures_is_bitmap(const uint8_t *bytes, size_t size);
 uint8_t *cpictures_draw(const uint8_t *bytes, const struct cart_request *request, struct cart_reply *reply);
 /// Encodes pixels. Returns the PNG.
 uint8_t *cpictures_encode(const uint8_t *rgba, const struct cart_request *request, struct cart_reply *reply);
-/// Sets a reply's error.
-void cpictures_say(struct cart_reply *reply, const char *text);
 
 /// Creates a transparent surface with a context; NULL if there is no memory left or the size is invalid.
 cairo_t *cpictures_canvas(int width, int height);

@@ -15,17 +15,11 @@ enum ArtLimits {
 
 /// Errors for pictures that can't be read.
 enum ArtError {
-    /// Bytes of an error text from the C shims, including the terminating zero.
-    static let textSize = 256
-
     /// The error for a picture that can't be read.
     static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(
             .unusable, "cannot read the picture \(path): \(reason)", fix: "replace it with a valid SVG, PNG or JPEG")
     }
-
-    /// A C text as one line.
-    static func string(_ text: [CChar]) -> String { string(utf8: text.map { UInt8(bitPattern: $0) }) }
 
     /// A C text as one line.
     static func string(utf8 text: some Collection<UInt8>) -> String {

@@ -86,7 +86,7 @@ enum ArtProcess {
         }
     }
 
-    fileprivate static func errorText(of reply: cart_reply) -> String {
+    private static func errorText(of reply: cart_reply) -> String {
         var reply = reply
         return unsafe withUnsafeBytes(of: &reply.error) { unsafe ArtError.string(utf8: $0) }
     }
@@ -158,7 +158,6 @@ private struct Child: Sendable {
             unsafe bytes.withUnsafeBytes({ unsafe write($0) }),
             unsafe withUnsafeMutableBytes(of: &reply, { unsafe read(into: $0) })
         else { return nil }
-        guard ArtProcess.errorText(of: reply).isEmpty else { return (reply, []) }
         guard reply.size <= UInt64(CART_MAX_BYTES) else { return nil }
         var result = [UInt8](repeating: 0, count: Int(reply.size))
         guard unsafe result.withUnsafeMutableBytes({ unsafe read(into: $0) }) else { return nil }
