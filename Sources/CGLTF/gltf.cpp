@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -16,6 +15,10 @@ namespace {
 using Matrix = std::array<double, 16>;  // column-major
 
 constexpr size_t max_nodes = 1000, max_depth = 32;
+/// The most bytes of the JSON: of a .gltf, or of a .glb's first chunk. Sixty thousand triangles take a few megabytes.
+constexpr size_t max_json = 6 << 20;
+/// The deepest nesting of the JSON. tinygltf parses it recursively.
+constexpr int max_json_depth = 48;
 
 struct Piece {
     std::vector<cart_vertex> vertices;
@@ -299,8 +302,8 @@ class Reader {
 };
 
 /// Keeps images that were embedded as data URIs. Images in a buffer view are read later, after its bounds were checked.
-bool store_embedded_image(tinygltf::Image *image, const int, std::string *, std::string *, int, int, const unsigned char *bytes, int size,
-          void *) {
+bool store_embedded_image(tinygltf::Image *image, const int, std::string *, std::string *, int, int,
+                          const unsigned char *bytes, int size, void *) {
     if (image->bufferView < 0 && size > 0) image->image.assign(bytes, bytes + size);
     return true;
 }
@@ -319,6 +322,25 @@ template <typename T> void append(std::vector<uint8_t> &bytes, const T *values, 
     bytes.insert(bytes.end(), first, first + count * sizeof(T));
 }
 
+uint32_t number_at(const uint8_t *bytes) {
+    return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | uint32_t(bytes[3]) << 24;
+}
+
+/// Checks the size and nesting of the JSON before it is parsed.
+void check_json(const uint8_t *bytes, size_t size) {
+    if (size > max_json) fail("a description of more than " + std::to_string(max_json >> 20) + " MiB is too large");
+    int depth = 0;
+    bool is_text = false;
+    for (size_t i = 0; i < size; i++) {
+        const uint8_t byte = bytes[i];
+        if (byte == '"') is_text = !is_text;
+        else if (is_text && byte == '\\') i++;  // what follows is escaped
+        else if (!is_text && (byte == '{' || byte == '[')) depth++;
+        else if (!is_text && (byte == '}' || byte == ']')) depth--;
+        if (depth > max_json_depth) fail("it is nested deeper than " + std::to_string(max_json_depth) + " levels");
+    }
+}
+
 /// Reads a file's pieces, one after another.
 std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     tinygltf::Model model;
@@ -326,9 +348,13 @@ std::vector<uint8_t> read(const uint8_t *bytes, size_t size) {
     reader.SetImageLoader(store_embedded_image, nullptr);
     reader.SetFsCallbacks({no_file, no_path, no_content, no_writing, nullptr});
     const bool is_binary = size >= 4 && std::memcmp(bytes, "glTF", 4) == 0;
-    // The magic number, the version and the length.
-    const auto length = [&] { return bytes[8] | bytes[9] << 8 | bytes[10] << 16 | uint32_t(bytes[11]) << 24; };
-    if (is_binary && (size < 12 || length() > size)) fail("it is cut off");
+    if (is_binary) {
+        // The magic number, version and length of the file; then the first chunk's length, type and data.
+        if (size < 20 || number_at(bytes + 8) > size || number_at(bytes + 12) > size - 20) fail("it is cut off");
+        check_json(bytes + 20, number_at(bytes + 12));
+    } else {
+        check_json(bytes, size);
+    }
     // Some of tinygltf's bounds checks allow reading eight bytes beyond the end.
     std::vector<unsigned char> padded(bytes, bytes + size);
     padded.resize(size + 16, 0);
@@ -362,9 +388,9 @@ uint8_t *cgltf_read(const uint8_t *bytes, const cart_request *request, cart_repl
         reply->size = pieces.size();
         return copy;
     } catch (const std::exception &problem) {
-        std::snprintf(reply->error, sizeof reply->error, "%s", problem.what());
+        cart_fail(reply, "%s", problem.what());
     } catch (...) {
-        std::snprintf(reply->error, sizeof reply->error, "it cannot be read");
+        cart_fail(reply, "it cannot be read");
     }
     return nullptr;
 }

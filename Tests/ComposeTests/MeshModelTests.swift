@@ -181,8 +181,7 @@ struct MeshModelTests {
         let cases: [([UInt8], String)] = [
             ([], "hat.glb"), (Array("glTF".utf8), "cut off"), (Array("hello, hat".utf8), "hat.glb"),
             (Array(try Box().glb().prefix(100)), "cut off"),
-            // tinygltf may crash on it, in the process that reads models.
-            (Array(String(repeating: "[", count: 4_000_000).utf8), "hat.glb"),
+            (Array(String(repeating: "[", count: 100).utf8), "nested deeper"),
             (try changed(["accessors", 0, "count"], 4_000_000), "beyond its bufferView"),
             (try changed(["accessors", 3, "count"], 600), "beyond its bufferView"),
             (try changed(["bufferViews", 0, "byteOffset"], 4_000_000_000 as Int), "beyond its buffer"),

@@ -1,6 +1,4 @@
 import Frames
-import Glibc
-import Synchronization
 import SystemKit
 
 /// Reads art, in a separate process (`ArtProcess`): SVG with librsvg, PNG with cairo, JPEG with libjpeg-turbo.
@@ -24,8 +22,7 @@ public enum ArtReader {
     /// - Parameter path: of the enclosing file, for messages.
     /// - Throws: `unusable` if the PNG is broken or too large.
     static func load(png bytes: [UInt8], named path: String, maxDimension: Int) throws(Problem) -> RGBAImage {
-        guard bytes.starts(with: PNG.signature) else { throw ArtError.broken(path, "it is no PNG") }
-        return try draw(bytes, path, limit: maxDimension, density: .infinity)
+        try draw(bytes, path, limit: maxDimension, density: .infinity)
     }
 
     /// Renders an SVG that the program itself generated, in the same way as `load` does with one from a file.

@@ -64,12 +64,12 @@ struct MeshModel {
 
     private static func broken(_ path: String, _ reason: String) -> Problem {
         Problem(
-            .unusable, "cannot read the model \(path): \(reason.isEmpty ? "it is not a glTF 2.0 file" : reason)",
+            .unusable, "cannot read the model \(path): \(reason)",
             fix: "export it again as .glb: plain triangles, no compression, pictures as PNG")
     }
 
     private static func picture(_ bytes: [UInt8], _ path: String, _ range: ColorRange) throws -> Art {
-        guard bytes.starts(with: [0x89, 0x50, 0x4e, 0x47]) else {
+        guard bytes.starts(with: PNG.signature) else {
             throw broken(path, "one of its pictures is not a PNG")
         }
         return Art(try ArtReader.load(png: bytes, named: path, maxDimension: largestPicture), range: range) { _ in }
