@@ -62,7 +62,7 @@ public struct Scaler: ~Copyable {
 
     /// Scales and converts a frame into `frame`.
     /// - Precondition: the frames have the layouts `input` and `output`.
-    public mutating func fit(_ view: borrowing FrameView, into frame: inout Frame) {
+    public mutating func scale(_ view: borrowing FrameView, into frame: inout Frame) {
         precondition(view.layout == input && frame.layout == output, "the frames must have the scaler's layouts")
         if isSameSize, map == .identity {
             convert(view, into: &frame)

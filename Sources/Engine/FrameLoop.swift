@@ -429,8 +429,8 @@ package struct FrameLoop: ~Copyable {
         metrics.frame.add(nanoseconds: all)
         metrics.search.add(nanoseconds: cost.search)
         metrics.landmarks.add(nanoseconds: cost.landmarks)
-        metrics.fit.add(nanoseconds: cost.fit)
-        metrics.outline.add(nanoseconds: cost.outline)
+        metrics.transform.add(nanoseconds: cost.transform)
+        metrics.segmentation.add(nanoseconds: cost.segmentation)
         metrics.compose.add(nanoseconds: cost.compose)
         metrics.publish.add(nanoseconds: publish)
     }

@@ -44,8 +44,8 @@ package struct Metrics: Sendable {
     package var frame = Histogram()
     package var search = Histogram()
     package var landmarks = Histogram()
-    package var fit = Histogram()
-    package var outline = Histogram()
+    package var transform = Histogram()
+    package var segmentation = Histogram()
     package var compose = Histogram()
     package var publish = Histogram()
 }

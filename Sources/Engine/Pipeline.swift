@@ -12,8 +12,10 @@ package struct Pipeline: ~Copyable {
     package struct Cost {
         package var search: UInt64 = 0
         package var landmarks: UInt64 = 0
-        package var fit: UInt64 = 0
-        package var outline: UInt64 = 0
+        /// Rotation, mirror, zoom and scaling to the output.
+        package var transform: UInt64 = 0
+        /// The outline of the people.
+        package var segmentation: UInt64 = 0
         package var compose: UInt64 = 0
     }
 
@@ -170,8 +172,8 @@ package struct Pipeline: ~Copyable {
             zoom = isZoomed ? FaceZoom(in: part, maxZoom: viewTransform.maxZoom) : nil
         }
         if search != .again, let place = zoom?.update(tracker.faces, at: time.seconds) { scaler?.setVisibleRect(place) }
-        scaler?.fit(view, into: &gate.canvas.frame)
-        let fitted = threadTime()
+        scaler?.scale(view, into: &gate.canvas.frame)
+        let scaled = threadTime()
         if let monitor, monitor.hasViewers { updateMonitor(monitor) }
         if let loader, let masks = loader.update(since: &seen) { loader.recycle(compositor.replaceMasks(with: masks)) }
         let placement = scaler?.map ?? .identity
@@ -186,10 +188,11 @@ package struct Pipeline: ~Copyable {
             at: time.seconds)
         // The costs are those of new frames, not of a recomposition.
         guard search != .again else { return }
-        let outline = gate.outlineCost
+        let segmentation = gate.segmentationCost
         cost = Cost(
             search: tracked - start - tracker.landmarkTime, landmarks: tracker.landmarkTime,
-            fit: turned + fitted - tracked, outline: outline, compose: threadTime() - fitted - outline)
+            transform: turned + scaled - tracked, segmentation: segmentation,
+            compose: threadTime() - scaled - segmentation)
     }
 
     /// Does the work that the last frame did not wait for, for the next one.

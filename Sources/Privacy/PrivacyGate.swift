@@ -73,7 +73,7 @@ public struct PrivacyGate: ~Copyable {
     public var coveredShare: Float { withheld != nil ? 1 : isCovering ? cover.share : 0 }
 
     /// The CPU time of the outline of the people in this frame, in nanoseconds; 0 if no mask needs it.
-    public var outlineCost: UInt64 { composed.outlineCost }
+    public var segmentationCost: UInt64 { composed.segmentationCost }
 
     /// Drops all state, for another scene or source.
     public mutating func reset() {

@@ -36,7 +36,7 @@ public struct PublishableCopy: ~Copyable, Sendable {
     public mutating func copy(_ frame: borrowing PublishableFrame) { convert(frame.view, into: &storage) }
 
     fileprivate mutating func copy(_ frame: borrowing PublishableFrame, with scaler: inout Scaler) {
-        scaler.fit(frame.view, into: &storage)
+        scaler.scale(frame.view, into: &storage)
     }
 }
 

@@ -3,7 +3,7 @@ import SystemKit
 
 /// The timings of benchmarked frames. All memory is allocated at the start: measuring allocates nothing.
 struct BenchMetrics {
-    private static let stages = ["luma, search", "landmarks", "fit to output", "outline", "compose", "copy to output"]
+    private static let stages = ["luma, search", "landmarks", "transform", "segmentation", "compose", "copy to output"]
     /// Stages that are summed for each frame, because the percentile of a sum is not the sum of percentiles.
     private static let sums = ["tracking", "whole frame"]
 
@@ -38,8 +38,8 @@ struct BenchMetrics {
         }
         put(0, cost.search)
         put(1, cost.landmarks)
-        put(2, cost.fit)
-        put(3, cost.outline)
+        put(2, cost.transform)
+        put(3, cost.segmentation)
         put(4, cost.compose)
         put(5, copy)
         samples[Self.stages.count][count] = samples[0][count] + samples[1][count]

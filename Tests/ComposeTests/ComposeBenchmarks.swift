@@ -59,7 +59,7 @@ import Track
         #expect(sum.isFinite)
     }
 
-    @Test func `fitting, zooming and mirroring`() {
+    @Test func `scaling, zooming and mirroring`() {
         let input = Self.layout
         let source = Samples(noise: input).frame
         let small = FrameLayout(width: 960, height: 540, format: .yuyv)
@@ -72,11 +72,11 @@ import Track
         zoomed.setVisibleRect(Rect(x: 300.3, y: 100.7, width: 640, height: 360))
         aligned.setVisibleRect(Rect(x: 300, y: 100, width: 640, height: 360))
         var rotator = Rotator(from: input, rotation: .none, isMirrored: true)
-        let copy = least { whole.fit(source.view, into: &frame) }
-        figure("fitting, as it is", copy, "ms")
-        figure("fitting, scaled to 960x540", least { scaled.fit(source.view, into: &smaller) } / copy, "copies")
-        figure("fitting, zoomed", least { zoomed.fit(source.view, into: &frame) } / copy, "copies")
-        figure("fitting, zoomed to whole pixels", least { aligned.fit(source.view, into: &frame) } / copy, "copies")
+        let copy = least { whole.scale(source.view, into: &frame) }
+        figure("scaling, as it is", copy, "ms")
+        figure("scaling, scaled to 960x540", least { scaled.scale(source.view, into: &smaller) } / copy, "copies")
+        figure("scaling, zoomed", least { zoomed.scale(source.view, into: &frame) } / copy, "copies")
+        figure("scaling, zoomed to whole pixels", least { aligned.scale(source.view, into: &frame) } / copy, "copies")
         figure("mirroring", least { rotator.rotate(source.view) } / copy, "copies")
     }
 
@@ -87,7 +87,7 @@ import Track
         var frame = Frame(Self.layout)
         var scaler = Scaler(from: source.layout, to: Self.layout)
         let copy = least { convert(picture.view, into: &frame) }
-        let scaled = least { scaler.fit(source.view, into: &frame) }
+        let scaled = least { scaler.scale(source.view, into: &frame) }
         figure("scaling \(source.layout) to 1280x720", scaled / copy, "copies of the frame")
     }
 }

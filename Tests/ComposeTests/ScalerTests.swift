@@ -33,7 +33,7 @@ import TestSupport
             var scaler = Scaler(from: input, to: output)
             var frame = Frame(output)
             frame.fill(y: 255, u: 0, v: 0)
-            scaler.fit(square(input).view, into: &frame)
+            scaler.scale(square(input).view, into: &frame)
             var pixels = Frame(FrameLayout(width: width, height: height, format: .i444))
             convert(frame.view, into: &pixels)
             let all = pixels.array
@@ -67,7 +67,7 @@ import TestSupport
         #expect(scaler.map == .identity)
         var frame = Frame(scaler.output)
         var want = Frame(scaler.output)
-        scaler.fit(square(input).view, into: &frame)
+        scaler.scale(square(input).view, into: &frame)
         convert(square(input).view, into: &want)
         #expect(frame.array == want.array)
     }
@@ -77,7 +77,7 @@ import TestSupport
         white.fill(y: 255, u: 128, v: 128)
         var scaler = Scaler(from: white.layout, to: FrameLayout(width: 40, height: 40, format: .yuyv))
         var frame = Frame(scaler.output)
-        scaler.fit(white.view, into: &frame)
+        scaler.scale(white.view, into: &frame)
         #expect(frame.array[20 * 80 + 40] == 235 && frame.array[0] == 16 && frame.array[1] == 128)
     }
 
@@ -89,7 +89,7 @@ import TestSupport
             var source = Frame(input)
             source.fill(y: 200, u: 128, v: 128)
             var frame = Frame(scaler.output)
-            scaler.fit(source.view, into: &frame)
+            scaler.scale(source.view, into: &frame)
             #expect(
                 frame.view.luma.samples[scaler.region.y * frame.layout.planes[0].stride + 2 * scaler.region.x] == 200)
         }

@@ -114,7 +114,7 @@ import TestSupport
             let zoomed = Rect(x: 100.3, y: 40.7, width: 120, height: 68)
             for place in [Rect(part), zoomed, Rect(part)] {
                 scaler.setVisibleRect(place)
-                scaler.fit(source.view, into: &frame)
+                scaler.scale(source.view, into: &frame)
                 let after = pixels(frame.view)
                 let region = scaler.region
                 // The crop's edges are the region's.
@@ -147,8 +147,8 @@ import TestSupport
             zooming.setVisibleRect(Rect(x: 0, y: 0, width: 320, height: 180))
             var one = Frame(output)
             var two = Frame(output)
-            plain.fit(source.view, into: &one)
-            zooming.fit(source.view, into: &two)
+            plain.scale(source.view, into: &one)
+            zooming.scale(source.view, into: &two)
             #expect(one.array == two.array && plain.map == zooming.map)
         }
     }

@@ -43,7 +43,7 @@ public struct Canvas: ~Copyable {
     }
 
     /// The CPU time of the outline of this frame, in nanoseconds; 0 if no mask needs it.
-    public var outlineCost: UInt64 { outline.cost }
+    public var segmentationCost: UInt64 { outline.cost }
 
     /// Forgets what was seen of the scene, for another one.
     public mutating func forgetScene() { outline.reset() }

@@ -77,7 +77,7 @@ extension StatusReply {
         let cpu = metrics.cpu
         let rows: KeyValuePairs = [
             "added delay": metrics.latency, "cpu, frame": cpu.frame, "cpu, search": cpu.search,
-            "cpu, landmarks": cpu.landmarks, "cpu, fit": cpu.fit, "cpu, outline": cpu.outline,
+            "cpu, landmarks": cpu.landmarks, "cpu, transform": cpu.transform, "cpu, segmentation": cpu.segmentation,
             "cpu, compose": cpu.compose,
             "cpu, publish": cpu.publish,
         ]

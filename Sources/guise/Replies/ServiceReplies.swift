@@ -53,8 +53,8 @@ struct MetricsReply: Codable {
         let frame: Percentiles
         let search: Percentiles
         let landmarks: Percentiles
-        let fit: Percentiles
-        let outline: Percentiles
+        let transform: Percentiles
+        let segmentation: Percentiles
         let compose: Percentiles
         let publish: Percentiles
     }
