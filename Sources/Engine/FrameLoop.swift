@@ -398,7 +398,7 @@ package struct FrameLoop: ~Copyable {
         }
         guard arrival == .frame else { return arrival }
         arrived = dependencies.clock.now()
-        if isEarly { loopStatus.early += 1 }
+        if isEarly { loopStatus.overRate += 1 }
         loopStatus.damaged = source.damaged
         // While paused or frozen, the loop continues as if no frame had arrived.
         guard isComposed else { return isShowing ? .frame : .nothing }
@@ -475,9 +475,9 @@ package struct FrameLoop: ~Copyable {
                 settings.isPaused ? .paused : loopStatus.camera == .lost ? .problem : isLate ? .hidden : .idle
             try dependencies.placeholders.withPlaceholder(kind) { try publish($0, isPlaceholder: true) }
         }
-        loopStatus.filled += 1
+        loopStatus.repeated += 1
         published = now
-        if loopStatus.filled == 1 { dependencies.ready() }
+        if loopStatus.repeated == 1 { dependencies.ready() }
     }
 
     private mutating func updateCrashPlaceholders() {

@@ -22,9 +22,9 @@ package struct LoopStatus: Equatable, Sendable {
     /// The number of frames of the source that were masked and published.
     package var frames = 0
     /// The number of placeholders and repeated frames.
-    package var filled = 0
+    package var repeated = 0
     /// The number of discarded frames, which arrived faster than the output rate.
-    package var early = 0
+    package var overRate = 0
     /// The number of damaged or truncated frames.
     package var damaged = 0
     /// Frames per second, in the last second.

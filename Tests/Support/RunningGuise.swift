@@ -60,7 +60,7 @@ public final class RunningGuise: @unchecked Sendable {
 
     /// The number of published frames and placeholders.
     private func published(_ status: JSON) -> Int {
-        Int(status["frames"]?.number ?? 0) + Int(status["dropped"]?["filled"]?.number ?? 0)
+        Int(status["frames"]?.number ?? 0) + Int(status["dropped"]?["repeated"]?.number ?? 0)
     }
 
     /// The number of published pictures after which a wait fails. A busy machine publishes fewer, so the limit grows

@@ -60,7 +60,7 @@ final class StatusReporter: Sendable {
             watched: loopStatus.hasViewers, call: loopStatus.hasReaders, faces: loopStatus.faces,
             rate: rounded(loopStatus.rate, 10), frames: loopStatus.frames,
             dropped: MetricsReply.Dropped(
-                early: loopStatus.early, damaged: loopStatus.damaged, filled: loopStatus.filled),
+                overRate: loopStatus.overRate, damaged: loopStatus.damaged, repeated: loopStatus.repeated),
             latency: Row(metrics.latency),
             cpu: MetricsReply.CPU(
                 process: rounded(loopStatus.load / 10, 100), frame: Row(metrics.frame), search: Row(metrics.search),

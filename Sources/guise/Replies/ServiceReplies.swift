@@ -37,12 +37,12 @@ struct StatusReply: Codable {
 
 /// Live metrics: rates, timings and counts. Times are in milliseconds.
 struct MetricsReply: Codable {
-    /// The numbers of frames that were not published as they were captured.
+    /// The numbers of frames that were not published as they were captured: discarded because they came faster than the
+    /// output rate, damaged, and published as placeholders or repetitions.
     struct Dropped: Codable {
-        let early: Int
+        let overRate: Int
         let damaged: Int
-        /// Placeholders and repeated frames.
-        let filled: Int
+        let repeated: Int
     }
 
     /// CPU times.
