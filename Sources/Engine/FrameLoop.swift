@@ -113,7 +113,7 @@ package struct FrameLoop: ~Copyable {
         self.outputs = outputs
         self.dependencies = dependencies
         self.isPaced = isPaced
-        settings = dependencies.mailbox.now
+        settings = dependencies.mailbox.settings
         interval = UInt64(1_000_000_000 / max(rate, 0.1))
         isSourceManaged = source == nil
         loopStatus.camera = isSourceManaged ? .closed : .open

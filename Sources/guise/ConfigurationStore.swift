@@ -227,7 +227,7 @@ final class ConfigurationStore: Sendable {
             }
         }
         var later: [String] = []
-        if new.source != old.source, !mailbox.now.isSourceSwitchable { later.append("source") }
+        if new.source != old.source, !mailbox.settings.isSourceSwitchable { later.append("source") }
         if new.output != old.output { later.append("output") }
         if new.sinks != old.sinks { later.append("sinks") }
         if new.port != old.port { later.append("page.port") }

@@ -98,7 +98,7 @@ final class PageService: PageHost {
 
     func mask(photo: [UInt8]) async throws -> MaskedPhoto {
         try check(photo)
-        let masked = try await photoProcessor.process(photo, loader.selections, mailbox.now.onLostFace) {
+        let masked = try await photoProcessor.process(photo, loader.selections, mailbox.settings.onLostFace) {
             try MaskedPhoto($0, faces: $1, coveredCandidates: $2, quality: Self.photoQuality)
         }
         guard let masked else { throw Self.busy }

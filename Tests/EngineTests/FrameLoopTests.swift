@@ -221,7 +221,7 @@ import Testing
         try stage.run([log], source: Stage.source(Script(stage.clock, steps, isLive: true)))
         // Frames are a thirtieth of a second apart, and the loop waits three quarters of that.
         #expect(log.grays == [100, 120])
-        #expect(stage.mailbox.lastStatus.early == 2 && stage.mailbox.lastStatus.frames == 2)
+        #expect(stage.mailbox.lastStatus.overRate == 2 && stage.mailbox.lastStatus.frames == 2)
     }
 
     @Test(arguments: [false, true])

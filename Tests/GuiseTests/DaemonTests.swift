@@ -444,7 +444,7 @@ import Testing
         for (request, isPaused, isFrozen) in steps {
             let answer = try fixture.ask(.picture(request)).text
             #expect(answer == "{\"paused\":\(isPaused),\"frozen\":\(isFrozen)}")
-            let now = fixture.mailbox.now
+            let now = fixture.mailbox.settings
             #expect(now.isPaused == isPaused && now.isFrozen == isFrozen)
         }
     }
@@ -476,19 +476,19 @@ import Testing
         let requestError = fixture.requestError(.picture(.startRecording(fixture.scratch.path("b.mp4"), sound: false)))
         #expect(requestError?.code == .notNow && requestError?.message.contains("already running") == true)
         let frame = Frame(FrameLayout(width: 64, height: 48, format: .i420))
-        fixture.mailbox.now.recorder?.enqueue(PublishableFrame(frame.view))
+        fixture.mailbox.settings.recorder?.enqueue(PublishableFrame(frame.view))
         #expect(try fixture.ask(.service(.status))["recording"]?["path"]?.string == path)
         let ended = try fixture.ask(.picture(.stopRecording))
         #expect(ended["frames"]?.number == 1 && ended["problem"]?.value == .null)
         #expect(ended["album"]?.string == "a.mp4" && ended["bytes"]?.number ?? 0 > 0)
         let measured = try fixture.scratch.measure(path)
         #expect(measured == "64x48 1")
-        #expect(fixture.mailbox.now.recorder == nil && fixture.requestError(.picture(.stopRecording))?.code == .notNow)
+        #expect(fixture.mailbox.settings.recorder == nil && fixture.requestError(.picture(.stopRecording))?.code == .notNow)
         // An unwritable path starts no recording.
         #expect(
             fixture.requestError(.picture(.startRecording(fixture.scratch.path("none/a.mp4"), sound: false)))?.code
                 == .failed)
-        #expect(fixture.mailbox.now.recorder == nil)
+        #expect(fixture.mailbox.settings.recorder == nil)
     }
 
     @Test func `a warning that comes while events are read is reported`() throws {
@@ -507,7 +507,7 @@ import Testing
         let canvas = FrameLayout(width: 16_400, height: 2, format: .i420)
         let fixture = try DaemonFixture(canvas: canvas)
         _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("a.mp4"), sound: false)))
-        let recorder = try #require(fixture.mailbox.now.recorder)
+        let recorder = try #require(fixture.mailbox.settings.recorder)
         let frame = Frame(canvas)
         waits {
             recorder.enqueue(PublishableFrame(frame.view))
@@ -522,7 +522,7 @@ import Testing
         #expect(messages.first?["message"]?.string?.hasPrefix("the recording has ended: cannot write") == true)
         #expect(try fixture.ask(.service(.status))["recording"]?["problem"]?.string != nil)
         _ = try fixture.ask(.picture(.startRecording(fixture.scratch.path("b.mp4"), sound: false)))
-        let fresh = try #require(fixture.mailbox.now.recorder)
+        let fresh = try #require(fixture.mailbox.settings.recorder)
         #expect(fresh !== recorder)
         try fresh.finish()
     }
@@ -534,11 +534,11 @@ import Testing
         let file = try fixture.scratch.read("config/guise/config.json")
         let answer = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2))).text
         #expect(answer == #"{"key":"faces.max","value":2,"notes":[]}"#)
-        #expect(fixture.mailbox.now.faces.max == 2)
+        #expect(fixture.mailbox.settings.faces.max == 2)
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "view.mirror", value: true)))
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "camera.when", value: "always")))
-        let now = fixture.mailbox.now
+        let now = fixture.mailbox.settings
         #expect(now.view.isMirrored && now.onLostFace == .cover && now.when == .always && now.faces.max == 2)
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "masks", value: ["ab-grey"])))
         #expect(fixture.loader.selections == [MaskSelection("ab-grey")])
@@ -591,7 +591,7 @@ import Testing
         #expect(requestError.code == .badValue && requestError.message.contains(words), "\(requestError)")
         #expect(!requestError.message.contains("config.json"), "it is not the file that is wrong")
         let after = try fixture.values.text
-        #expect(after == before && fixture.mailbox.now.faces.max == 4)
+        #expect(after == before && fixture.mailbox.settings.faces.max == 4)
     }
 
     @Test func `current settings and masks are saved, and read again`() throws {
@@ -636,7 +636,7 @@ import Testing
                 """)
         let notes = try fixture.notes(.configuration(.reload))
         #expect(notes == ["'output' takes effect at the next start"])
-        let now = fixture.mailbox.now
+        let now = fixture.mailbox.settings
         #expect(
             now.faces.max == 3 && now.source == "/dev/video9" && fixture.loader.selections == [MaskSelection("ab-grey")]
         )
@@ -650,7 +650,7 @@ import Testing
         #expect(fixture.requestError(.configuration(.reload))?.code == .failed)
         let after = try fixture.values.text
         #expect(
-            after == before && fixture.mailbox.now.faces.max == 3
+            after == before && fixture.mailbox.settings.faces.max == 3
                 && fixture.loader.selections == [MaskSelection("ab-grey")])
     }
 
@@ -676,27 +676,27 @@ import Testing
         let after = try fixture.values.text
         #expect(
             after == before && fixture.loader.selections == [MaskSelection("ab-grey")]
-                && fixture.mailbox.now.faces.max == 4)
+                && fixture.mailbox.settings.faces.max == 4)
     }
 
     @Test func `another camera is used from the next frame on, and saved`() throws {
         let fixture = try DaemonFixture()
         #expect(try fixture.ask(.device(.use("sample")))["source"]?.string == "sample")
-        #expect(fixture.mailbox.now.source == "sample")
+        #expect(fixture.mailbox.settings.source == "sample")
         #expect(try fixture.values["source"]?.string == "sample")
         #expect(try fixture.ask(.device(.use("auto")))["source"]?.string == "camera")
-        #expect(fixture.mailbox.now.source == "camera")
+        #expect(fixture.mailbox.settings.source == "camera")
         #expect(try fixture.values["source"]?.string == "auto")
         let clip = try fixture.scratch.testPicture("clip.mkv", frames: 2, "-c:v ffv1")
         let text = try fixture.scratch.write("no clip", "text.mp4")
         #expect(problem { _ = try fixture.ask(.device(.use(text))) }?.kind == .unusable)
-        #expect(fixture.mailbox.now.source == "camera")
+        #expect(fixture.mailbox.settings.source == "camera")
         #expect(try fixture.ask(.device(.use(clip)))["source"]?.string == clip)
         let requestError = try #require(fixture.requestError(.device(.use("/dev/video-none"))))
         #expect(
             requestError.code == .unknownDevice && requestError.message.hasPrefix("no camera '/dev/video-none'; there ")
         )
-        #expect(fixture.mailbox.now.source == clip)
+        #expect(fixture.mailbox.settings.source == clip)
     }
 
     @Test func `if the source is a file it stays, and a new one takes effect at the next start`() throws {
@@ -705,11 +705,11 @@ import Testing
             let requestError = fixture.requestError(.device(.use(name)))
             #expect(requestError?.code == .notNow && requestError?.message.contains("the source is a file") == true)
         }
-        #expect(fixture.mailbox.now.source.isEmpty)
+        #expect(fixture.mailbox.settings.source.isEmpty)
         #expect(try fixture.values["source"]?.string == "camera")
         let notes = try fixture.notes(.configuration(.set(mask: nil, key: "source", value: "/dev/video9")))
         #expect(notes == ["'source' takes effect at the next start"])
-        #expect(fixture.mailbox.now.source.isEmpty)
+        #expect(fixture.mailbox.settings.source.isEmpty)
     }
 
     // MARK: - Events

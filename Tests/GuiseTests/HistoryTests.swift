@@ -43,14 +43,14 @@ import Testing
             _ = try fixture.ask(.history(.undo))
             #expect(try state(fixture) == earlier)
         }
-        #expect(fixture.mailbox.now.source == "camera" && !fixture.mailbox.now.view.isMirrored)
+        #expect(fixture.mailbox.settings.source == "camera" && !fixture.mailbox.settings.view.isMirrored)
         #expect(fixture.requestError(.history(.undo))?.message == "there is nothing to undo")
         for later in states.dropFirst() {
             _ = try fixture.ask(.history(.redo))
             #expect(try state(fixture) == later)
         }
         #expect(fixture.requestError(.history(.redo))?.code == .notNow)
-        #expect(fixture.mailbox.now.source == "sample" && fixture.mailbox.now.view.isMirrored)
+        #expect(fixture.mailbox.settings.source == "sample" && fixture.mailbox.settings.view.isMirrored)
         // A new change ends what could be made again.
         _ = try fixture.ask(.history(.undo))
         _ = try fixture.ask(.mask(.show("ab-grey")))
@@ -91,7 +91,7 @@ import Testing
         #expect(fixture.loader.selections.map(\.mask) == ["pixelate", "ab-grey"])
         // The step counts as undone; the next undo goes on.
         _ = try fixture.ask(.history(.undo))
-        #expect(fixture.mailbox.now.faces.max == 4 && fixture.loader.selections.contains { $0.mask == "pixelate" })
+        #expect(fixture.mailbox.settings.faces.max == 4 && fixture.loader.selections.contains { $0.mask == "pixelate" })
         // It does not fade either.
         _ = try fixture.ask(.configuration(.set(mask: "pixelate", key: "opacity", value: 0.4)))
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "faces.max", value: 2)))
@@ -101,7 +101,7 @@ import Testing
         // Lost faces that are covered stay so.
         _ = try fixture.ask(.configuration(.set(mask: nil, key: "privacy.onLostFace", value: "cover")))
         _ = try fixture.ask(.history(.undo))
-        #expect(fixture.mailbox.now.onLostFace == .cover)
+        #expect(fixture.mailbox.settings.onLostFace == .cover)
         // By name it is taken off, and that can be undone: it hides more.
         _ = try fixture.ask(.mask(.hide("pixelate")))
         _ = try fixture.ask(.history(.undo))
@@ -113,7 +113,7 @@ import Testing
         _ = try fixture.ask(.mask(.show("ab-grey")))
         _ = try fixture.ask(.picture(.panic))
         _ = try fixture.ask(.history(.undo))
-        #expect(fixture.mailbox.now.isPaused && fixture.loader.selections.isEmpty)
+        #expect(fixture.mailbox.settings.isPaused && fixture.loader.selections.isEmpty)
     }
 
     @Test func `a mask replaces those of its kind, in their place, and add replaces nothing`() throws {

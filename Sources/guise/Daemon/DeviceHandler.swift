@@ -28,7 +28,7 @@ struct DeviceHandler {
                 "no camera '\(brief(name))'; there \(names.isEmpty ? "is none" : "are: \(names.joined(separator: ", "))")"
             )
         }
-        guard mailbox.now.isSourceSwitchable else {
+        guard mailbox.settings.isSourceSwitchable else {
             throw RequestError(.notNow, "the source is a file, which can't be changed; restart with another --source")
         }
         // Another path must be a photo or clip.

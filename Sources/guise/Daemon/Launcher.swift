@@ -171,7 +171,7 @@ enum Launcher {
                 ending = .failure(error)
             }
         }
-        try? mailbox.now.recorder?.finish()
+        try? mailbox.settings.recorder?.finish()
         _ = try outcome.get()
         try ending.get()
     }

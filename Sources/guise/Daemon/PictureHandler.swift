@@ -46,7 +46,7 @@ struct PictureHandler {
     // MARK: - photos
 
     private func snapshot(_ path: String?, hasNote: Bool) throws -> Handling {
-        guard !mailbox.now.isPaused else {
+        guard !mailbox.settings.isPaused else {
             throw RequestError(.notNow, "there is no picture while Guise is paused; run `guise resume` first")
         }
         let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Pictures", "png")
@@ -86,7 +86,7 @@ struct PictureHandler {
     private func startRecording(_ path: String?, sound: SoundInput?) throws -> RecordingReply {
         let reply = try Self.start.withLockIfAvailable { _ in
             // A recording that has failed counts as ended.
-            if let recorder = mailbox.now.recorder, recorder.progress.problem == nil {
+            if let recorder = mailbox.settings.recorder, recorder.progress.problem == nil {
                 throw RequestError(.notNow, "a recording is already running; end it with `guise record stop`")
             }
             let path = try path.map(freePath) ?? CaptureStore.newPath(in: "Videos", "mp4")

@@ -41,7 +41,7 @@ final class StatusReporter: Sendable {
     // MARK: - replies
 
     var status: StatusReply {
-        let (now, loopStatus) = (mailbox.now, mailbox.lastStatus)
+        let (now, loopStatus) = (mailbox.settings, mailbox.lastStatus)
         let state =
             now.isPaused
             ? "paused" : now.isFrozen ? "frozen" : loopStatus.camera == .open ? "running" : loopStatus.camera.rawValue
@@ -53,7 +53,7 @@ final class StatusReporter: Sendable {
     }
 
     var metrics: MetricsReply {
-        let (now, loopStatus, metrics) = (mailbox.now, mailbox.lastStatus, mailbox.lastMetrics)
+        let (now, loopStatus, metrics) = (mailbox.settings, mailbox.lastStatus, mailbox.lastMetrics)
         typealias Row = MetricsReply.Percentiles
         return MetricsReply(
             paused: now.isPaused, frozen: now.isFrozen, camera: loopStatus.camera.rawValue,
