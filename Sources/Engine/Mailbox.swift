@@ -6,7 +6,7 @@ import SystemKit
 package final class Mailbox: Sendable {
     /// The event that wakes the loop.
     package let wakeEvent: WakeEvent
-    private let settings: Mutex<LoopSettings>
+    private let state: Mutex<LoopSettings>
     private let generation = Atomic<Int>(1)
     private let loopStatus = Mutex(LoopStatus())
     private let metrics = Mutex(Metrics())
@@ -16,7 +16,7 @@ package final class Mailbox: Sendable {
 
     package init(_ settings: LoopSettings) throws {
         wakeEvent = try WakeEvent()
-        self.settings = Mutex(settings)
+        state = Mutex(settings)
     }
 
     // MARK: - for the controlling threads
@@ -25,13 +25,13 @@ package final class Mailbox: Sendable {
     package func change<R: Sendable, E: Error>(_ body: (inout sending LoopSettings) throws(E) -> sending R) throws(E)
         -> R
     {
-        let result = try settings.withLock(body)
+        let result = try state.withLock(body)
         generation.add(1, ordering: .releasing)
         wakeEvent.signal()
         return result
     }
 
-    package var now: LoopSettings { settings.withLock { $0 } }
+    package var settings: LoopSettings { state.withLock { $0 } }
     package var lastStatus: LoopStatus { loopStatus.withLock { $0 } }
     package var lastMetrics: Metrics { metrics.withLock { $0 } }
 
@@ -55,7 +55,7 @@ package final class Mailbox: Sendable {
     package func update(since seen: inout Int) -> LoopSettings? {
         let now = generation.load(ordering: .acquiring)
         guard now != seen else { return nil }
-        guard let settings = settings.withLockIfAvailable({ $0 }) else { return nil }
+        guard let settings = state.withLockIfAvailable({ $0 }) else { return nil }
         seen = now
         return settings
     }
