@@ -40,7 +40,7 @@ struct AnonymizeLayer: Layer {
 
     /// Reads the layer's description.
     /// - Throws: `Problem` with file and line for an error in the description.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         mode = try fields.oneOf("mode", Mode.self)
         shape = mode == .pixelate || mode == .block ? try fields.choice("shape", default: .ellipse) : .ellipse
         guard shape != .bar || mode == .block else {
@@ -52,7 +52,7 @@ struct AnonymizeLayer: Layer {
         case .block, .negative: size = 0
         }
         color = (mode == .block ? try fields.color("color", default: "#111111") : Color(0, 0, 0))
-            .word(parts.target.range)
+            .word(context.target.range)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {

@@ -33,8 +33,8 @@ struct BackgroundLayer: PictureLayer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let (target, range) = (parts.target, parts.target.range)
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
+        let (target, range) = (context.target, context.target.range)
         var timeline = Timeline(durations: [1], .forever)
         var warning: String?
         switch try fields.oneOf("mode", Mode.self) {
@@ -42,7 +42,7 @@ struct BackgroundLayer: PictureLayer {
             // Relative to the picture's height: from softened to hardly recognisable.
             let strength = Float(try fields.number("strength", in: 0...1, default: 0.5))
             backgrounds = [.blur(radius: 0.012 + 0.088 * strength)]
-        case .picture: (backgrounds, timeline, warning) = try Self.pictures(&fields, parts)
+        case .picture: (backgrounds, timeline, warning) = try Self.pictures(&fields, context)
         case .color:
             let start = try fields.color("color", choices: target.choices, default: "#35506b")
             let end = fields.has("to") ? try fields.color("to", choices: target.choices, default: "") : start
@@ -62,11 +62,11 @@ struct BackgroundLayer: PictureLayer {
 
     /// Reads the art of mode `picture`: the user's choice, one of `pictures`, or `art`.
     private static func pictures(
-        _ fields: inout Fields, _ parts: LayerParts
+        _ fields: inout Fields, _ context: LayerContext
     ) throws -> (backgrounds: [Background], timeline: Timeline, warning: String?) {
         let fit: PictureFit = try fields.choice("fit", default: .cover)
         let pictures = try fields.texts("pictures")
-        let choice = parts.target.choices["picture"]
+        let choice = context.target.choices["picture"]
         let file: String
         if pictures.isEmpty {
             file = try fields.string("art")
@@ -82,25 +82,25 @@ struct BackgroundLayer: PictureLayer {
         var warning: String?
         if let choice, pictures[choice] == nil {
             do {
-                guard let folder = parts.target.ownPictures, MaskOption.isFileName(choice) else {
+                guard let folder = context.target.ownPictures, MaskOption.isFileName(choice) else {
                     throw Problem(.missing, "'\(brief(choice))' is none of your pictures", fix: "set another one")
                 }
-                let loaded = try load(choice, in: folder, fit, parts)
+                let loaded = try load(choice, in: folder, fit, context)
                 return (loaded.backgrounds, loaded.timeline, nil)
             } catch {
                 // The room stays hidden, whatever became of the user's file.
                 warning = "it shows its own picture instead of yours: \(error)"
             }
         }
-        let loaded = try load(file, in: parts.folder, fit, parts)
+        let loaded = try load(file, in: context.folder, fit, context)
         return (loaded.backgrounds, loaded.timeline, warning)
     }
 
     /// Loads a picture, or the frames of an APNG.
     private static func load(
-        _ file: String, in folder: String, _ fit: PictureFit, _ parts: LayerParts
+        _ file: String, in folder: String, _ fit: PictureFit, _ context: LayerContext
     ) throws -> (backgrounds: [Background], timeline: Timeline) {
-        let target = parts.target
+        let target = context.target
         func background(_ art: PictureArt) -> Background {
             let pixels = art.pixels(over: Color(0, 0, 0))
             return .picture(BackgroundPicture(width: target.width, height: target.height, pixels: pixels.span))
@@ -117,7 +117,7 @@ struct BackgroundLayer: PictureLayer {
             try ArtBudget.current?.countPixels(target.width * target.height, path)
             return background(PictureArt(picture.raster, target: target, fit: fit))
         }
-        let repetition = parts.style.motion.repetition ?? (film.plays == 0 ? .forever : .once)
+        let repetition = context.style.motion.repetition ?? (film.plays == 0 ? .forever : .once)
         return (backgrounds, Timeline(durations: film.pictures.map(\.milliseconds), repetition))
     }
 

@@ -34,9 +34,9 @@ struct EffectLayer: PictureLayer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         let mode = try fields.oneOf("mode", Mode.self)
-        let range = parts.target.range
+        let range = context.target.range
         switch mode {
         case .average, .multiply, .screen, .hud: strength = 1
         default: strength = Float(try fields.number("strength", in: 0...1, default: mode == .tint ? 0.6 : 1))
@@ -60,7 +60,7 @@ struct EffectLayer: PictureLayer {
         case .whiteBalance: content = .whiteBalance
         case .average, .multiply, .screen:
             let art = try PictureArt(
-                file: try fields.string("art"), folder: parts.folder, target: parts.target,
+                file: try fields.string("art"), folder: context.folder, target: context.target,
                 fit: try fields.choice("fit", default: .cover))
             switch mode {
             // Transparent parts leave the picture as it is.

@@ -30,10 +30,10 @@ struct FaceBlendLayer: Layer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         mode = try fields.oneOf("mode", Mode.self)
         strength = Float(try fields.number("strength", in: 0...1.5, default: 1))
-        sprite = try SpriteLayer(&fields, parts)
+        sprite = try SpriteLayer(&fields, context)
     }
 
     func draw(on canvas: inout Canvas, _ tracked: borrowing TrackedFace, _ appearance: Appearance) {

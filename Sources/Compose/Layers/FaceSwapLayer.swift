@@ -13,7 +13,7 @@ struct FaceSwapLayer: PictureLayer {
     private static let (full, none): (Float, Float) = (0.78, 1)
 
     /// The layer has no keys of its own.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {}
+    init(_ fields: inout Fields, _ context: LayerContext) throws {}
 
     func draw(on canvas: inout Canvas, _ scene: borrowing Scene, _ appearance: Appearance) {
         let count = scene.trackedFaces.count

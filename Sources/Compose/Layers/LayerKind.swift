@@ -9,9 +9,9 @@ struct LayerKind: Sendable {
     ]
 
     /// Reads the keys that only layers of this kind have.
-    typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ parts: LayerParts) throws -> Content
+    typealias Reader<Content> = @Sendable (_ fields: inout Fields, _ context: LayerContext) throws -> Content
 
-    private enum Surface: Sendable {
+    private enum Target: Sendable {
         case faces(Reader<any Layer>)
         case picture(Reader<any PictureLayer>)
         case background(Reader<BackgroundLayer>)
@@ -28,14 +28,14 @@ struct LayerKind: Sendable {
     let hasText: Bool
     /// Whether a layer on the whole picture can lie behind the people.
     let allowsBehind: Bool
-    private let surface: Surface
+    private let target: Target
 
     private init(
-        _ name: String, _ surface: Surface, allowsFrames: Bool = false, allowsSwing: Bool = false,
+        _ name: String, _ target: Target, allowsFrames: Bool = false, allowsSwing: Bool = false,
         hasText: Bool = false,
         allowsBehind: Bool = false
     ) {
-        (self.name, self.surface, self.allowsBehind) = (name, surface, allowsBehind)
+        (self.name, self.target, self.allowsBehind) = (name, target, allowsBehind)
         (self.allowsFrames, self.allowsSwing, self.hasText) = (allowsFrames, allowsSwing, hasText)
     }
 
@@ -72,7 +72,7 @@ struct LayerKind: Sendable {
     /// Whether a layer of this kind is drawn on the whole picture.
     /// - Parameter description: the layer's object in `mask.json`.
     func isOnPicture(_ description: JSON) -> Bool {
-        switch surface {
+        switch target {
         case .faces: false
         case .picture, .background: true
         case .facesIf(let key, _): description[key] == nil
@@ -81,13 +81,13 @@ struct LayerKind: Sendable {
 
     /// Reads the keys that only layers of this kind have, and makes the layer.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    func read(_ fields: inout Fields, _ parts: LayerParts) throws -> MaskLayer.Content {
-        switch surface {
-        case .faces(let read): return .face(try read(&fields, parts))
-        case .picture(let read): return .picture(try read(&fields, parts))
-        case .background(let read): return .background(try read(&fields, parts))
+    func read(_ fields: inout Fields, _ context: LayerContext) throws -> MaskLayer.Content {
+        switch target {
+        case .faces(let read): return .face(try read(&fields, context))
+        case .picture(let read): return .picture(try read(&fields, context))
+        case .background(let read): return .background(try read(&fields, context))
         case .facesIf(let key, let read):
-            let layer = try read(&fields, parts)
+            let layer = try read(&fields, context)
             return fields.has(key) ? .face(layer) : .picture(layer)
         }
     }

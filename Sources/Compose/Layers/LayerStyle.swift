@@ -1,8 +1,8 @@
 import Frames
 import JSON
 
-/// What a layer is made from, besides its own keys.
-struct LayerParts {
+/// What a layer's reader needs besides the layer's own keys.
+struct LayerContext {
     /// The mask's folder; no path in the description may lead outside it.
     let folder: String
     let target: ArtTarget

@@ -23,9 +23,9 @@ struct MakeupLayer: Layer {
 
     /// Reads the layer's description.
     /// - Throws: `Problem` with file and line for an error in the description.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         let drawing = MakeupDrawing(
-            colors: try Self.palette(&fields, selected: parts.target.choices["palette"]),
+            colors: try Self.palette(&fields, selected: context.target.choices["palette"]),
             lips: try Self.part(&fields, "lips", "gloss"),
             shadow: try Self.part(&fields, "shadow", "reach", "shimmer", "under"),
             liner: try Self.part(&fields, "liner", "width", "wing", "lower"),
@@ -40,19 +40,19 @@ struct MakeupLayer: Layer {
         var edges = FaceUVEdges()
         (edges.lidFeather, edges.lipFeather) = (0.7, 0.8)
         let triangles = CanonicalFaceUV.triangles(eyes: false, mouth: false)
-        let density = parts.target.eyeDistance / CanonicalFaceUV.unit
+        let density = context.target.eyeDistance / CanonicalFaceUV.unit
         let shapes = drawing.shapes
         if shapes.isEmpty {
             colors = nil
         } else {
-            let art = try Art(svg: drawing.svg(shapes), density: density, range: parts.target.range) {
+            let art = try Art(svg: drawing.svg(shapes), density: density, range: context.target.range) {
                 edges.fadeEdges(&$0)
             }
             colors = FaceUVArt(art: art, triangles: triangles)
         }
         if smoothness > 0 || evenness > 0 {
             // It is only drawn on the smoother's reduced picture.
-            let art = try Art(svg: drawing.bareSkin, density: density / 3, range: parts.target.range) {
+            let art = try Art(svg: drawing.bareSkin, density: density / 3, range: context.target.range) {
                 edges.fadeEdges(&$0)
             }
             bare = FaceUVArt(art: art, triangles: triangles)

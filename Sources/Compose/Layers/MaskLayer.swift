@@ -67,7 +67,7 @@ public struct MaskLayer: Sendable {
                 "motion", "an object with 'swing' in a \(name) layer",
                 allowed: "swing only in \(LayerKind.names(where: \.allowsSwing)) layers")
         }
-        content = try kind.read(&fields, LayerParts(folder: folder, target: target, style: style))
+        content = try kind.read(&fields, LayerContext(folder: folder, target: target, style: style))
         switch content {
         case .background:
             stage = .background

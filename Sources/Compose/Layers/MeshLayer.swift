@@ -13,8 +13,8 @@ struct MeshLayer: Layer {
 
     /// Reads the layer's description, model and pictures.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let range = parts.target.range
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
+        let range = context.target.range
         let shadow = Float(try fields.number("shadow", in: 0...1, default: 0.5))
         let place = try fields.choice("place", default: MeshPlacement.head)
         let frame = place.map.after(try fields.affineMap3D())
@@ -24,18 +24,18 @@ struct MeshLayer: Layer {
             guard !materials.contains(where: { $0.name == name }) else {
                 throw entry.wrong("name", "'\(name)', which is already used", allowed: "a unique name")
             }
-            materials.append((name, try Material(&entry, folder: parts.folder, range: range, tint: parts.style.tint)))
+            materials.append((name, try Material(&entry, folder: context.folder, range: range, tint: context.style.tint)))
         }
-        if parts.style.tint != nil, !materials.contains(where: \.material.isTinted) {
+        if context.style.tint != nil, !materials.contains(where: \.material.isTinted) {
             throw fields.wrong("tint", "set, but no material is tinted", allowed: "a material with \"tinted\": true")
         }
         var reader = MeshReader(materials: materials, frame: frame)
         for var part in try fields.objects("parts") { try reader.read(&part) }
         if fields.has("model") {
             let name = try fields.string("model")
-            try reader.add(try MeshModel(file: name, folder: parts.folder, range: range), fields)
+            try reader.add(try MeshModel(file: name, folder: context.folder, range: range), fields)
         }
-        let pieces = reader.pieces.map { $0.upTo(scale: parts.target.eyeDistance) }
+        let pieces = reader.pieces.map { $0.upTo(scale: context.target.eyeDistance) }
         guard !pieces.isEmpty else {
             throw fields.wrong("parts", "an empty list", allowed: "at least one part, or a model")
         }

@@ -34,7 +34,7 @@ struct ParticlesLayer: PictureLayer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         let names = try fields.strings("art", default: [])
         guard (1...16).contains(names.count) else {
             throw fields.wrong("art", "a list of \(names.count) pictures", allowed: "1 to 16")
@@ -48,10 +48,10 @@ struct ParticlesLayer: PictureLayer {
         let sway = try fields.number("sway", in: 0...0.5, default: 0.015)
         var random = SplitMix64(seed: UInt64(try fields.integer("seed", in: 0...1_000_000, default: 1)))
         let arts = try names.map { name in
-            let path = try Art.resolvePath(parts.folder, name)
+            let path = try Art.resolvePath(context.folder, name)
             let draft = try ArtReader.load(path: path, maxDimension: 64)
-            let density = Float(size.1) * Float(parts.target.height) / draft.size.y
-            return (try Art(file: name, folder: parts.folder, density: density, range: parts.target.range), draft)
+            let density = Float(size.1) * Float(context.target.height) / draft.size.y
+            return (try Art(file: name, folder: context.folder, density: density, range: context.target.range), draft)
         }
         self.arts = arts.map(\.0)
         sizes = arts.map { (height: $0.1.size.y, middle: $0.1.origin + $0.1.size / 2) }

@@ -11,7 +11,7 @@ struct PictureFrameLayer: PictureLayer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         let file = try fields.string("art")
         let fit: PictureFit = try fields.choice("fit", default: .stretch)
         var border = SIMD4<Float>.zero
@@ -28,7 +28,7 @@ struct PictureFrameLayer: PictureLayer {
         let size = isPlaced ? Float(try fields.number("size", in: 0.02...1, default: 0.3)) : nil
         let margin = isPlaced ? Float(try fields.number("margin", in: 0...0.5, default: 0.03)) : 0
         let art = try PictureArt(
-            file: file, folder: parts.folder, target: parts.target, fit: fit, border: border, place: place, size: size,
+            file: file, folder: context.folder, target: context.target, fit: fit, border: border, place: place, size: size,
             margin: margin)
         overlay = art.overlay()
     }

@@ -23,7 +23,7 @@ struct SkinLayer: Layer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
         let name = try fields.string("art")
         var edges = FaceUVEdges()
         edges.hasEyes = try fields.choice("eyes", default: Opening.open) == .covered
@@ -32,10 +32,10 @@ struct SkinLayer: Layer {
         edges.feather = Float(try fields.number("feather", in: 0...0.5, default: 0.09)) * CanonicalFaceUV.unit
         relief = Float(try fields.number("relief", in: 0...1, default: 0.8))
         let art = try Art(
-            file: name, folder: parts.folder, density: parts.target.eyeDistance / CanonicalFaceUV.unit,
-            range: parts.target.range
+            file: name, folder: context.folder, density: context.target.eyeDistance / CanonicalFaceUV.unit,
+            range: context.target.range
         ) {
-            parts.style.tint?.apply(&$0)
+            context.style.tint?.apply(&$0)
             edges.fadeEdges(&$0)
         }
         uv = FaceUVArt(art: art, triangles: CanonicalFaceUV.triangles(eyes: edges.hasEyes, mouth: edges.hasMouth))

@@ -35,8 +35,8 @@ struct SpriteLayer: Layer {
 
     /// Reads the layer's description and art.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let moving = parts.style.motion.frames
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
+        let moving = context.style.motion.frames
         let names = moving.isEmpty ? [try fields.string("art")] : moving.map(\.art)
         if !moving.isEmpty, fields.has("art") {
             throw fields.wrong("art", "used together with 'motion.frames'", allowed: "only one of them")
@@ -60,7 +60,7 @@ struct SpriteLayer: Layer {
                 "pins", "a list with pins at the same place, or three on one line",
                 allowed: "pins apart from each other")
         }
-        guard pins.count == 1 || parts.style.motion.swing == nil else {
+        guard pins.count == 1 || context.style.motion.swing == nil else {
             throw fields.wrong(
                 "motion", "an object with 'swing', for art with \(pins.count) pins",
                 allowed: "one pin, about which it swings")
@@ -70,21 +70,21 @@ struct SpriteLayer: Layer {
         eyeDistance = Float(distance)
         let perUnit = wantsDistance ? 1 / eyeDistance : Self.eyeDistances(per: pins)
         let touch = { (raster: inout RGBAImage) in
-            parts.style.tint?.apply(&raster)
+            context.style.tint?.apply(&raster)
             return
         }
-        let repetition = parts.style.motion.repetition
+        let repetition = context.style.motion.repetition
         if moving.isEmpty,
             let film = try Art.loadAnimation(
-                file: names[0], folder: parts.folder, range: parts.target.range, touch: touch)
+                file: names[0], folder: context.folder, range: context.target.range, touch: touch)
         {
             pictures = film.pictures
             timeline = Timeline(durations: film.milliseconds, repetition ?? (film.plays == 0 ? .forever : .once))
         } else {
             pictures = try names.map {
                 try Art(
-                    file: $0, folder: parts.folder, density: parts.target.eyeDistance * perUnit,
-                    range: parts.target.range, touch: touch)
+                    file: $0, folder: context.folder, density: context.target.eyeDistance * perUnit,
+                    range: context.target.range, touch: touch)
             }
             timeline = Timeline(
                 durations: moving.isEmpty ? [1] : moving.map(\.milliseconds), repetition ?? .forever)

@@ -32,8 +32,8 @@ struct TextLayer: Layer, PictureLayer {
 
     /// Reads the layer's description and renders the text.
     /// - Throws: `Problem` with file and line for an error in the description or the art.
-    init(_ fields: inout Fields, _ parts: LayerParts) throws {
-        let target = parts.target
+    init(_ fields: inout Fields, _ context: LayerContext) throws {
+        let target = context.target
         // The user's own text, if there is one.
         let written = try fields.string("text")
         let text = target.choices["text"] ?? written
@@ -50,7 +50,7 @@ struct TextLayer: Layer, PictureLayer {
         if fields.has("outline") { style.outline = try Self.color(&fields, "outline", "#000000") }
         style.outlineWidth = try fields.number("outlineWidth", in: 0...0.5, default: style.outlineWidth)
         isMirrored = try fields.bool("mirrored", default: false)
-        let plate = fields.has("plate") ? try Plate(try fields.object("plate"), parts) : nil
+        let plate = fields.has("plate") ? try Plate(try fields.object("plate"), context) : nil
 
         // Height of a line, or of the plate's art if there is any; pixels.
         let height: Float
@@ -207,7 +207,7 @@ private struct Plate {
 
     /// Reads the key `plate`.
     /// - Throws: `Problem` with file and line for an error in the description.
-    init(_ source: consuming Fields, _ parts: LayerParts) throws {
+    init(_ source: consuming Fields, _ context: LayerContext) throws {
         var fields = source
         if fields.has("art") {
             let file = try fields.string("art")
@@ -216,7 +216,7 @@ private struct Plate {
                 throw fields.wrong("box", "empty, or too large", allowed: "left, top, width, height in art units")
             }
             background = .art(
-                path: try Art.resolvePath(parts.folder, file),
+                path: try Art.resolvePath(context.folder, file),
                 box: Rect(x: Float(box[0]), y: Float(box[1]), width: Float(box[2]), height: Float(box[3])))
         } else {
             _ = try fields.color("color", default: "#101418")
